@@ -34,7 +34,9 @@ def trial(tps: float = 1000.0, **fields: Any) -> Trial:
 def run(files: int, processes: int, *trials: Trial, case: Case | None = None, **fields: Any) -> Run:
     """Return a run of these trials; by default, of a single calm trial."""
     at = replace(case or Case(), buckets=files, concurrency=processes)
-    numbered = tuple(replace(made, index=index) for index, made in enumerate(trials or (trial(),)))
+    numbered = tuple(
+        replace(single_trial, index=index) for index, single_trial in enumerate(trials or (trial(),))
+    )
     return Run(at, numbered, **fields)
 
 

@@ -81,8 +81,8 @@ def test_interruption_says_how_much_is_missing() -> None:
     assert [finding.text for finding in advise(cut) if finding.code == "interrupted"] == [
         "Interrupted: 3 trials of 3 of 8 planned cases are shown."
     ]
-    begun = with_case(replace(cut, planned=3), repeat=2)
-    assert [finding.text for finding in advise(begun) if finding.code.startswith("interrupted")] == [
+    first_passes = with_case(replace(cut, planned=3), repeat=2)
+    assert [finding.text for finding in advise(first_passes) if finding.code.startswith("interrupted")] == [
         "Interrupted after 3 of 6 trials."
     ]
     whole = advise(replace(cut, interrupted=False))

@@ -95,12 +95,12 @@ class Command:
             states += [(stat.st_size, stat.st_mtime_ns)] if stat.st_size else []
         return states
 
-    def until(self, condition: Callable[[], Any], what: str) -> Any:
+    def until(self, condition: Callable[[], Any], condition_name: str) -> Any:
         """Poll until a condition holds; fail if the process ends first."""
         end = time.monotonic() + PATIENCE_S
         while not (result := condition()):
             if self.process.poll() is not None or time.monotonic() > end:
-                raise AssertionError(f"no {what}; it said: {self.finish()}")
+                raise AssertionError(f"no {condition_name}; it said: {self.finish()}")
             time.sleep(0.005)
         return result
 

@@ -54,7 +54,7 @@ def sweep(tmp_path: Path) -> Iterator[Sweep]:
     assert not any(process.is_running() for process in last.values())
 
 
-def test_workers_stay_for_the_next_trial_and_some_sleep_while_fewer_are_needed(sweep: Sweep) -> None:
+def test_workers_stay_for_the_next_trial_even_if_fewer_are_needed(sweep: Sweep) -> None:
     sweep.run(CASE)
     first = sweep.sleeping()
     assert list(first) == [1, 2]

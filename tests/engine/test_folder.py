@@ -86,7 +86,7 @@ def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
 
 
 @fault("parent", "SIGKILL with `--keep`", "the databases stay")
-def test_a_kept_folder_whose_run_was_killed_stays_too(folders_in: Path) -> None:
+def test_kept_folder_of_a_killed_run_stays(folders_in: Path) -> None:
     path = abandoned(folders_in, keep=True)
     assert remove_abandoned(folders_in) == []
     assert (path / "kv.db").exists()
@@ -163,7 +163,7 @@ def test_files_of_programs_in_a_trial_folder_are_removed(folders_in: Path) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="who may make a link there is a setting")
-def test_a_link_of_that_name_leads_nowhere(folders_in: Path) -> None:
+def test_link_in_place_of_a_trial_folder_is_not_followed(folders_in: Path) -> None:
     path, strangers = abandoned(folders_in), folders_in / "strangers"
     strangers.mkdir()
     (strangers / "data").write_bytes(b"x")
@@ -195,7 +195,7 @@ def link(path: Path, target: Path) -> None:
 
 
 @linked
-def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> None:
+def test_symbolic_link_with_our_name_is_never_followed(folders_in: Path) -> None:
     elsewhere = folders_in / "elsewhere"
     elsewhere.mkdir()
     path = abandoned(elsewhere)
@@ -205,7 +205,7 @@ def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> 
 
 
 @linked
-def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -> None:
+def test_symbolic_link_as_marker_is_ignored(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (path / MARKER).rename(folders_in / "marker")
     link(path / MARKER, folders_in / "marker")
@@ -224,7 +224,7 @@ def test_linked_database_loses_only_the_link(folders_in: Path) -> None:
 
 
 @fault("resources", "an abandoned folder of ours that may not be read", "it is left alone; no message")
-def test_a_folder_that_another_user_has_closed_is_left_alone(where_rights_count: Path) -> None:
+def test_folder_without_permission_is_left_alone(where_rights_count: Path) -> None:
     path = abandoned(where_rights_count)
     path.chmod(0)
     removed = remove_abandoned(where_rights_count)
@@ -234,7 +234,7 @@ def test_a_folder_that_another_user_has_closed_is_left_alone(where_rights_count:
 
 
 @pytest.mark.parametrize("name", ["is_symlink", "is_file", "open"])
-def test_a_folder_that_cannot_be_looked_into_is_left_alone(
+def test_unreadable_folder_is_left_alone(
     folders_in: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     path, look = abandoned(folders_in), getattr(Path, name)
@@ -258,20 +258,20 @@ def test_missing_parent_says_what_to_do(tmp_path: Path) -> None:
 
 @fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
+def test_parent_without_subfolders_says_what_to_do() -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
         RunFolder(Path("/proc"), keep=False).__enter__()
 
 
 @fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
-def test_a_parent_that_cannot_be_written_says_what_to_do(where_rights_count: Path) -> None:
+def test_unwritable_parent_says_what_to_do(where_rights_count: Path) -> None:
     where_rights_count.chmod(0o500)
     with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
         RunFolder(where_rights_count, keep=False).__enter__()
     where_rights_count.chmod(0o700)
 
 
-def test_a_disk_that_is_full_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -315,7 +315,7 @@ def test_file_system_without_locks_is_an_error(folders_in: Path, monkeypatch: py
     "a database still open in another program (Windows)",
     "the file is named; the next start removes it",
 )
-def test_a_file_that_cannot_be_removed_is_named_and_the_next_start_removes_it(folders_in: Path) -> None:
+def test_unremovable_file_is_named_and_removed_at_the_next_start(folders_in: Path) -> None:
     with held_open("kv_0.db"):
         with RunFolder(folders_in, keep=False) as folder:
             fill(folder.path, OURS)

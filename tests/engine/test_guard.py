@@ -63,7 +63,7 @@ def damage(path: Path) -> None:
         file.write(b"something else")
 
 
-def test_a_database_that_only_workers_used_is_undisturbed(case: Case, tmp_path: Path) -> None:
+def test_database_used_only_by_workers_is_undisturbed(case: Case, tmp_path: Path) -> None:
     work = sql("REPLACE INTO kv VALUES (1, 2)", "INSERT INTO kv VALUES (100, 1)", "PRAGMA wal_checkpoint")
     assert disturbance_after(case, tmp_path, work, done(1), dead(2)) is None
 

@@ -27,19 +27,19 @@ from tests.pulses import Pulses, nothing
     ],
     ids=["one file", "batches over three"],
 )
-def test_the_harness_costs_something_whatever_the_case(case: Case) -> None:
+def test_harness_cost_is_positive_for_every_case(case: Case) -> None:
     cost = harness_ns(case, {}, nothing)
     assert cost is not None
     assert 0 < cost < 1_000_000
 
 
-def test_a_process_that_got_no_turn_in_the_window_measures_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harness_cost_is_measured_again_without_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter([None, None, 250.0])
     monkeypatch.setattr(harness_cost, "_cost_ns", lambda source: next(turns))
     assert harness_ns(Case(spec=Load(key_space=100)), {}, nothing) == 250.0
 
 
-def test_a_whole_script_has_no_cost_of_one_operation() -> None:
+def test_published_script_has_no_harness_cost() -> None:
     assert harness_ns(Case(workload="classic", ops=10), {}, nothing) is None
 
 

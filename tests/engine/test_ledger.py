@@ -44,7 +44,7 @@ def test_ends_of_an_earlier_chunk_do_not_count_in_a_later_one() -> None:
     assert ledger.acknowledged() == 3
 
 
-def test_a_chunk_may_be_as_long_as_it_can_be() -> None:
+def test_ledger_accepts_a_chunk_of_maximum_length() -> None:
     ledger = Ledger(shared_words(1), 1)
     ledger.announce(0, CHUNK)
     ledger.ends[:CHUNK] = memoryview(bytes([1]) * 8 * CHUNK).cast("q")

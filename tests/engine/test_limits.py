@@ -59,7 +59,7 @@ def limits_after_provide(monkeypatch: pytest.MonkeyPatch, limit: Limit, count: i
         (INFINITE,) * 2 + (-1,),
     ],
 )
-def test_the_soft_limit_is_raised_to_what_is_needed_and_never_lowered(
+def test_soft_limit_is_raised_to_the_need_and_never_lowered(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, expected: int
 ) -> None:
     assert limits_after_provide(monkeypatch, Limit(soft, hard), 3064) == (expected, hard)

@@ -61,7 +61,7 @@ def test_no_operation_begins_after_the_window_closes() -> None:
     assert source.begun == 0
 
 
-def test_a_limit_is_met_exactly_and_a_source_that_is_dry_ends_the_loop() -> None:
+def test_loop_ends_at_its_limit_or_with_an_empty_source() -> None:
     source = FakeSource(FakeClock(5), repeat((REPLACE, 1)))
     totals = run(source, NO_END, limit=101)
     assert (source.begun, totals.operations, totals.rows) == (101, {"replace": 101}, 1010)
@@ -72,7 +72,7 @@ def test_a_limit_is_met_exactly_and_a_source_that_is_dry_ends_the_loop() -> None
     assert run(source_of(gets(21, 3)), NO_END).operations == {"get": 21}
 
 
-def test_the_stop_flag_ends_the_loop_after_the_chunk_that_is_under_way() -> None:
+def test_stop_flag_ends_the_loop_after_the_current_chunk() -> None:
     stop = [0]
     operations = [*gets(2, 1), (GET, 1, lambda: stop.__setitem__(0, 1)), *gets(1000, 1)]
     source = source_of(operations)
@@ -117,7 +117,7 @@ def test_chunks_grow_with_short_operations_and_shrink_with_long_ones() -> None:
         (16, 3, LONG_NS + 1, 16),
     ],
 )
-def test_the_next_size_depends_on_what_the_last_chunk_took(
+def test_next_chunk_size_depends_on_the_time_of_the_last_chunk(
     size: int, done: int, took_ns: int, expected: int
 ) -> None:
     assert next_size(size, done, took_ns, LARGEST) == expected

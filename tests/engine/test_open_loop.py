@@ -60,7 +60,7 @@ def from_due(totals: Totals, share: float) -> float:
     return (percentile(whole, share) or 0.0) / MS
 
 
-def test_an_operation_begins_when_it_is_due_and_the_idle_time_costs_nothing() -> None:
+def test_operation_begins_when_due_and_idle_time_is_no_harness_cost() -> None:
     machine = Machine(gets(1000, MS))
     totals = machine.run(due_every(10 * MS))
     begins = list(chain.from_iterable(stamps.begins for _, _, stamps in machine.source.settled))
@@ -213,7 +213,7 @@ def test_even_arrivals_of_all_workers_are_equally_spaced(rate: int, processes: i
 
 @pytest.mark.parametrize("spacing", ["poisson", "even"])
 @pytest.mark.parametrize("processes", [1, 3])
-def test_all_workers_together_have_the_rate(spacing: str, processes: int) -> None:
+def test_workers_together_have_the_requested_rate(spacing: str, processes: int) -> None:
     case = arrivals(3000, spacing, processes)
     number = sum(len(within(case, worker, 3)) for worker in range(1, processes + 1))
     # Four standard deviations of a Poisson process; the seed is fixed, so it holds always or never.

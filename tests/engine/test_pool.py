@@ -171,7 +171,7 @@ def test_worker_that_makes_progress_is_waited_for(waiting: Waiting) -> None:
     assert pool.done_so_far() == pool._words[2 * SLOT_WORDS]
 
 
-def test_a_pulse_that_raises_ends_the_waiting(waiting: Waiting) -> None:
+def test_raising_pulse_ends_the_wait(waiting: Waiting) -> None:
     pool, _, _ = waiting
 
     def stop() -> None:
@@ -181,7 +181,7 @@ def test_a_pulse_that_raises_ends_the_waiting(waiting: Waiting) -> None:
         pool.gather(30.0, stop)
 
 
-def test_a_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -> None:
+def test_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -> None:
     pool, (first, second), _ = waiting
     first.close()
     pool.go(Window(0, 0, 1))
@@ -237,7 +237,7 @@ def test_hung_companion_is_reported(companions: tuple[Pool, list[Any]]) -> None:
     assert problem.startswith("the WAL watcher did not end within the time-out, and was ended")
 
 
-def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_cannot_start_is_named_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 

@@ -22,7 +22,7 @@ def _examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "fingerprint", lambda *_: EXAMPLE.environment)
 
 
-def test_a_bench_has_a_report_without_runs_and_a_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
+def test_bench_has_an_empty_report_and_a_temporary_folder(tmp_path: Path) -> None:
     with Session((CASE,), tmp_path, False, ("sqlstress", "kv")).opened(NOBODY) as bench:
         assert bench.runner.folder.parent == tmp_path
         assert bench.runner.folder.is_dir()

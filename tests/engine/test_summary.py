@@ -52,7 +52,7 @@ def test_fixed_count_is_timed_from_first_begin_to_last_end() -> None:
     assert trial.fairness == pytest.approx(125**2 / (2 * (100**2 + 25**2)))
 
 
-def test_the_published_script_counts_pairs_over_the_whole_time() -> None:
+def test_published_script_counts_pairs_over_the_whole_time() -> None:
     case = Case(workload="classic", concurrency=2, ops=5000)
     trial = trial_of(
         done(1, gets=5000, replaces=5000), done(2, gets=5000, replaces=5000), case=case, window=FIXED
@@ -70,7 +70,7 @@ def test_fairness_compares_the_workers_shares() -> None:
     assert (trial.tps, trial.fairness, trial.min_max_share, trial.latency) == (0.0, None, None, {})
 
 
-def test_a_dead_worker_fails_the_trial_and_the_others_figures_are_kept() -> None:
+def test_dead_worker_fails_the_trial_and_other_figures_are_kept() -> None:
     trial = trial_of(done(1, gets=50), dead(2))
     assert trial.error == "worker 2 was killed by SIGKILL; the others' figures are kept"
     assert [(worker.worker, worker.transactions, worker.error) for worker in trial.workers] == [
@@ -125,7 +125,7 @@ def test_worker_without_settings_adds_none() -> None:
     assert trial.effective == {"journal_mode": "wal"}
 
 
-def test_the_halves_of_a_window_are_compared_over_all_workers_by_whole_bins() -> None:
+def test_half_ratio_compares_whole_bins_of_all_workers() -> None:
     trial = trial_of(done(1, bins=[5] * 10 + [20] * 10), done(2, bins=[5] * 20))
     assert trial.half_ratio == 2.5
     assert trial_of(done(1, bins=[10] * 10)).half_ratio == 0.0

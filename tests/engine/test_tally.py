@@ -68,7 +68,7 @@ def test_abandoned_operations_are_counted_separately_and_in_no_bin() -> None:
     assert tally_of(window, given_up, [(FAILED, 10)], begin=0).bins == [1, 1]
 
 
-def test_the_longest_wait_is_that_of_the_slowest_operation_that_touched_the_window() -> None:
+def test_longest_wait_is_of_the_slowest_operation_in_the_window() -> None:
     assert tally_of(WIDE, [(GET, 5), (REPLACE, 900)], [(GET, 30)]).longest_wait_ns == 900
     totals = tally_of(Window(0, 1000, 2000), [(GET, 900)], [(GET, 200)])
     assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 200)

@@ -138,9 +138,7 @@ def hold_lock() -> Iterator[Callable[[str], Act]]:
     ],
     ids=["deleted", "with its folder", "replaced"],
 )
-def test_a_run_that_went_on_without_its_database_has_no_figures(
-    tmp_path: Path, act: Act, happened: str
-) -> None:
+def test_run_without_its_database_has_no_figures(tmp_path: Path, act: Act, happened: str) -> None:
     code, errors, run = disturbed(tmp_path, act, *KV)
     text = f"kv.db {happened} while it was measured"
     assert (code, run.error, run.valid) == (1, text, ())
@@ -183,7 +181,7 @@ def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
 @in_use
 @pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])
-def test_a_run_that_went_on_without_its_wal_has_no_figures(tmp_path: Path, suffix: str) -> None:
+def test_run_without_its_wal_has_no_figures(tmp_path: Path, suffix: str) -> None:
     code, errors, run = disturbed(tmp_path, file_with_suffix(suffix, Path.unlink), *KV)
     text = f"kv.db{suffix} was deleted while it was measured"
     # If two workers close at once, neither may run the last checkpoint; the content of a deleted WAL is lost.
@@ -230,7 +228,7 @@ def test_emptied_wal_fails_the_run(tmp_path: Path) -> None:
     ],
     ids=["inserted", "changed"],
 )
-def test_a_strangers_row_fails_the_proof(tmp_path: Path, statement: str, key: str) -> None:
+def test_foreign_row_fails_the_proof(tmp_path: Path, statement: str, key: str) -> None:
     code, errors, run = disturbed(tmp_path, sql(statement), *READING)
     assert (code, run.verdict.status) == (1, "failed")
     assert key in errors
@@ -265,7 +263,7 @@ def test_sqlite_refuses_to_leave_wal_under_load(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @fault("database", "an index added by another program", "exit 1; the index is named")
-def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
+def test_foreign_index_makes_the_trial_invalid(tmp_path: Path) -> None:
     code, errors, run = disturbed(tmp_path, sql("CREATE INDEX i ON kv (value)"), *KV)
     text = "another program changed kv.db while it was measured: its schema_version was 2 and is 3"
     assert (code, run.error, run.valid, run.verdict.status) == (1, text, (), "failed")
@@ -282,20 +280,20 @@ def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
     "exit 4 after the time-out; the trial is not valid",
 )
 @pytest.mark.parametrize(("kind", "journal_mode"), [("IMMEDIATE", "wal"), ("EXCLUSIVE", "delete")])
-def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
+def test_permanent_lock_ends_with_a_message_within_the_time_out(
     tmp_path: Path, hold_lock: Callable[[str], Act], kind: str, journal_mode: str
 ) -> None:
-    begun: list[float] = []
+    locked_s: list[float] = []
 
     def act(path: Path) -> None:
         hold_lock(kind)(path)
-        begun.append(time.monotonic())
+        locked_s.append(time.monotonic())
 
     code, errors, run = disturbed(tmp_path, act, *KV, "--journal-mode", journal_mode)
     text = "kv.db is locked by another program: end it and measure again"
     assert (code, run.error, run.valid, run.verdict.status) == (4, text, (), "unknown")
     assert text in errors
-    assert time.monotonic() - begun[0] < 30, "the window, a time-out, and the program's own end"
+    assert time.monotonic() - locked_s[0] < 30, "the window, a time-out, and the program's own end"
 
 
 @pytest.mark.long
@@ -304,7 +302,7 @@ def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
     "a lock that another program never gives back, with `--ops`",
     "exit 4 after a minute without a write",
 )
-def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
+def test_fixed_amount_of_work_does_not_wait_forever_for_a_lock(
     tmp_path: Path, hold_lock: Callable[[str], Act]
 ) -> None:
     arguments = ("kv", "--ops", "1000000", "--key-space", "2000", "--repeat", "1")
@@ -362,7 +360,7 @@ def test_every_workload_reports_changes_to_its_database(
     assert text in errors
 
 
-def test_wrong_data_of_a_trial_that_began_late_is_not_lost_by_running_it_again(
+def test_wrong_data_of_a_late_trial_is_not_lost_by_a_repeat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late_s = iter((0.1, 0.0))

@@ -38,7 +38,7 @@ pathlib.Path({place!r}, f"stepping-{{os.getpid()}}").touch()
 
 @pytest.mark.thorough
 @fault("time", "the wall clock stepped by a day at every look", "nothing changes")
-def test_a_wall_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jumping_wall_clock_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, place = tmp_path / "own", tmp_path / "place"
     own.mkdir()
     place.mkdir()
@@ -67,7 +67,7 @@ def thaw(command: Command) -> None:
 @pytest.mark.thorough
 @fault("time", "all processes stopped during a window, as on a suspended machine", "the trial is run again")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
+def test_stopped_trial_is_repeated(tmp_path: Path) -> None:
     with Command(tmp_path, *KV, *LONGER, *SAVED, program=(*FROZEN, "1")) as command:
         thaw(command)
         code, _, errors = command.finish()
@@ -82,7 +82,7 @@ def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @fault("time", "all processes stopped in every window", "exit 4 after three attempts")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_trial_during_which_nothing_ran_three_times_is_not_valid(tmp_path: Path) -> None:
+def test_trial_stopped_three_times_is_invalid(tmp_path: Path) -> None:
     with Command(tmp_path, *DRY, *SAVED, program=(*FROZEN, "3")) as command:
         for _ in range(3):
             thaw(command)

@@ -45,7 +45,7 @@ from tests.held_open import held_open
 TRIAL = example_report().runs[0].trials[0]
 
 
-def test_the_window_opens_after_the_lead_which_grows_with_the_answers_and_the_warm_up() -> None:
+def test_window_opens_after_lead_answers_and_warm_up() -> None:
     window = plan_window(Case(concurrency=8, warmup_s=0.5, duration_s=2.0), 1_000, 0.0)
     assert window.starts_ns == 1_000 + LEAD_S * NS_PER_S
     assert window.opens_ns == window.starts_ns + 500 * NS_PER_MS
@@ -76,7 +76,7 @@ def test_late_trial_gets_a_longer_warm_up_and_the_same_window() -> None:
         (0, 2.0),  # never began: all of the window
     ],
 )
-def test_a_worker_that_begins_after_the_opening_is_late(first_ns: int, late_s: float) -> None:
+def test_worker_that_begins_after_the_opening_is_late(first_ns: int, late_s: float) -> None:
     ended = [done(1), done(2, first_ns=first_ns)]
     assert lateness_s(Case(warmup_s=1.0, duration_s=2.0), WINDOW, ended) == pytest.approx(late_s)
 
@@ -175,7 +175,7 @@ def test_stalled_trial_is_repeated_unless_it_is_the_published_script() -> None:
         (flaw_of(0.0, 2.5, 4, Throttling(0.5, 9, 0, 0.0)), "the machine slept, or this program was stopped"),
     ],
 )
-def test_a_standstill_names_its_probable_cause(flaw: Flaw | None, beginning: str) -> None:
+def test_stall_names_its_probable_cause(flaw: Flaw | None, beginning: str) -> None:
     assert flaw
     assert flaw.message(1).startswith(beginning)
 
@@ -188,7 +188,7 @@ def test_late_worker_among_many_names_the_number_of_processes() -> None:
     assert few and "--warmup" in few.message(1)
 
 
-def test_a_late_look_is_no_standstill_if_the_workers_went_on() -> None:
+def test_late_look_is_no_stall_if_workers_continued() -> None:
     def standstill() -> Standstill:
         times = iter([0.0, 2.5])
         return Standstill(lambda: next(times), lambda: 0.0)
@@ -313,9 +313,9 @@ def test_unremovable_database_moves_the_next_trial_to_another_folder(
     with held_open("kv.db"):
         trials = [runner.run(case, index) for index in range(3)]
     assert [(trial.error, trial.verdict.status) for trial in trials] == [(None, "ok")] * 3
-    held = {str(path.relative_to(tmp_path).as_posix()) for path in tmp_path.rglob("kv.db")}
+    held_databases = {str(path.relative_to(tmp_path).as_posix()) for path in tmp_path.rglob("kv.db")}
     # There is one more for each repeated trial, which happens on a busy machine.
-    assert held >= {"kv.db", "further-1/kv.db", "further-2/kv.db"}
+    assert held_databases >= {"kv.db", "further-1/kv.db", "further-2/kv.db"}
 
 
 def noticed_s(*pauses: float, slept: float = 0.0) -> float:

@@ -84,14 +84,14 @@ def with_refused_end(line: list[str]) -> list[str]:
     outcome="planned or refused",
 )
 @amounts(2, 9000)
-def test_any_option_is_planned_or_refused_in_at_most_two_lines(judge: Judge, number: int) -> None:
+def test_any_option_of_any_command_is_planned_or_refused_in_a_line_or_two(judge: Judge, number: int) -> None:
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
-    seen: Counter[str] = Counter()
+    cases_by_command: Counter[str] = Counter()
     understood: Counter[str] = Counter()
 
     def check(line: list[str]) -> None:
         output = judge(*with_refused_end(line))
-        seen.update([line[0]])
+        cases_by_command.update([line[0]])
         if "-o 'stop'" in output.err or "a folder for the databases in gone" in output.err:
             understood.update([line[0]])
         else:
@@ -99,5 +99,5 @@ def test_any_option_is_planned_or_refused_in_at_most_two_lines(judge: Judge, num
             assert output.code == (0 if line == ["schema"] or {"-h", "--help"} & {*line} else 2)
 
     judge.cases(st.sampled_from(list(COMMANDS)).flatmap(lines), check, number)
-    judge.record("understood, of those seen", (dict(understood), dict(seen)))
+    judge.record("understood, of those seen", (dict(understood), dict(cases_by_command)))
     assert sum(understood.values()) > number / 20

@@ -56,7 +56,7 @@ def plans(draw: st.DrawFn) -> bytes:
 )
 @amounts(1.5, 5000)
 def test_any_plan_is_executed_or_refused_in_a_line(judge: Judge, number: int) -> None:
-    seen: Counter[bool] = Counter()
+    cases_understood: Counter[bool] = Counter()
 
     def check(plan: bytes) -> None:
         Path("plan.toml").write_bytes(plan)
@@ -64,8 +64,8 @@ def test_any_plan_is_executed_or_refused_in_a_line(judge: Judge, number: int) ->
         assert output.code == 2 and len(output.lines) == 1
         understood = "-o 'stop'" in output.err
         assert understood or "plan.toml" in output.err
-        seen[understood] += 1
+        cases_understood[understood] += 1
 
     judge.cases(plans(), check, number)
-    judge.record("understood", seen[True])
-    assert min(seen[True], seen[False]) > number / 20
+    judge.record("understood", cases_understood[True])
+    assert min(cases_understood[True], cases_understood[False]) > number / 20

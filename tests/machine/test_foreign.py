@@ -54,17 +54,17 @@ def test_unknown_own_time_leaves_only_the_stolen_share() -> None:
 BUSY = "while True: pass"
 
 
-def seen_at_last(own: Family | None) -> Shares | None:
+def seen_at_last(family: Family | None) -> Shares | None:
     """Watch for increasing times until there is a result: a look takes long on a busy machine."""
     seconds = 0.6
-    while not (result := watched(own, seconds)) and seconds < PATIENCE_S:
+    while not (result := watched(family, seconds)) and seconds < PATIENCE_S:
         seconds *= 2
     return result
 
 
-def watched(own: Family | None, seconds: float) -> Shares | None:
+def watched(family: Family | None, seconds: float) -> Shares | None:
     start_ns = time.perf_counter_ns()
-    watch = Watch(own, start_ns, start_ns + int(seconds * S))
+    watch = Watch(family, start_ns, start_ns + int(seconds * S))
     while time.perf_counter_ns() < start_ns + seconds * S:
         watch.pulse()
         time.sleep(0.02)
@@ -98,10 +98,10 @@ def test_costly_looks_are_rare_and_an_ended_family_is_no_error(
 ) -> None:
     looks_taken: list[object] = []
 
-    def costly(own: Family | None) -> Look | None:
-        looks_taken.append(own)
+    def costly(family: Family | None) -> Look | None:
+        looks_taken.append(family)
         time.sleep(0.03)
-        return look(own)
+        return look(family)
 
     monkeypatch.setattr("sqlstress.machine.foreign_load.look", costly)
     watched(Family(), 0.6)

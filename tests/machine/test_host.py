@@ -27,7 +27,7 @@ POWER = "processor\t: 0\ncpu\t\t: POWER9, altivec supported\nmodel\t\t: 8375-42A
         ("", ""),
     ],
 )
-def test_the_processors_name_is_read_from_cpuinfo(cpuinfo: str, name: str) -> None:
+def test_processor_name_is_read_from_cpuinfo(cpuinfo: str, name: str) -> None:
     assert host.model_name(cpuinfo) == name
 
 

@@ -227,7 +227,7 @@ def test_help_of_an_option_names_every_choice(options: Sequence[Option]) -> None
             assert not chosen or set(names.split(", ")) <= words, option.name
 
 
-@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda option: option.name)
+@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda experiment: experiment.name)
 def test_command_offers_every_option_of_its_spec(experiment: Experiment) -> None:
     offered_by_spec = {
         option.name for cls in (experiment.spec, experiment.selection) for option in options_of(cls).values()
@@ -235,7 +235,7 @@ def test_command_offers_every_option_of_its_spec(experiment: Experiment) -> None
     assert offered_by_spec <= {option.name for option in experiment.options}
 
 
-@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda one: one.name)
+@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda experiment: experiment.name)
 def test_options_of_an_experiment_have_unique_names_and_letters(experiment: Experiment) -> None:
     names = [option.name for option in experiment.options]
     letters = [option.short for option in experiment.options if option.short]

@@ -109,7 +109,7 @@ def test_fair_waits_are_refused_and_the_default_is_ignored() -> None:
     assert from_json(json.dumps(plain)) == example_report()
 
 
-def test_a_trial_of_a_common_load_is_refused() -> None:
+def test_trial_of_a_removed_fleet_option_is_refused() -> None:
     plain = json.loads(TEXT)
     plain["runs"][0]["trials"][0]["together"] = None
     assert from_json(json.dumps(plain)) == example_report()

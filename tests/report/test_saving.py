@@ -120,11 +120,11 @@ def test_files_of_other_names_are_never_removed(tmp_path: Path, name: str) -> No
 def test_removed_unfinished_file_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    replace, taken = Path.replace, list[Path]()
+    replace, removed = Path.replace, list[Path]()
 
     def replaced(self: Path, target: Path) -> Path:
-        if len(taken) < times:
-            taken.append(self)
+        if len(removed) < times:
+            removed.append(self)
             remove_unfinished(tmp_path)
         return replace(self, target)
 
@@ -152,7 +152,7 @@ def test_private_file_stays_private_during_the_save(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("length", [200, 201, 250])
-def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, length: int) -> None:
+def test_report_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, length: int) -> None:
     target = tmp_path / ("x" * length)
     if sys.platform == "win32" and len(str(target)) >= LONGEST_ON_WINDOWS:
         pytest.skip("paths there are shorter, unless its owner allows long ones")
@@ -223,7 +223,7 @@ def test_device_is_written_also_through_a_link_and_stays_a_device(tmp_path: Path
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
-def test_a_device_that_is_full_is_a_failure_and_stays_a_device(tmp_path: Path) -> None:
+def test_full_device_is_a_failure_and_stays_a_device(tmp_path: Path) -> None:
     device = harmless_device("/dev/full", tmp_path)
     assert "No space left" in failure(device)
     assert device.is_char_device()
@@ -281,7 +281,7 @@ def test_folder_or_missing_parent_is_a_failure_and_is_kept(tmp_path: Path) -> No
     failure(tmp_path / ("n" * 300))
 
 
-def test_a_folder_that_cannot_be_written_is_a_failure_and_keeps_the_old_report(
+def test_unwritable_folder_is_a_failure_and_keeps_the_old_report(
     where_rights_count: Path,
 ) -> None:
     target = where_rights_count / "report.json"

@@ -45,14 +45,14 @@ def searched(machine: Machine, limit: float, seed: int) -> tuple[Answer, int]:
     """Search for a limit; return the answer and the number of windows."""
     draw, keeps = Random(seed), math.exp(-1 / SLOWNESS)
     day, mood = draw.gauss(0, machine.day), draw.gauss(0, machine.mood)
-    seen: list[tuple[int, float]] = []
+    measured: list[tuple[int, float]] = []
     start = int(0.9 * limit * math.exp(day + mood + draw.gauss(0, machine.noise)))
-    while len(seen) < MOST_WINDOWS and (rate := next_rate(seen, start)) is not None:
+    while len(measured) < MOST_WINDOWS and (rate := next_rate(measured, start)) is not None:
         mood = keeps * mood + math.sqrt(1 - keeps * keeps) * draw.gauss(0, machine.mood)
         now = limit * math.exp(day + mood + draw.gauss(0, machine.noise))
         stall = draw.uniform(0, 3) if draw.random() < machine.stalls else -math.inf
-        seen.append((rate, max(machine.slope * math.log(rate / now), stall)))
-    return answer(by_rate(seen)), len(seen)
+        measured.append((rate, max(machine.slope * math.log(rate / now), stall)))
+    return answer(by_rate(measured)), len(measured)
 
 
 def overlap(first: Answer, second: Answer) -> bool:

@@ -75,15 +75,15 @@ figures = st.floats(0.1, 1e6)
 @given(st.lists(st.tuples(figures, figures), min_size=3, max_size=12))
 def test_interval_of_two_cases_is_that_of_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
     passes = Passes({"a": _numbered([a for a, _ in pairs]), "b": _numbered([b for _, b in pairs])}, 0.05)
-    found = passes.ratio("a", "b")
+    ratio = passes.ratio("a", "b")
     logs = [math.log(b / a) for a, b in pairs]
-    assert found
-    assert math.log(found.estimate) == pytest.approx(fmean(logs), abs=1e-9)
+    assert ratio
+    assert math.log(ratio.estimate) == pytest.approx(fmean(logs), abs=1e-9)
     error = stdev(logs) / math.sqrt(len(logs))
     if error > 1e-12:
         reach = quantile(0.975, len(logs) - 1) * error
-        assert math.log(found.low) == pytest.approx(fmean(logs) - reach, rel=1e-6, abs=1e-6)
-        assert math.log(found.high) == pytest.approx(min(fmean(logs) + reach, 700), rel=1e-6, abs=1e-6)
+        assert math.log(ratio.low) == pytest.approx(fmean(logs) - reach, rel=1e-6, abs=1e-6)
+        assert math.log(ratio.high) == pytest.approx(min(fmean(logs) + reach, 700), rel=1e-6, abs=1e-6)
 
 
 def _numbered(values: list[float]) -> dict[int, float]:
@@ -102,7 +102,7 @@ def test_two_passes_give_no_ratio() -> None:
     assert spread([0.0, 1.0, 2.0]) is None
 
 
-def test_the_spread_is_half_the_interval_of_the_mean() -> None:
+def test_spread_is_half_the_interval_of_the_mean() -> None:
     logs = [0.0, 0.1, 0.2, 0.1]
     half = 3.182446305 * stdev(logs) / 2
     assert spread([math.exp(log) for log in logs]) == pytest.approx(math.exp(half) - 1, rel=1e-6)
@@ -121,8 +121,8 @@ def test_the_spread_is_half_the_interval_of_the_mean() -> None:
 def test_interval_decides_above_below_and_equal(
     low: float, high: float, above: bool, below: bool, equal: bool
 ) -> None:
-    found = Ratio(1.0, low, high, 5)
-    assert (found.is_above, found.is_below, found.is_within(0.05)) == (above, below, equal)
+    ratio = Ratio(1.0, low, high, 5)
+    assert (ratio.is_above, ratio.is_below, ratio.is_within(0.05)) == (above, below, equal)
 
 
 Noise = Callable[[Random, int], float]
@@ -164,16 +164,16 @@ def test_equal_cases_rarely_show_a_difference(name: str) -> None:
     wrong = 0
     for seed in range(250):
         passes = Passes(noisy_figures(NOISES[name], 0.3, seed), 0.05)
-        found = [passes.ratio(a, b) for a in range(8) for b in range(a)]
-        wrong += any(ratio and (ratio.is_above or ratio.is_below) for ratio in found)
+        ratios = [passes.ratio(a, b) for a in range(8) for b in range(a)]
+        wrong += any(ratio and (ratio.is_above or ratio.is_below) for ratio in ratios)
     assert wrong < 22
 
 
 def test_common_drift_does_not_hide_a_difference() -> None:
     figures = noisy_figures(calm, 0.5, 1)
     twice = {**figures, 0: {number: 1.2 * value for number, value in figures[0].items()}}
-    found = Passes(twice, 0.05).ratio(1, 0)
-    assert found and found.is_above
+    ratio = Passes(twice, 0.05).ratio(1, 0)
+    assert ratio and ratio.is_above
 
 
 def test_noisier_pair_has_a_wider_interval() -> None:
@@ -192,9 +192,9 @@ def test_needed_passes_suffice_to_show_the_difference() -> None:
         )
 
     needed = passes(5).needed(0.10)
-    found = passes(needed).ratio(0, 1)
+    ratio = passes(needed).ratio(0, 1)
     assert 10 < needed < 200
-    assert found and found.high / found.estimate == pytest.approx(1 / 0.9, rel=0.06)
+    assert ratio and ratio.high / ratio.estimate == pytest.approx(1 / 0.9, rel=0.06)
 
 
 def test_middle_is_the_geometric_mean_of_a_cases_passes() -> None:
@@ -230,9 +230,9 @@ def test_signed_rank_critical_values_equal_the_tables(pairs: int, alpha: float, 
 @given(st.integers(1, 12), st.floats(1e-4, 0.5))
 def test_critical_value_is_the_largest_within_alpha(pairs: int, alpha: float) -> None:
     sums = [sum(ranks) for ranks in product(*((0, rank) for rank in range(1, pairs + 1)))]
-    found = signed_rank_critical(pairs, alpha)
+    critical = signed_rank_critical(pairs, alpha)
     within, next_within = (
-        sum(rank_sum <= limit for rank_sum in sums) / 2**pairs for limit in (found, found + 1)
+        sum(rank_sum <= limit for rank_sum in sums) / 2**pairs for limit in (critical, critical + 1)
     )
     assert within <= alpha < next_within
 
@@ -251,8 +251,8 @@ def test_hundreds_of_pairs_agree_with_the_normal_approximation() -> None:
 def test_bounds_exclude_zero_exactly_when_scipys_p_is_within_alpha(
     stats: Any, differences: list[int], alpha: float
 ) -> None:
-    found = signed_rank_bounds(differences, alpha)
-    for side, beyond in (("less", found and found[1] < 0), ("greater", found and found[0] > 0)):
+    bounds = signed_rank_bounds(differences, alpha)
+    for side, beyond in (("less", bounds and bounds[1] < 0), ("greater", bounds and bounds[0] > 0)):
         expected = stats.wilcoxon(differences, alternative=side, method="exact").pvalue
         if abs(expected - alpha) > 1e-9:
             assert bool(beyond) == (expected < alpha)
@@ -264,9 +264,9 @@ def test_bounds_keep_their_error_rate_with_ties_and_zeros(differences: list[floa
     flipped = [
         [sign * abs(item) for sign, item in zip(signs, differences, strict=True)] for signs in signings
     ]
-    found = [signed_rank_bounds(item, alpha) for item in flipped]
-    assert sum(ends is not None and ends[1] < 0 for ends in found) / len(signings) <= alpha
-    assert sum(ends is not None and ends[0] > 0 for ends in found) / len(signings) <= alpha
+    all_bounds = [signed_rank_bounds(item, alpha) for item in flipped]
+    assert sum(ends is not None and ends[1] < 0 for ends in all_bounds) / len(signings) <= alpha
+    assert sum(ends is not None and ends[0] > 0 for ends in all_bounds) / len(signings) <= alpha
 
 
 def test_hodges_lehmann_equals_a_calculation_by_hand() -> None:
@@ -278,9 +278,9 @@ def test_hodges_lehmann_equals_a_calculation_by_hand() -> None:
 
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=6, max_size=30), st.integers(-(10**6), 10**6))
 def test_estimate_and_interval_follow_shift_and_sign(differences: list[int], shift: int) -> None:
-    found = signed_rank_bounds(differences, 0.025)
-    assert found is not None
-    low, high = found
+    bounds = signed_rank_bounds(differences, 0.025)
+    assert bounds is not None
+    low, high = bounds
     assert low <= hodges_lehmann(differences) <= high
     assert signed_rank_bounds([value + shift for value in differences], 0.025) == (low + shift, high + shift)
     assert signed_rank_bounds([-value for value in differences], 0.025) == (-high, -low)
@@ -342,18 +342,18 @@ def test_ties_count_against_a_drop(base: list[int], other: list[int]) -> None:
 
 @given(samples, samples)
 def test_estimate_is_within_its_interval_and_inverts_with_samples(base: list[int], other: list[int]) -> None:
-    found, turned = unpaired(base, other), unpaired(other, base)
-    assert found and turned and found.low <= found.estimate <= found.high
-    assert found.estimate == exp(median(all_differences(base, other)))
-    assert turned.estimate == pytest.approx(1 / found.estimate)
+    ratio, turned = unpaired(base, other), unpaired(other, base)
+    assert ratio and turned and ratio.low <= ratio.estimate <= ratio.high
+    assert ratio.estimate == exp(median(all_differences(base, other)))
+    assert turned.estimate == pytest.approx(1 / ratio.estimate)
     assert len(all_differences(base, other)) == len(base) * len(other)
 
 
 def test_bounds_skip_the_tabulated_number_of_differences() -> None:
     powers = [2.0**n for n in range(10)]
-    found = all_differences(powers, powers)
-    assert unpaired_bounds(powers, powers, 0.025) == (found[23], found[-24])
-    assert unpaired(powers, powers) == (1.0, exp(found[23]), exp(found[-24]), 100)
+    differences = all_differences(powers, powers)
+    assert unpaired_bounds(powers, powers, 0.025) == (differences[23], differences[-24])
+    assert unpaired(powers, powers) == (1.0, exp(differences[23]), exp(differences[-24]), 100)
     assert unpaired_bounds([1, 2, 3], [1, 2, 3], 0.05) == (-2, 2)
     assert unpaired_bounds([1, 2, 3], [1, 2, 3], 0.01) is None
 
@@ -381,14 +381,14 @@ def test_fit_equals_numpys_least_squares(width: int, more: int, seed: int) -> No
     draw = Random(seed)
     rows = [[draw.gauss(0, 1) for _ in range(width)] for _ in range(width + more)]
     values = [draw.gauss(0, 1) for _ in rows]
-    found = fit(rows, values)
+    fitted = fit(rows, values)
     expected, _, rank, _ = numpy.linalg.lstsq(numpy.array(rows), numpy.array(values))
-    assert (rank, found.degrees) == (width, more)
-    assert found.coefficients == pytest.approx(list(expected), rel=1e-6, abs=1e-9)
+    assert (rank, fitted.degrees) == (width, more)
+    assert fitted.coefficients == pytest.approx(list(expected), rel=1e-6, abs=1e-9)
     left = numpy.array(values) - numpy.array(rows) @ expected
     matrix = numpy.linalg.inv(numpy.array(rows).T @ numpy.array(rows))
     errors = numpy.sqrt(numpy.diag(matrix) * (left @ left) / more)
-    assert found.errors == pytest.approx(list(errors), rel=1e-5, abs=1e-9)
+    assert fitted.errors == pytest.approx(list(errors), rel=1e-5, abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-99, 99)), min_size=3, max_size=9))
@@ -397,25 +397,25 @@ def test_errors_of_a_line_equal_the_textbook_formulas(points: list[tuple[int, in
     width = sum((x - middle) ** 2 for x, _ in points)
     if not width:
         return  # equal x values make no line
-    found = fit([[1.0, x - middle] for x, _ in points], [float(y) for _, y in points])
-    base, slope = found.coefficients
+    fitted = fit([[1.0, x - middle] for x, _ in points], [float(y) for _, y in points])
+    base, slope = fitted.coefficients
     assert base == pytest.approx(fmean(y for _, y in points), abs=1e-9)
     assert slope == pytest.approx(sum((x - middle) * y for x, y in points) / width, abs=1e-9)
     left = sum((y - base - slope * (x - middle)) ** 2 for x, y in points) / (len(points) - 2)
-    assert found.degrees == len(points) - 2
-    assert found.errors == pytest.approx((math.sqrt(left / len(points)), math.sqrt(left / width)), abs=1e-6)
+    assert fitted.degrees == len(points) - 2
+    assert fitted.errors == pytest.approx((math.sqrt(left / len(points)), math.sqrt(left / width)), abs=1e-6)
 
 
 def test_nearly_equal_columns_keep_precision() -> None:
     rows = [[1.0, 1.0 + 1e-6 * x] for x in range(8)]
-    found = fit(rows, [2.0 * a + 3.0 * b for a, b in rows])
-    assert found.coefficients == pytest.approx((2.0, 3.0), rel=1e-4)
+    fitted = fit(rows, [2.0 * a + 3.0 * b for a, b in rows])
+    assert fitted.coefficients == pytest.approx((2.0, 3.0), rel=1e-4)
 
 
 def test_fit_of_as_many_rows_as_columns_has_no_error() -> None:
-    found = fit([[1.0, 0.0], [1.0, 1.0]], [1.0, 3.0])
-    assert found.coefficients == pytest.approx((1.0, 2.0))
-    assert (found.degrees, found.errors) == (0, (0.0, 0.0))
+    fitted = fit([[1.0, 0.0], [1.0, 1.0]], [1.0, 3.0])
+    assert fitted.coefficients == pytest.approx((1.0, 2.0))
+    assert (fitted.degrees, fitted.errors) == (0, (0.0, 0.0))
 
 
 @pytest.mark.parametrize(

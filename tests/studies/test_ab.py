@@ -144,8 +144,8 @@ def test_wrong_data_fails_at_once_for_any_figures() -> None:
     lost = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
 
     def script(arm: int, case: Case, pair: int) -> Trial:
-        made = trial(pair)
-        return replace(made, verdict=lost) if (arm, pair) == (1, 2) else made
+        slice_trial = trial(pair)
+        return replace(slice_trial, verdict=lost) if (arm, pair) == (1, 2) else slice_trial
 
     report, slices, _ = run(script)
     assert report.ab
@@ -159,8 +159,8 @@ def test_wrong_data_fails_at_once_for_any_figures() -> None:
 )
 def test_invalid_slice_ends_the_test_undecided(changes: dict[str, object]) -> None:
     def script(arm: int, case: Case, pair: int) -> Trial:
-        made = trial(pair)
-        return replace(made, **changes) if (arm, pair) == (0, 3) else made  # type: ignore[arg-type]
+        slice_trial = trial(pair)
+        return replace(slice_trial, **changes) if (arm, pair) == (0, 3) else slice_trial  # type: ignore[arg-type]
 
     report, slices, _ = run(script)
     assert report.ab
@@ -195,8 +195,8 @@ def test_failures_above_the_limit_end_the_test_at_a_look_without_a_verdict() -> 
     unclear = of_ratio(0.9, 0.1)
 
     def script(arm: int, case: Case, pair: int) -> Trial:
-        made = unclear(arm, case, pair)
-        return replace(made, failed=made.transactions if arm and pair > 10 else 0)
+        slice_trial = unclear(arm, case, pair)
+        return replace(slice_trial, failed=slice_trial.transactions if arm and pair > 10 else 0)
 
     report, _, saved = run(script)
     assert report.ab and (report.ab.verdict, report.ab.looks) == ("undecided", ())

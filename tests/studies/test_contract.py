@@ -39,9 +39,9 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
     def run_study(name: str, trouble: Trouble | None = None) -> Outcome:
         saved, watching = list[Report](), Watching()
-        made = STUDIES[name][0](monkeypatch, tmp_path, watching, trouble or Trouble())
-        report = follow(made.study, made.bench, saved.append, lambda: 0.0)
-        return Outcome(report, saved, watching, made.measured)
+        made_up = STUDIES[name][0](monkeypatch, tmp_path, watching, trouble or Trouble())
+        report = follow(made_up.study, made_up.bench, saved.append, lambda: 0.0)
+        return Outcome(report, saved, watching, made_up.measured)
 
     return run_study
 

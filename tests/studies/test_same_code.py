@@ -78,7 +78,7 @@ FINDER = "MAPPING: dict[str, str] = {{'bank': {!r}}}\n"
 
 
 @pytest.mark.parametrize("file", ["project.pth", "__editable___bank_0_1_finder.py"])
-def test_shared_module_by_an_install_in_place_names_the_file_of_the_environment(
+def test_shared_module_by_an_editable_install_names_its_file(
     project: Path, tmp_path: Path, file: str
 ) -> None:
     (python_a, packages), (python_b, _) = environment(tmp_path / "a"), environment(tmp_path / "b")

@@ -116,9 +116,9 @@ def test_a_changed_sync_is_sampled_again(
     costs = iter([before, slower, slower])
     monkeypatch.setattr(sweep, "measure", lambda *_, **__: next(costs))
     report, _ = scripted(always, ONE)
-    found = report.environment
-    assert (found.sync_again, found.sync_after) == (before, slower)
-    assert found.sync_after_again == (None if factor == 1 else slower)
+    environment = report.environment
+    assert (environment.sync_again, environment.sync_after) == (before, slower)
+    assert environment.sync_after_again == (None if factor == 1 else slower)
 
 
 def test_signal_during_the_last_trial_interrupts_and_keeps_it(scripted: Measure) -> None:
@@ -303,6 +303,6 @@ def test_custom_or_uncontended_case_has_no_longer_window(case: Case) -> None:
     assert not longer_turn([case])
 
 
-def test_the_published_script_is_measured_case_by_case() -> None:
+def test_published_script_is_measured_case_by_case() -> None:
     cases = [Case(workload="classic", ops=5, concurrency=processes, repeat=2) for processes in (1, 2)]
     assert [turn.case for turn in turns(cases)] == [0, 0, 1, 1]

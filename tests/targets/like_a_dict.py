@@ -88,9 +88,9 @@ class Machine(RuleBasedStateMachine):
         for store in self.stores:
             assert store.gets[bucket]((key,)) == self.model[bucket].get(key)
 
-    @rule(bucket=buckets, one=numbers, other=numbers)
-    def pair(self, bucket: int, one: int, other: int) -> None:
-        keys = self.encode(one), self.encode(other)
+    @rule(bucket=buckets, first=numbers, second=numbers)
+    def pair(self, bucket: int, first: int, second: int) -> None:
+        keys = self.encode(first), self.encode(second)
         rows = self.model[bucket]
         assert dict(self.stores[-1].pairs[bucket](keys)) == {key: rows[key] for key in keys if key in rows}
 

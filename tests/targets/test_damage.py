@@ -105,7 +105,7 @@ def test_impossible_page_size_is_damage(patient: Patient, size: int, reserved: i
     assert patient.complaint() == f"its header says {size} bytes a page, of them {reserved} reserved"
 
 
-def test_a_file_that_was_cut_off_is_damaged(patient: Patient) -> None:
+def test_truncated_file_is_damaged(patient: Patient) -> None:
     pages = len(patient.data) // PAGE
     del patient.data[-1:]
     assert patient.complaint() == f"it should have {pages} pages and has {pages - 1}"
@@ -131,7 +131,7 @@ def test_a_child_beyond_the_end_is_damage(patient: Patient) -> None:
 
 
 @pytest.mark.parametrize("child", ["itself", "the root", "its first child"])
-def test_a_child_that_has_another_use_is_damage(patient: Patient, child: str) -> None:
+def test_child_page_with_two_uses_is_damage(patient: Patient, child: str) -> None:
     page = patient.page_of_kind(INTERNAL)
     first = patient.get(offset_of(page) + patient.get(offset_of(page) + 12, "H"), "I")
     number = {"itself": page, "the root": patient.trees[-1].root, "its first child": first}[child]
@@ -151,7 +151,7 @@ def test_a_child_that_has_another_use_is_damage(patient: Patient, child: str) ->
         (8, "H", 0, "holds more than a page can"),
     ],
 )
-def test_a_page_that_contradicts_itself_is_damage(
+def test_inconsistent_page_is_damage(
     patient: Patient, place: int, form: str, value: int, complaint: str
 ) -> None:
     leaf = patient.page_of_kind(LEAF)
@@ -184,7 +184,7 @@ def test_overflow_chain_of_wrong_length_or_in_a_circle_is_damage(
     assert complaint in patient.complaint()
 
 
-def test_a_free_list_that_contradicts_itself_or_the_trees_is_damage(tmp_path: Path) -> None:
+def test_inconsistent_free_list_is_damage(tmp_path: Path) -> None:
     def complaint(harm: Callable[[Patient, int, int], None]) -> str:
         patient = Patient(tmp_path / "damaged.db")
         harm(patient, offset_of(trunk), count)

@@ -171,7 +171,7 @@ def test_hot_journal_of_a_dead_writer_is_seen(tmp_path: Path) -> None:
 
 
 @fault("database", "the watched file deleted, replaced, given another journal", "the watch goes on")
-def test_a_file_that_is_deleted_and_replaced_is_followed(database: Path, tmp_path: Path) -> None:
+def test_deleted_and_replaced_file_is_followed(database: Path, tmp_path: Path) -> None:
     other = make_database(tmp_path / "other.db", "delete")
     with watched(database) as locks:
         first = locks.look()
@@ -219,7 +219,7 @@ apart = pytest.mark.skipif("not may_be_apart()", reason="to unshare a namespace 
 
 
 @apart
-def test_a_writer_in_a_container_is_seen_by_its_number_outside(database: Path) -> None:
+def test_writer_in_a_container_is_seen_by_its_outer_pid(database: Path) -> None:
     code = f"{HELD}c.execute('BEGIN IMMEDIATE'); {WAIT}"
     command = [*APART, sys.executable, "-c", code, str(database)]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as container:
@@ -243,7 +243,7 @@ def test_writer_outside_the_own_container_is_reported_as_such(database: Path) ->
     assert "Run sqlstress watch on the host" in output
 
 
-def test_a_link_is_followed_to_the_locks_of_its_file(database: Path, tmp_path: Path) -> None:
+def test_symbolic_link_is_followed_to_the_locks_of_its_file(database: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(database)
     with process(database, "BEGIN IMMEDIATE") as writer, watched(link) as locks:

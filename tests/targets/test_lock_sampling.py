@@ -45,15 +45,15 @@ def test_missed_samples_are_not_made_up_for(clock: SimpleNamespace) -> None:
 
 def test_bounds_of_a_hold_are_correct_despite_delays() -> None:
     for *delays, taken_s, length_s in product(*[(0, 3)] * 6, range(6), (1, 2, 4)):
-        held, before_s, now_s = Runs(), 0, 0
+        runs, before_s, now_s = Runs(), 0, 0
         for asks_s, answers_s in [(0, 0), *zip(delays[::2], delays[1::2], strict=True), (20, 0)]:
             asked_s = now_s + 1
             looks_s = asked_s + asks_s
             now_s = looks_s + answers_s
             if taken_s <= looks_s < taken_s + length_s:
-                held.seen(Sample(asked_s, now_s, FREE), before_s)
+                runs.seen(Sample(asked_s, now_s, FREE), before_s)
             else:
-                held.free(Sample(asked_s, now_s, FREE))
+                runs.free(Sample(asked_s, now_s, FREE))
             before_s = asked_s
-        assert held.longest_s <= length_s
-        assert not held.times or length_s <= held.most_s
+        assert runs.longest_s <= length_s
+        assert not runs.times or length_s <= runs.most_s

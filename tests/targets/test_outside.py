@@ -27,10 +27,10 @@ def clear_cache_of_installed() -> None:
 def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> None:
     """Install a package that declares a driver."""
     (folder / "other.py").write_text(code)
-    made = folder / "other-1.0.dist-info"
-    made.mkdir()
-    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (made / "entry_points.txt").write_text(f"[{target.GROUP}]\n{name} = other:OTHER\n")
+    info_folder = folder / "other-1.0.dist-info"
+    info_folder.mkdir()
+    (info_folder / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info_folder / "entry_points.txt").write_text(f"[{target.GROUP}]\n{name} = other:OTHER\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "other", raising=False)
 

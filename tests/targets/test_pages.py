@@ -102,7 +102,7 @@ def test_walk_agrees_with_dbstat_on_a_free_list_of_several_trunks(path: Path) ->
 @pytest.mark.parametrize(
     ("page_size", "reserved"),
     # SQLite needs 480 bytes of a page.
-    [each for each in product((512, 1024, LARGEST), (1, 12, 32, 255)) if each[0] - each[1] >= 480],
+    [case for case in product((512, 1024, LARGEST), (1, 12, 32, 255)) if case[0] - case[1] >= 480],
 )
 def test_walk_agrees_with_dbstat_on_reserved_bytes(path: Path, page_size: int, reserved: int) -> None:
     create_reserved(path, page_size, reserved)
@@ -154,8 +154,8 @@ def test_pointer_map_moves_past_the_lock_byte_page(path: Path) -> None:
         file.write((lock_page + 2).to_bytes(4, "big"))
         file.seek(0)
         pages = PageFile(file)
-    taken = (2, 167, lock_page - 165, lock_page, lock_page + 1)
-    for number in taken:
+    used = (2, 167, lock_page - 165, lock_page, lock_page + 1)
+    for number in used:
         with pytest.raises(DamagedFile, match="two uses"):
             pages.claim(number)
     for number in (3, 166, 168, lock_page - 1, lock_page + 2):

@@ -84,15 +84,15 @@ def test_process_pauses_only_at_the_named_calls(
 ) -> None:
     if driver == "apsw":
         pytest.importorskip("apsw")
-    found = call_apart(nothing, paused, driver, tmp_path / "paused.db", journal)
-    assert writing <= {point for point, (count, *_) in found.items() if count}
-    assert reading <= {point for point, (_, _, count, _) in found.items() if count}
-    assert not {"none", "truncate"} & {point for point, (count, *_) in found.items() if count}
+    results = call_apart(nothing, paused, driver, tmp_path / "paused.db", journal)
+    assert writing <= {point for point, (count, *_) in results.items() if count}
+    assert reading <= {point for point, (_, _, count, _) in results.items() if count}
+    assert not {"none", "truncate"} & {point for point, (count, *_) in results.items() if count}
     assert {"write", "write-lock", "delete", "sync"}.isdisjoint(
-        point for point, (_, _, count, _) in found.items() if count
+        point for point, (_, _, count, _) in results.items() if count
     )
     # There is a pause on both sides of the call.
-    count, seconds = found["write-lock"][:2]
+    count, seconds = results["write-lock"][:2]
     assert count >= 2 and seconds >= 0.002 * count
 
 

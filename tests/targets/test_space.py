@@ -124,7 +124,7 @@ def test_missing_database_is_not_created(case: Case, path: Path, content: bytes 
 
 
 @pytest.mark.usefixtures("without_dbstat")
-def test_the_walk_leaves_the_locks_of_this_process_alone(case: Case, path: Path) -> None:
+def test_walk_keeps_the_locks_of_this_process(case: Case, path: Path) -> None:
     create(path, "CREATE TABLE t (a)")
     with files.opened(case, path) as holder:
         holder.rows("BEGIN IMMEDIATE")  # others may read, none may write

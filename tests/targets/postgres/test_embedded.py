@@ -61,7 +61,7 @@ def guard_of(running: psutil.Process) -> psutil.Process:
     return psutil.Process(running.ppid())
 
 
-def test_a_server_answers_and_is_gone_after_the_block(short: Path) -> None:
+def test_server_answers_and_ends_with_the_block(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
         with server.running(folder.path, 7) as dsn, psycopg.connect(dsn) as connection:
             process = server_in(folder.path)
@@ -74,7 +74,7 @@ def test_a_server_answers_and_is_gone_after_the_block(short: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_server_without_a_socket_listens_on_this_machine_and_wants_a_password(short: Path) -> None:
+def test_server_without_a_socket_listens_locally_with_a_password(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
         deep = folder.path / ("p" * server.MAX_SOCKET_PATH)
         with server.running(deep, 4) as dsn:

@@ -53,13 +53,13 @@ def make_database(path: Path, journal: str) -> Path:
     return path
 
 
-def total(blocked: list[Blocked], what: str, process: int = HOLDER) -> int:
-    return sum(hold.end - hold.begin for hold in blocked if (hold.process, hold.what) == (process, what))
+def total(blocked: list[Blocked], cause: str, process: int = HOLDER) -> int:
+    return sum(hold.end - hold.begin for hold in blocked if (hold.process, hold.what) == (process, cause))
 
 
-def waited(seen: Seen) -> Span:
+def waited(recording: Seen) -> Span:
     """Return the only wait of the waiter."""
-    (wait,) = (wait_span for wait_span in seen.waits if wait_span.process == WAITER)
+    (wait,) = (wait_span for wait_span in recording.waits if wait_span.process == WAITER)
     return wait
 
 
@@ -79,9 +79,9 @@ def test_known_hold_is_measured_within_3_percent(
         time.sleep(0.01)
         holder.send(HOLD_S)
         holder_stamps, waiter_stamps = receive(holder), receive(waiter)
-    seen = Seen(areas(words, 2))
-    wait = waited(seen)
-    blocked = list(seen.blocked(wait))
+    recording = Seen(areas(words, 2))
+    wait = waited(recording)
+    blocked = list(recording.blocked(wait))
     truth = holder_stamps["ended"] - waiter_stamps["asked"]
     commit = holder_stamps["ended"] - holder_stamps["freed"]
     assert wait.ns == pytest.approx(waiter_stamps["had"] - waiter_stamps["asked"], rel=NEAR)
@@ -90,7 +90,7 @@ def test_known_hold_is_measured_within_3_percent(
     # Until the release, only the open transaction can have held it.
     assert total(blocked, COMMIT) >= (holder_stamps["freed"] - waiter_stamps["asked"]) * (1 - NEAR)
     assert {span.process for span in blocked} == {HOLDER}
-    assert not seen.contradiction()
+    assert not recording.contradiction()
 
 
 @pytest.mark.parametrize("journal", ["wal", thorough("truncate")])
@@ -106,8 +106,8 @@ def test_wait_during_a_slow_sync_is_a_wait_for_the_sync(words: Any, tmp_path: Pa
         waiter.send("go")
         truth = receive(holder)["synced_ns"]
         receive(waiter)
-    seen = Seen(areas(words, 2))
-    blocked = list(seen.blocked(waited(seen)))
+    recording = Seen(areas(words, 2))
+    blocked = list(recording.blocked(waited(recording)))
     assert total(blocked, SYNC) >= 0.8 * sum(span.end - span.begin for span in blocked)
     assert Area(words, HOLDER, 2).syncing_ns == pytest.approx(truth, rel=NEAR)
 
@@ -123,8 +123,8 @@ def test_wait_for_a_checkpoint_names_its_process(words: Any, tmp_path: Path) -> 
         time.sleep(0.05)  # its first sync takes longer
         waiter.send("go")
         holder_stamps, waiter_stamps = receive(holder), receive(waiter)
-    seen = Seen(areas(words, 2))
-    blocked = list(seen.blocked(waited(seen)))
+    recording = Seen(areas(words, 2))
+    blocked = list(recording.blocked(waited(recording)))
     truth = holder_stamps["ended"] - waiter_stamps["asked"]
     assert total(blocked, CHECKPOINT) == pytest.approx(truth, rel=NEAR)
     assert {span.what for span in blocked} == {CHECKPOINT}
@@ -160,9 +160,9 @@ def test_lock_released_and_not_retaken_causes_no_wait(words: Any, tmp_path: Path
         connection.close()
         waiter.send("go")
         receive(waiter)
-    seen = Seen(areas(words, 2))
-    assert not seen.waits and Area(words, WAITER, 2)[shim.PENDING] == 0
-    assert len([span for span in seen.transactions if span.ns < 40_000_000]) >= 2
+    recording = Seen(areas(words, 2))
+    assert not recording.waits and Area(words, WAITER, 2)[shim.PENDING] == 0
+    assert len([span for span in recording.transactions if span.ns < 40_000_000]) >= 2
 
 
 def test_blocked_checkpoint_leaves_no_wait_behind(words: Any, tmp_path: Path) -> None:
@@ -202,12 +202,12 @@ def hold_during_a_write(case: Case, words: Any, folder: Path, hold_s: float) -> 
             return {"holder": receive(holder), "worker": receive(worker)}
 
 
-def waited_by_worker(seen: Seen) -> Span:
+def waited_by_worker(recording: Seen) -> Span:
     """Return the worker's only long wait since its start.
 
     The worker may find a changed schema under the lock, release it and take it again: a second, brief wait.
     """
-    waits = [wait_span for wait_span in seen.waits if wait_span.process == WAITER]
+    waits = [wait_span for wait_span in recording.waits if wait_span.process == WAITER]
     (wait,) = (wait_span for wait_span in waits if wait_span.ns > BRIEF_NS)
     assert len(waits) <= 2
     return wait
@@ -220,13 +220,13 @@ def test_either_loop_measures_a_known_hold_within_3_percent(
     words: Any, tmp_path: Path, loop: str, driver: str
 ) -> None:
     stamps = hold_during_a_write(case_of(loop, driver), words, tmp_path, HOLD_S)
-    seen = Seen(areas(words, 2))
-    wait = waited_by_worker(seen)
+    recording = Seen(areas(words, 2))
+    wait = waited_by_worker(recording)
     worker_stamps, holder_stamps = stamps["worker"], stamps["holder"]
     assert wait.ns == pytest.approx(worker_stamps["had"] - worker_stamps["asked"], rel=NEAR)
-    held = sum(span.end - span.begin for span in seen.blocked(wait))
-    assert held == pytest.approx(holder_stamps["ended"] - worker_stamps["asked"], rel=NEAR)
-    assert not seen.contradiction()
+    held_ns = sum(span.end - span.begin for span in recording.blocked(wait))
+    assert held_ns == pytest.approx(holder_stamps["ended"] - worker_stamps["asked"], rel=NEAR)
+    assert not recording.contradiction()
 
 
 @pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["python"]))
@@ -234,11 +234,13 @@ def test_operation_abandoned_by_either_loop_stops_waiting(words: Any, tmp_path: 
     case = case_of(loop, busy_timeout_ms=150)
     worker_stamps = hold_during_a_write(case, words, tmp_path, HOLD_S)["worker"]
     assert worker_stamps["failed"] == 1
-    seen = Seen(areas(words, 2))
-    wait = waited_by_worker(seen)
+    recording = Seen(areas(words, 2))
+    wait = waited_by_worker(recording)
     assert worker_stamps["asked"] < wait.begin < wait.end < worker_stamps["had"]
     assert wait.ns > 100_000_000
-    transactions = [span for span in seen.transactions if span.process == WAITER and span.end >= wait.end]
+    transactions = [
+        span for span in recording.transactions if span.process == WAITER and span.end >= wait.end
+    ]
     assert transactions[0].begin == wait.begin
     assert transactions[0].end == pytest.approx(wait.end, abs=NEAR * 1e8)
     assert Area(words, WAITER, 2)[shim.PENDING] == 0
