@@ -1,4 +1,6 @@
-"""Whatever a report says, every format keeps its rules; it is drawn once for all, which takes the time."""
+"""Every format keeps its rules for arbitrary reports; a report is drawn once for all formats, because drawing
+is slow.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules
 
 @settings(max_examples=examples(1.5))
 @given(reports)
-def test_whatever_the_report_every_format_keeps_its_rules(report: Report) -> None:
+def test_every_format_keeps_its_rules_for_any_report(report: Report) -> None:
     for check in CHECKS:
         check(report)
     for write in WRITERS:
@@ -30,5 +32,5 @@ def test_whatever_the_report_every_format_keeps_its_rules(report: Report) -> Non
 
 @settings(max_examples=examples(0.25))
 @given(reports)
-def test_whatever_the_report_the_page_is_made_of_our_own_markup(report: Report) -> None:
+def test_page_of_any_report_has_only_our_markup(report: Report) -> None:
     check_markup(report_html(report))
