@@ -27,7 +27,7 @@ from tests.show import variants
 from tests.show.page.test_html_file import hashed
 from tests.show.test_comparison_view import VARIANTS
 from tests.show.test_doctor_view import SERIOUS
-from tests.show.test_side_by_side import compared
+from tests.show.test_side_by_side import targets_report
 
 PAGE = Path(page_room.__file__).parent
 REPORTS: dict[str, Callable[[], Report]] = {
@@ -35,7 +35,7 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "rate": rate_report,
     "limit": limit_report,
     "ab": lambda: ab_report([around(0.8, 20), around(1.02, 20)]),
-    "sides": compared,
+    "sides": targets_report,
 }
 
 

@@ -15,7 +15,7 @@ from tests.show.test_github import kinds
 from tests.show.test_junit import check_rules
 from tests.show.test_markdown import check_no_markup, check_tables
 from tests.show.test_text import check_lines
-from tests.show.test_trackers import WRITERS, check_names, parsed
+from tests.show.test_trackers import WRITERS, check_names, parse
 from tests.strategies import reports
 
 CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules, check_names, kinds)
@@ -27,7 +27,7 @@ def test_every_format_keeps_its_rules_for_any_report(report: Report) -> None:
     for check in CHECKS:
         check(report)
     for write in WRITERS:
-        parsed(write(report))
+        parse(write(report))
 
 
 @settings(max_examples=examples(0.25))
