@@ -26,10 +26,10 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Legend,
+    Value,
     seconds_cell,
     table_of,
 )
-from sqlstress.show.blocks import Value as Value
 from sqlstress.show.case_table import (
     FAILED_SHARE,
     RATIO,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 from random import Random
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -60,13 +61,19 @@ def test_those_that_noise_hides_cannot_be_told_apart() -> None:
         assert len(lead.runs) == 3 and lead.unclear and not lead.equal
 
 
+class Lead(NamedTuple):
+    """A part of a finding."""
+
+    unclear: bool
+
+
 def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
     found, _ = passed(1000, 1100, noise=0.1)
 
     def sentence(**facts: object) -> str:
         return str(facts)
 
-    sure, unsure = Finding(sentence), Finding(sentence, lead=Finding(sentence, unclear=True))
+    sure, unsure = Finding(sentence), Finding(sentence, leads=(Lead(unclear=True),))
     assert list(doubts(found, [sure], Case())) == list(doubts(None, [], Case())) == []
     (why,) = doubts(found, [sure, unsure, unsure], Case())
     assert why.text.startswith('Reason for "cannot tell": 5 passes cannot show a ')

@@ -1,4 +1,4 @@
-"""The findings of cycles: the parts of the time, and the slow cycle that is a checkpoint."""
+"""Findings of cycles: the parts of the time, and the slow cycle that is a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sqlstress.analysis.group import Group, Tested
 from sqlstress.analysis.wording import processes
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
 from sqlstress.experiments.classics.cycles import Cycling, setting_of
+from sqlstress.experiments.classics.sentences import Bounds, Checkpoint, Took
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
@@ -150,7 +151,7 @@ def rates(run: Run) -> dict[int, float]:
 LONGEST_NAME = 24
 """Characters of a setting's name."""
 FEW = 3
-"""Number of later checkpoints that are named one by one."""
+"""Maximum number of later checkpoints that are named."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,12 +235,9 @@ def _fastest(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Findi
     yield Finding(sentences.fastest, fastest=fastest, slowest=slower)
 
 
-def _took(cells: Sequence[Measured], **more: Any) -> Finding:
+def _took(cells: Sequence[Measured], **more: Any) -> Took:
     """Return the names of settings and the time of the first."""
-    names, several = tuple(cell.name for cell in cells), len(cells) > 1
-    return Finding(
-        sentences.settings_took, settings=names, about=several, total_ns=cells[0].times.total, **more
-    )
+    return Took(tuple(cell.name for cell in cells), cells[0].times.total, **more)
 
 
 def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
@@ -247,20 +245,10 @@ def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
     bounds = []
     for cell in cells:
         times, commits = cell.times, cell.trial.latency.get("commit")
-        if times.bounds is None or not commits or not commits.count:
-            continue
-        each = commits.count / max(1, len(times.processes))
-        bounds.append(
-            Finding(
-                sentences.bounds_took,
-                where=cell.name,
-                bounds_ns=times.bounds,
-                total_ns=times.total,
-                share=times.bounds / max(1.0, times.total),
-                one=each == 1,
-                commits=None if each == 1 else float(each),
-            )
-        )
+        if times.bounds is not None and commits and commits.count:
+            share = times.bounds / max(1.0, times.total)
+            by_process = commits.count / max(1, len(times.processes))
+            bounds.append(Bounds(cell.name, times.bounds, times.total, share, by_process))
     if bounds:
         yield Finding(sentences.beyond_the_sum, bounds=tuple(bounds))
 
@@ -298,41 +286,20 @@ def _checkpoints(cell: Measured) -> Iterator[Finding]:
     ns, number, process = slowest
     if not process.checkpoints and due > cycling.cycles:
         return
-    several = case.concurrency > 1
-    is_it, first, slower = number in process.checkpoints, None, None
-    if not is_it and process.checkpoints and min(process.checkpoints) <= len(process.cycles):
-        first = min(process.checkpoints)
-        slower = sum(each < process.cycles[first - 1] for each in process.cycles) / len(process.cycles)
+    seen, *later = process.checkpoints or (None,)
+    in_range = seen is not None and seen <= len(process.cycles)
     yield Finding(
         sentences.checkpoint,
         where=cell.name,
         commits=commits,
-        together=case.concurrency if several else None,
+        processes=case.concurrency,
         frames=frames,
         due=due,
-        unseen=not process.checkpoints,
-        seen=_seen(process, due, several) if process.checkpoints else None,
+        seen=None if seen is None else Checkpoint(seen, process.cycles[seen - 1] if in_range else None),
+        later=tuple(later[:FEW]),
         spike=number,
-        process=process.worker if several else None,
+        process=process.worker if case.concurrency > 1 else None,
         spike_ns=ns,
         median_ns=cell.times.median,
-        is_it=is_it,
-        first=first,
-        slower=slower,
-    )
-
-
-def _seen(process: Process, due: int, several: bool) -> Finding:
-    """Return the cycles with the checkpoints of a process, which is perhaps one of several."""
-    first, *later = process.checkpoints
-    there, many = first == due and not several, len(later) > FEW
-    return Finding(
-        sentences.checkpoint_seen,
-        there=there,
-        cycle=None if there else first,
-        process=process.worker if several else None,
-        cycle_ns=process.cycles[first - 1] if first <= len(process.cycles) else None,
-        early=first < due and not several,
-        later=tuple(later[:1] if many else later),
-        more=len(later) - 1 if many else None,
+        is_it=number in process.checkpoints,
     )

@@ -12,7 +12,7 @@ from sqlstress.report.case import Case
 from sqlstress.request import Request
 
 PHASES = ("insert", "allocate", "query")
-METHOD_NAMES = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")
+METHOD_NAMES = ("1b1", "BLK", "BLK/n", "VALUES", "JSON", "SPC")
 MOST_ROWS = 1_000_000
 MOST_SAMPLES = 3000
 

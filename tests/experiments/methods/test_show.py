@@ -53,23 +53,19 @@ def test_rows_stand_by_phase_and_driver_and_then_by_size() -> None:
     assert len(known) == len(cases)
 
 
-def test_a_method_is_set_beside_one_by_one_of_its_phase_driver_and_processes() -> None:
+def test_rate_is_relative_to_one_by_one_of_its_phase_and_driver() -> None:
     known = rows(
         run("insert", "1b1", 100, 100.0),
         run("insert", "1b1 + WAL", 100, 320.0),
-        run("insert", "1b1", 100, 40.0, concurrency=4),
-        run("insert", "1b1 + WAL", 100, 80.0, concurrency=4),
         run("insert", "1b1 + WAL", 100, 500.0, driver="peewee"),
         run("allocate", "BLK", 450, "limit"),
     )
-    beside = [(row["method"], row["driver"], row["processes"], row["1b1 = 1"]) for row in known]
+    beside = [(row["method"], row["driver"], row["1b1 = 1"]) for row in known]
     assert beside == [
-        ("1b1", "sqlite3", "1", "1x"),
-        ("1b1 + WAL", "sqlite3", "1", "3.2x"),
-        ("1b1", "sqlite3", "4", "1x"),
-        ("1b1 + WAL", "sqlite3", "4", "2.0x"),
-        ("1b1 + WAL", "peewee", "1", MISSING),
-        ("BLK", "sqlite3", "1", MISSING),
+        ("1b1", "sqlite3", "1x"),
+        ("1b1 + WAL", "sqlite3", "3.2x"),
+        ("1b1 + WAL", "peewee", MISSING),
+        ("BLK", "sqlite3", MISSING),
     ]
     assert known[-1]["rows/s"] == "LIMIT"
 
