@@ -114,7 +114,7 @@ class Shown:
         """Return the columns of the table of a group. The CSV and comparisons take theirs from it."""
         return ()
 
-    def further_columns(self, group: Group) -> Sequence[Column[Row]]:
+    def further_columns(self, group: Group) -> Sequence[Column[Any]]:
         """Return the columns of a further table. The CSV takes its columns from it, too."""
         return ()
 

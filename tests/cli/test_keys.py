@@ -42,7 +42,6 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
         "foreign_keys=on",
         "uuid4",
         "indices",
-        "took the least time",
     ):
         assert text in said.out
     assert "published" not in said.out

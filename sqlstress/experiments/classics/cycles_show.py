@@ -134,7 +134,7 @@ def _legend(group: Group) -> Iterator[str]:
     yield from verified_legend(group, "each table holds what the last acknowledged commit left")
 
 
-def _compared(figure: Callable[[Times | None], str | None]) -> case_table.ComparedCell:
+def _trial_cell(figure: Callable[[Times | None], str | None]) -> case_table.ComparedCell:
     return case_table.of_run(lambda run, trial: figure(times_of(run.case, trial)))
 
 
@@ -164,10 +164,10 @@ class CyclesShown(Shown):
                 "{letter} slowest ms",
                 ("{letter} slow-", "est ms"),
                 "slowest: the slowest cycle except the first",
-                _compared(_slowest_ms),
+                _trial_cell(_slowest_ms),
             ),
             case_table.Measure(
-                "{letter} slowest cycle", ("{letter} in", "cycle"), "", _compared(_slowest_cycle)
+                "{letter} slowest cycle", ("{letter} in", "cycle"), "", _trial_cell(_slowest_cycle)
             ),
         ),
     )

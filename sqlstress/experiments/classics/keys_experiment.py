@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.classics.keys_worker import KeysSource
 
 MOST_ROWS = 10_000_000
-"""Picks in the table: all of them are compared with what the workers were told, in memory."""
+"""Maximum number of picks: the proof compares all of them in memory."""
 PICK_S = 50e-6
 USERS = 150
 """Default number of users: with the published 1000, five passes take several minutes."""

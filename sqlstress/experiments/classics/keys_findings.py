@@ -1,20 +1,21 @@
-"""Findings of primary keys: the type of id to use, the schema to use, and their costs.
+"""Findings of primary keys: the type of id to use with each schema, and its cost.
 
 Times are compared over the passes, each pair against its noise. Sizes have no noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.answers import doubts, is_conclusive, leaders
+from sqlstress.analysis import sentences as shared
+from sqlstress.analysis.answers import doubts, is_conclusive, more_trials
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
 from sqlstress.experiments.classics import sentences
 from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.sentences import SchemaCost, TypeCost
+from sqlstress.experiments.classics.sentences import TypeCost
 from sqlstress.report import Run, Space
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import finite
@@ -97,43 +98,25 @@ def ratio(cell: Cell | None, base: Cell | None, figure: str) -> float | None:
 ORDER = ("uuid7", "ulid-monotonic", "ulid", "uuid4", "int")
 """Types in the order of preference, if time and space are equal: a standard first, and types that contain
 their creation time before uuid4. "int" needs a database that assigns all ids."""
-UNIQUE = ("pair-norowid", "pair-rowid")
-"""Schemas that keep a user from picking an item twice."""
 
 
 def keys(group: Group) -> Iterator[Finding]:
-    """Yield the findings of a group, from the cases with the most processes."""
+    """Yield the type of id to use with each schema, from the cases with the most processes."""
     cells = Cells(group).all
     most = max((cell.processes for cell in cells), default=0)
     compared = [cell for cell in cells if cell.processes == most]
     tested = group.tested([cell.run for cell in compared]) if compared else None
-    findings = [*_types(compared, tested), *_schemas(compared, tested)]
+    if tested is None:
+        if len(compared) > 1:
+            yield Finding(shared.cannot_tell, advice=more_trials(group.case))
+        return
+    findings = []
+    for schema in SCHEMAS:
+        by_type = {cell.picks.id_type: cell for cell in compared if cell.picks.schema == schema}
+        if "uuid4" in by_type and len(by_type.keys() & {*ID_TYPES}) > 1:
+            findings.append(_advice(schema, by_type, tested))
     yield from findings
     yield from doubts(tested, findings, group.case)
-
-
-# The type of id to use with a schema.
-
-
-def _types(cells: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
-    for schema in SCHEMAS:
-        by_type = {cell.picks.id_type: cell for cell in cells if cell.picks.schema == schema}
-        if "uuid4" in by_type and len(by_type.keys() & {*ID_TYPES}) > 1:
-            yield _advice(schema, by_type, tested) if tested else _least(schema, by_type)
-
-
-def _least(schema: str, by_type: Mapping[str, Cell]) -> Finding:
-    """Return the types with the least time and space: single trials support no other conclusion."""
-    quickest = min(by_type.values(), key=lambda cell: cell.seconds)
-    smallest = min(by_type.values(), key=lambda cell: cell.file or float("inf"))
-    return Finding(
-        sentences.type_least,
-        schema=schema,
-        quickest=quickest.picks.id_type,
-        seconds=float(quickest.seconds),
-        smallest=None if smallest is quickest else smallest.picks.id_type,
-        file=ratio(smallest, by_type["uuid4"], "file_bytes") or None,
-    )
 
 
 def _advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding:
@@ -175,41 +158,3 @@ def _cost(cell: Cell, base: Cell, tested: Tested) -> TypeCost:
         return TypeCost(unclear=True, file=file)
     equal = time.is_within(NEAR)
     return TypeCost(None if equal else time, equal=equal, file=file)
-
-
-# The schema to use, by the type that was measured with most schemas.
-
-
-def _schemas(cells: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
-    by_type = ([cell for cell in cells if cell.picks.id_type == id_type] for id_type in ORDER)
-    by_schema = max(by_type, key=len)
-    if len(by_schema) < 2:
-        return
-    near, equal, unclear = [min(by_schema, key=lambda cell: cell.seconds)], False, False
-    seconds = near[0].seconds
-    if tested:
-        lead = leaders(tested, [cell.run for cell in by_schema])
-        near, equal, unclear = lead.among(by_schema), lead.equal, lead.unclear
-        seconds = next(cell.seconds for cell in near if cell.run is lead.best)
-    # The smallest file, and files of about the same size.
-    sized = sorted((cell for cell in by_schema if cell.file), key=lambda cell: cell.file)
-    small = [cell for cell in sized if cell.file * (1 - NEAR) <= sized[0].file]
-    unique = [cell for cell in by_schema if cell.picks.schema in UNIQUE]
-    yield Finding(
-        sentences.schema,
-        type=by_schema[0].picks.id_type,
-        single=tested is None,
-        quickest=tuple(cell.picks.schema for cell in near),
-        seconds=float(seconds),
-        equal=equal,
-        unclear=unclear,
-        smallest=tuple(cell.picks.schema for cell in small),
-        megabytes=small[0].file / BYTES_IN_MB if small else None,
-        unique=tuple(cell.picks.schema for cell in unique) or UNIQUE,
-        unmeasured=not unique,
-        costs=tuple(
-            SchemaCost(cell.picks.schema, cell.file / small[0].file)
-            for cell in unique
-            if small and cell.file and cell not in small
-        ),
-    )

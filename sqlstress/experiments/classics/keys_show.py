@@ -1,19 +1,18 @@
-"""Tables, legend and plot of primary keys, as pure functions of a report."""
+"""Tables and legend of primary keys, as pure functions of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import processes, size
-from sqlstress.experiments.classics.bars import bar_view
+from sqlstress.analysis.wording import size
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
-    SPACE,
     Cell,
     Cells,
     cell_of,
@@ -38,7 +37,6 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plot, axis, name
 from sqlstress.show.shown import TIME, Shown
 from sqlstress.statistics.units import format_count
 
@@ -79,12 +77,19 @@ def _relative(figure: str) -> Callable[[Row], str | None]:
     return lambda row: share_cell(ratio(row.cell, row.base, figure))
 
 
-def _space(figure: str, write: Callable[[float], str | None]) -> Callable[[Row], str | None]:
+def _space_of(figure: str, trial: Trial) -> Value:
+    value = space_figure(trial.space, figure)
+    return int(value) if value is not None and value.is_integer() else value
+
+
+def _space_column(name: str, csv: str, write: Callable[[float], str | None], **more: Any) -> Column[Row]:
+    """Return the column of a figure of SPACE, which has this name in the CSV."""
+
     def cell(row: Row) -> str | None:
-        value = row.cell.figure(figure) if row.cell else None
+        value = row.cell.figure(csv) if row.cell else None
         return None if value is None else write(value)
 
-    return cell
+    return Column(name, cell=cell, csv=csv, value=partial(_space_of, csv), **more)
 
 
 def mb_cell(value: float) -> str | None:
@@ -143,30 +148,28 @@ TIME_COLUMNS: tuple[Column[Row], ...] = (
     ),
 )
 SPACE_COLUMNS: tuple[Column[Row], ...] = (
-    Column(
+    _space_column(
         "file MB",
-        cell=_space("file_bytes", mb_cell),
+        "file_bytes",
+        mb_cell,
         meaning="file: the whole database, including users and items",
     ),
     Column("uuid4 = 1 (file)", ("uuid4", "= 1"), cell=_relative("file_bytes")),
-    Column(
+    _space_column(
         "bytes per row",
-        ("bytes", "per row"),
-        cell=_space("bytes_per_row", count_cell),
+        "bytes_per_row",
+        count_cell,
+        heading=("bytes", "per row"),
         meaning="bytes per row: of the table and its indices",
         leaves=20,
     ),
-    Column(
-        "table",
-        cell=_space("table_share", percent_cell),
-        meaning="table: its share of the file",
-        leaves=30,
-    ),
-    Column("indices", cell=_space("indices_share", percent_cell), meaning="indices: their share of the file"),
-    Column("table fan-out", cell=_space("table_fan_out", fan_out_cell), leaves=10),
-    Column(
+    _space_column("table", "table_share", percent_cell, meaning="table: its share of the file", leaves=30),
+    _space_column("indices", "indices_share", percent_cell, meaning="indices: their share of the file"),
+    _space_column("table fan-out", "table_fan_out", fan_out_cell, leaves=10),
+    _space_column(
         "indices fan-out",
-        cell=_space("indices_fan_out", fan_out_cell),
+        "indices_fan_out",
+        fan_out_cell,
         meaning="fan-out: children of an internal page, on average; shares and fan-outs are from "
         "sqlite3_analyzer",
     ),
@@ -213,26 +216,6 @@ class KeysShown(Shown):
             yield spaces
             yield Legend(spaces)
 
-    def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the time of each type of id, schema by schema."""
-        views = []
-        for count in sorted({cell.processes for cell in Cells(group).all}):
-            bars: dict[str, list[tuple[str, float]]] = {}
-            for cell in Cells(group).all:
-                if cell.processes == count:
-                    bars.setdefault(name(cell.picks.id_type), []).append(
-                        (name(cell.picks.schema), cell.seconds)
-                    )
-            views.append(bar_view(processes(count) if count else "", axis("s", rangemode="tozero"), bars))
-        if views:
-            note = "From the start of the first transaction to the end of the last one."
-            yield Plot("Time", note, tuple(views), len(views) - 1, wide=True)
-
-    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        measured = any(trial.space for trial in trials)
-        return {name: partial(_space_of, name) for name in SPACE} if measured else {}
-
-
-def _space_of(name: str, trial: Trial) -> Value:
-    figure = space_figure(trial.space, name)
-    return int(figure) if figure is not None and figure.is_integer() else figure
+    def further_columns(self, group: Group) -> Sequence[Column[Any]]:
+        """Return the columns of space if it was measured."""
+        return SPACE_COLUMNS if any(trial.space for run in group.runs for trial in run.trials) else ()

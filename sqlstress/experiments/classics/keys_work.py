@@ -7,11 +7,9 @@ open.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from operator import itemgetter
 from typing import Any
 
 from sqlstress.engine.proofs import examined
@@ -120,15 +118,16 @@ class KeysWork(ClassicWork):
             connection.rows("COMMIT")
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file, of each table, and of the picks' own ids."""
-        planned = Planned(self.case, *self._made.values())
-        writers = [planned.written_by(outcome, self.steps_done(outcome), pulse) for outcome in outcomes]
+        """Yield the checks of the file, of each table, and of the ids of picks."""
+        plan = Plan(self.case)
+        for outcome in outcomes:
+            plan.add(outcome, self.steps_done(outcome), pulse)
         yield from self.sound(pulse)
         yield examined("users and items", lambda: self._check_lists(pulse))
-        yield examined("picks", lambda: planned.check(self._placed(planned, pulse), writers))
+        yield examined("picks", lambda: self._check_picks(plan, pulse))
         yield examined("foreign keys", lambda: self.foreign_keys("picks", pulse))
         if self.picks.own_id:
-            yield check_ids(planned.ids_by_worker(), self.picks.id_type)
+            yield check_ids(plan.ids(), self.picks.id_type)
 
     def _check_lists(self, pulse: Pulse) -> Check:
         stored = ((name, *row) for name in self._made for row in self._all_rows(name, pulse))
@@ -138,16 +137,25 @@ class KeysWork(ClassicWork):
     def _all_rows(self, name: str, pulse: Pulse) -> Iterator[Row]:
         return self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
 
-    def _placed(self, planned: Planned, pulse: Pulse) -> Iterator[Placed]:
-        """Yield every pick with its place, read from the table itself and not from an index."""
+    def _check_picks(self, plan: Plan, pulse: Pulse) -> Check:
+        """Check every pick, read from the table itself and not from an index."""
+        users, items = (
+            {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
+        )
         pick_id = "id" if self.picks.own_id else "NULL"
         intact = as_inserted(self.picks, self._span())
         query = f"SELECT {pick_id}, user, item, {intact} FROM picks NOT INDEXED"
-        for pick, user, item, is_intact in self.rows(query, pulse):
-            place = planned.places.get(user, {}).get(item)
-            if place is not None:
-                planned.ids[place] = pick
-            yield (user, item), place if is_intact else None
+
+        def placed() -> Iterator[Placed]:
+            for own_id, user, item, is_intact in self.rows(query, pulse):
+                pick = users.get(user), items.get(item)
+                place = plan.places.get(pick)
+                if place is not None:
+                    plan.ids_by_place[place] = own_id
+                name = f"a pick of {short_id(item)} by {short_id(user)}, which do not both exist,"
+                yield name if None in pick else pick_name(pick), place if is_intact else None
+
+        return check_rows("picks", placed(), plan.writers, lambda place: pick_name(plan.picks[place]), str)
 
     def _span(self) -> tuple[int, int] | None:
         """Return the seconds between which the picks were inserted; None if the clock was set."""
@@ -164,60 +172,52 @@ class KeysWork(ClassicWork):
         return replace(trial, space=self.place.space(pulse))
 
 
-class Planned:
-    """The picks that workers were to insert, each with its place, and the ids of those that are there."""
+Pick = tuple[int | None, int | None]
+"""Numbers of a user and an item; None if it does not exist."""
 
-    def __init__(self, case: Case, users: Sequence[Row], items: Sequence[Row]) -> None:
-        self.places: dict[Any, dict[Any, int]] = {}
-        """Places by the user's id and the item's id."""
-        self.ids: dict[int, Any] = {}
-        """Ids of picks, by place."""
+
+def pick_name(pick: Pick) -> str:
+    """Return the name of a pick in counter-examples."""
+    user, item = pick
+    return f"user {user}'s pick of item {item}"
+
+
+class Plan:
+    """The picks that workers were to insert, in order, and the ids of the stored ones."""
+
+    def __init__(self, case: Case) -> None:
+        self.picks: list[Pick] = []
+        self.places: dict[Pick, int] = {}
+        """Index in `picks` of each pick."""
+        self.writers: list[Acknowledged] = []
+        self.ids_by_place: dict[int, Any] = {}
+        """Ids of stored picks, by place."""
         self._case = case
-        self._users, self._items = ([row[0] for row in rows] for rows in (users, items))
         self._transactions: list[list[range]] = []
-        """Places of the picks of each transaction, by worker."""
-        self._begins: list[tuple[int, int]] = []
-        """First place of each transaction, and its user."""
-        self._next = 0
+        """Places of each transaction, by worker."""
 
-    def written_by(self, outcome: Outcome, done: int, pulse: Pulse) -> Acknowledged:
-        """Return the picks of a worker with `done` acknowledged transactions, and give them places."""
+    def add(self, outcome: Outcome, done: int, pulse: Pulse) -> None:
+        """Add the picks of a worker with `done` acknowledged transactions."""
         users = users_of(self._case, outcome.worker)
         done = done if outcome.died else len(users)
-        first, transactions = self._next, []
+        transactions = []
         # A worker that died may have committed one transaction more.
         for user in paced(users[: done + 1], pulse):
-            begin, items = self._next, picked_by(self._case, user)
-            self._next += len(items)
-            transactions.append(range(begin, self._next))
-            self._begins.append((begin, user))
-            own = self.places[self._users[user]] = {}
-            own.update((self._items[item], place) for place, item in enumerate(items, begin))
+            begin = len(self.picks)
+            self.picks += [(user, item) for item in picked_by(self._case, user)]
+            transactions.append(range(begin, len(self.picks)))
+            self.places.update((self.picks[place], place) for place in transactions[-1])
+        acknowledged = sum(map(len, transactions[:done]))
+        places = range(transactions[0].start if transactions else 0, len(self.picks))
+        self.writers.append(
+            Acknowledged(f"worker {outcome.worker}", places, acknowledged, len(places) - acknowledged)
+        )
         self._transactions.append(transactions)
-        known = sum(map(len, transactions[:done]))
-        return Acknowledged(
-            f"worker {outcome.worker}", range(first, self._next), known, self._next - first - known
-        )
 
-    def check(self, rows: Iterable[Placed], writers: Sequence[Acknowledged]) -> Check:
-        """Check the rows of the table of picks, each its user's id and its item's id."""
-        users, items = (
-            {row_id: number for number, row_id in enumerate(ids)} for ids in (self._users, self._items)
-        )
-
-        def described(row: tuple[Any, Any]) -> str:
-            user, item = row
-            if user in users and item in items:
-                return f"user {users[user]}'s pick of item {items[item]}"
-            return f"a pick of {short_id(item)} by {short_id(user)}, which do not both exist,"
-
-        def pick_name(place: int) -> str:
-            begin, user = self._begins[bisect_right(self._begins, place, key=itemgetter(0)) - 1]
-            return f"user {user}'s pick of item {picked_by(self._case, user)[place - begin]}"
-
-        return check_rows("picks", rows, writers, pick_name, described)
-
-    def ids_by_worker(self) -> Iterator[list[list[Any]]]:
-        """Yield the ids of each worker's picks that are there, by transaction."""
+    def ids(self) -> Iterator[list[list[Any]]]:
+        """Yield the ids of each worker's stored picks, by transaction."""
         for transactions in self._transactions:
-            yield [[self.ids[place] for place in places if place in self.ids] for places in transactions]
+            yield [
+                [self.ids_by_place[place] for place in places if place in self.ids_by_place]
+                for places in transactions
+            ]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
 PATIENT_S = 10.0
-"""Time-out of queries, and of what is done inside SQLite."""
+"""Time-out of queries and of SPC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Scales:
     tricks: tuple[str, ...]
     """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
     published: Sequence[int]
-    """Their scales in the published tables."""
+    """Scales in the published tables."""
     chosen: Sequence[int]
-    """Those that are measured unless all are asked for."""
+    """Scales that are measured by default."""
 
 
 _INSERTED = (100, 1000, 10_000, 100_000)

@@ -1,6 +1,6 @@
 """Findings of methods: the fastest way to write and to read, and the gain of a transaction and of WAL.
 
-A difference is reported if the passes tell it from noise. Too few passes give only the highest figures.
+A difference is reported if the passes tell it from noise.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlstress.analysis.answers import doubts, is_conclusive, leaders
+from sqlstress.analysis import sentences as shared
+from sqlstress.analysis.answers import doubts, is_conclusive, leaders, more_trials
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
 from sqlstress.experiments.classics import sentences
 from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, tricks_of
-from sqlstress.experiments.classics.sentences import Alternative, Gain, Lead, Phase
+from sqlstress.experiments.classics.sentences import Gain, Lead, Phase
 from sqlstress.report import Run
 from sqlstress.statistics.compare import FEWEST, NEAR, Ratio
 from sqlstress.statistics.units import finite
@@ -140,12 +141,8 @@ INSIDE = "SPC"
 """The method that only some problems allow."""
 DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
 """Verb of each phase."""
-WORKING = {
-    ("insert", "BLK"): ("BLK/n + TSC",),
-    ("allocate", "BLK"): ("BLK/n + TSC",),
-    ("query", "BLK"): ("VALUES", "JSON"),
-}
-"""Methods that do the work of a method that meets a limit, by phase and method."""
+WORKING = {"insert": "BLK/n or JSON", "allocate": "BLK/n or JSON", "query": "VALUES or JSON"}
+"""Methods without a limit, by phase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,24 +168,14 @@ def methods(group: Group) -> Iterator[Finding]:
     known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= FEWEST]
     tested = group.tested([cell.run for cell in known], rates) if known else None
     if tested is None:
-        findings = [*_highest(cells)]
+        if any(cell.outcome == DONE for cell in cells.all):
+            yield Finding(shared.cannot_tell, advice=more_trials(group.case))
     else:
         judged = Judged(cells, frozenset(known), tested)
         findings = [*_fastest(judged), *_transactions(judged)]
-    yield from findings
-    yield from doubts(tested, findings, group.case)
+        yield from findings
+        yield from doubts(tested, findings, group.case)
     yield from _limits(cells)
-
-
-def _highest(cells: Cells) -> Iterator[Finding]:
-    """Yield the highest cell of each phase: single trials support no other conclusion."""
-    phases = tuple(
-        Phase(DOING[phase], Lead((most.tricks,), most.rows_per_s))
-        for phase, of_phase in cells.by_phase()
-        if (most := best(of_phase))
-    )
-    if phases:
-        yield Finding(sentences.methods_fastest, single=True, driver=cells.drivers[0], phases=phases)
 
 
 def _fastest(judged: Judged) -> Iterator[Finding]:
@@ -255,7 +242,7 @@ def _gain(sentence: Callable[..., str], ratios: Mapping[str, Ratio | None], **mo
 
 
 def _limits(cells: Cells) -> Iterator[Finding]:
-    """Yield each limit of SQLite once, and a method that works without it."""
+    """Yield each limit of SQLite once, with methods that work without it."""
     reasons: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells.all:
         if cell.outcome == LIMIT and cell.note:
@@ -268,17 +255,5 @@ def _limits(cells: Cells) -> Iterator[Finding]:
             method=method,
             drivers=tuple(dict.fromkeys(cell.driver for cell in refused)),
             reason=note,
-            instead=_instead(cells, refused[0]),
+            instead=WORKING[phase],
         )
-
-
-def _instead(cells: Cells, refused: Cell) -> Alternative | None:
-    """Return the result of another method with as many rows or more."""
-    names = WORKING.get((refused.phase, refused.run.case.spec.name), ())
-    working = (
-        Alternative(cell.tricks, cell.rows, cell.rows_per_s)
-        for tricks in names
-        for cell in reversed(cells.series(refused.phase, tricks, refused.driver))
-        if cell.outcome == DONE and cell.rows >= refused.rows
-    )
-    return next(working, None)

@@ -1,4 +1,4 @@
-"""The table, plot and texts of methods, as pure functions of a report."""
+"""The table of methods, as pure functions of a report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterator
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.classics.bars import bar_view
 from sqlstress.experiments.classics.methods import tricks_of
 from sqlstress.experiments.classics.methods_findings import (
     BARE,
@@ -35,7 +34,6 @@ from sqlstress.show.blocks import (
     table_of,
     verified_legend,
 )
-from sqlstress.show.plots import Plot, axis, name
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import format_count, whole
 
@@ -121,7 +119,7 @@ def _legend(group: Group) -> Iterator[str]:
 
 
 class MethodsShown(Shown):
-    """A row for each cell, and a plot of their rates."""
+    """A row for each cell."""
 
     topics = (methods, partial_proofs)
 
@@ -134,19 +132,6 @@ class MethodsShown(Shown):
             table = table_of(cells.by_work(), (*_columns(group, cells),))
             yield table
             yield Legend(table)
-
-    def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the rows per second of each method at its best scale, phase by phase."""
-        cells = Cells(group)
-        views: dict[str, dict[str, list[tuple[str, float]]]] = {}
-        for cell in cells.all:
-            if cell is best(cells.series(cell.phase, cell.tricks, cell.driver)):
-                bars = views.setdefault(cell.phase, {}).setdefault(name(cell.driver), [])
-                bars.append((name(cell.tricks), cell.rows_per_s))
-        if views:
-            heights = axis("rows/s", type="log")
-            shown = tuple(bar_view(phase, heights, bars) for phase, bars in views.items())
-            yield Plot("Methods", "The best scale of each method, on a logarithmic scale.", shown, wide=True)
 
     def tracked(self, run: Run) -> Iterator[float | None]:
         return (trial.rows_per_s for trial in run.ended)

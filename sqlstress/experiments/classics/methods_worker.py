@@ -64,10 +64,10 @@ class MethodsSource(OrderedSource):
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._course.end()
         self._ledger.settled(0)
-        self.seen.outcome, self.seen.note = self._judged(error)
+        self.seen.outcome, self.seen.note = self._outcome_of(error)
         chunk.kinds[index] = FAILED
 
-    def _judged(self, error: Exception) -> tuple[str, str]:
+    def _outcome_of(self, error: Exception) -> tuple[str, str]:
         """Return the outcome and its reason: time-out or limit. Raises any other error."""
         was_busy = self._client.was_busy(error)
         if isinstance(error, TimedOut) or self._was_interrupted(error):
@@ -212,7 +212,7 @@ class Course:
         while not self._over.wait(INTERRUPT_EVERY_S):
             self._connection.interrupt()
 
-    def each(self, items: Iterable[T]) -> Iterator[T]:
+    def steps(self, items: Iterable[T]) -> Iterator[T]:
         """Yield items, and count an item as written when the next is requested. Raises TimedOut."""
         written = 0
         for item in items:
@@ -300,11 +300,11 @@ class Binding:
         if not self.method.transaction:
             return work
 
-        def whole() -> Any:
+        def in_transaction() -> Any:
             with self.transaction():
                 return work()
 
-        return whole
+        return in_transaction
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Return the rows to write, as objects with the names of their columns."""
@@ -316,7 +316,7 @@ class Binding:
         name = self.method.name
         if name == "1b1":
             create = self.creation()
-            for row in self.course.each(self.rows()):
+            for row in self.course.steps(self.rows()):
                 create(row)
         elif name == "BLK":
             self._check_variables()
@@ -324,7 +324,7 @@ class Binding:
         elif name == "BLK/n":
             rows = [*self.rows()]
             size = max(1, min(self.method.chunk, self._variables // self._width))
-            for chunk in self.course.each(rows[start : start + size] for start in range(0, len(rows), size)):
+            for chunk in self.course.steps(rows[start : start + size] for start in range(0, len(rows), size)):
                 self.create_all(chunk)
         elif name == "JSON":
             self.run(json_statement(self.method.phase), (json.dumps([*self.objects()]),))
@@ -334,7 +334,7 @@ class Binding:
     def _query(self) -> list[Any]:
         name, wanted = self.method.name, self.pairs
         if name == "1b1":
-            return [self.get(a, b) for a, b in self.course.each(wanted)]
+            return [self.get(a, b) for a, b in self.course.steps(wanted)]
         if name == "JSON":
             objects = [{"a": a, "b": b} for a, b in wanted]
             return self.run(json_statement("query"), (json.dumps(objects),))

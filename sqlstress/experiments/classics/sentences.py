@@ -9,8 +9,6 @@ from sqlstress.analysis.wording import (
     between,
     duration,
     listing,
-    percent,
-    times,
     with_interval,
     without_interval,
 )
@@ -53,14 +51,6 @@ class Gain(NamedTuple):
     ratio: Ratio
 
 
-class Alternative(NamedTuple):
-    """A method without the limit, and the most rows that it handled."""
-
-    method: str
-    rows: int
-    rate: float
-
-
 def _lead(lead: Lead) -> str:
     about = "about " if len(lead.methods) > 1 else ""
     details = [f"{about}{rounded(lead.rate)} rows/s"]
@@ -78,9 +68,8 @@ def _phase(phase: Phase) -> str:
     return f"{phase.doing} by {_lead(phase.fastest)}{others}"
 
 
-def methods_fastest(*, driver: str, phases: Sequence[Phase], single: bool = False) -> str:
-    what = "Highest" if single else "Fastest"
-    return f"{what} with {driver}: {'; '.join(map(_phase, phases))}."
+def methods_fastest(*, driver: str, phases: Sequence[Phase]) -> str:
+    return f"Fastest with {driver}: {'; '.join(map(_phase, phases))}."
 
 
 def _gains(gains: Sequence[Gain], unclear: Sequence[str]) -> str:
@@ -107,14 +96,12 @@ def method_limit(
     method: str,
     drivers: Sequence[str],
     reason: str,
-    instead: Alternative | None = None,
+    instead: str,
 ) -> str:
-    advice = ""
-    if instead:
-        advice = (
-            f" {instead.method} handled {plural(instead.rows, 'row')}, at {rounded(instead.rate)} per second."
-        )
-    return f"LIMIT when {doing} {plural(rows, 'row')} by {method} ({listing(drivers)}): {reason}.{advice}"
+    return (
+        f"LIMIT when {doing} {plural(rows, 'row')} by {method} ({listing(drivers)}): {reason}. Use {instead} "
+        "instead."
+    )
 
 
 # Keys.
@@ -131,13 +118,6 @@ class TypeCost(NamedTuple):
     """Whether the passes cannot tell."""
     file: float | None = None
     """Size of the file relative to uuid4's; None if unknown."""
-
-
-class SchemaCost(NamedTuple):
-    """Size of the file with a schema, relative to the smallest file."""
-
-    schema: str
-    times: float
 
 
 def _type_cost(cost: TypeCost) -> str:
@@ -173,87 +153,7 @@ def id_type(
     return f"{schema}: {integers}{use} {choice}.{doubt}"
 
 
-def type_least(
-    *,
-    schema: str,
-    quickest: str,
-    seconds: float,
-    smallest: str | None = None,
-    file: float | None = None,
-) -> str:
-    space = ""
-    if file is not None:
-        name = f"{smallest} " if smallest else ""
-        space = f" and {name}the least space ({rounded(file, 2)} of uuid4's)"
-    return f"{schema}: {quickest} took the least time ({rounded(seconds)} s){space}."
-
-
-def schema(
-    *,
-    type: str,
-    quickest: Sequence[str],
-    seconds: float,
-    unique: Sequence[str],
-    single: bool = False,
-    equal: bool = False,
-    unclear: bool = False,
-    smallest: Sequence[str] | None = None,
-    megabytes: float | None = None,
-    unmeasured: bool = False,
-    costs: Sequence[SchemaCost] = (),
-) -> str:
-    time = f"{'about ' if len(quickest) > 1 else ''}{rounded(seconds)} s"
-    if equal:
-        time += "; about equal"
-    if unclear:
-        time += "; cannot tell which is fastest"
-    space = ""
-    if smallest and megabytes is not None:
-        about = "about " if len(smallest) > 1 else ""
-        space = f"; smallest: {listing(smallest)} ({about}{rounded(megabytes)} MB)"
-    prevent = "prevents" if len(unique) == 1 else "prevent"
-    hint = ": measure them with --schema" if unmeasured else ""
-    if costs:
-        sizes = listing([f"{cost.schema} {times(cost.times)}" for cost in costs])
-        hint += f"; size: {sizes} the smallest file"
-    return (
-        f"With {type}, {'least time' if single else 'fastest'}: {listing(quickest)} ({time}){space}. "
-        f"Only {listing(unique)} {prevent} duplicate picks{hint}."
-    )
-
-
 # Cycles.
-
-
-class Took(NamedTuple):
-    """Settings and their time."""
-
-    settings: Sequence[str]
-    """Names, more than one if the passes do not rank them."""
-    total_ns: float
-    """Time of the first setting."""
-    closing_ns: float | None = None
-    """Time of its closing checkpoint; None if it has none."""
-    times: float | None = None
-    """Time of a single pass relative to the fastest setting; None if there are several passes."""
-    ratio: Ratio | None = None
-    """Time relative to the fastest setting; None if unknown."""
-    equal: bool = False
-    """Whether several settings are about equal."""
-    unclear: bool = False
-    """Whether the passes cannot rank several settings."""
-
-
-class Bounds(NamedTuple):
-    """Time of BEGIN and COMMIT in a setting."""
-
-    where: str
-    bounds_ns: float
-    total_ns: float
-    share: float
-    """Share of the total from 0 to 1."""
-    commits: float
-    """Number of COMMITs of each process."""
 
 
 class Checkpoint(NamedTuple):
@@ -269,62 +169,20 @@ def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
     return f"TIMEOUT at {where}{after}: {reason}."
 
 
-def _took(took: Took) -> str:
-    text = f"{listing(took.settings)}, {'about ' if len(took.settings) > 1 else ''}{duration(took.total_ns)}"
-    if took.closing_ns is not None:
-        text += f", plus {duration(took.closing_ns)} for the closing checkpoint"
-    if took.times is not None:
-        text += f", {times(took.times)} as long"
-    if took.ratio:
-        text += f", {with_interval(took.ratio, 'as long')}"
-    if took.equal:
-        text += " (about equal)"
-    if took.unclear:
-        text += " (cannot tell which is fastest)"
-    return text
-
-
-def fastest(*, fastest: Took, slowest: Took | None = None, single: bool = False) -> str:
-    most = f"; {'most' if single else 'slowest'}: {_took(slowest)}" if slowest else ""
-    return f"{'Least time' if single else 'Fastest'}: {_took(fastest)}{most}."
-
-
-def _bounds(bounds: Bounds) -> str:
-    commits = "one COMMIT" if bounds.commits == 1 else f"{rounded(bounds.commits)} COMMITs"
-    return (
-        f"{duration(bounds.bounds_ns)} of {duration(bounds.total_ns)} ({percent(bounds.share)}; {commits}) "
-        f"in {bounds.where}"
-    )
-
-
-def beyond_the_sum(*, bounds: Sequence[Bounds]) -> str:
-    return (
-        "The total includes BEGIN and COMMIT, but the sum of the statements does not: "
-        f"{listing(list(map(_bounds, bounds)))}. Row by row, BEGIN and COMMIT are part of each statement, "
-        "and the sum is the total."
-    )
-
-
-def checkpoints_off(
+def fastest(
     *,
-    where: str,
-    off_ns: float,
-    other: str,
-    on_ns: float,
-    ratio: Ratio | None = None,
+    settings: Sequence[str],
+    total_ns: float,
+    equal: bool = False,
     unclear: bool = False,
-    frames: int | None = None,
 ) -> str:
-    gain = f", {with_interval(ratio, 'as long')}" if ratio else ""
+    """Name the fastest settings; `total_ns` is the time of the first."""
+    text = f"Fastest: {listing(settings)}, {'about ' if len(settings) > 1 else ''}{duration(total_ns)}"
+    if equal:
+        text += " (about equal)"
     if unclear:
-        gain += " (cannot tell which is faster)"
-    reason = ""
-    if frames is not None:
-        reason = f" No effect expected: the WAL never reached {plural(frames, 'frame')}."
-    return (
-        f"Without checkpoints ({where}): {duration(off_ns)}; with them ({other}): {duration(on_ns)}{gain}."
-        f"{reason}"
-    )
+        text += " (cannot tell which is fastest)"
+    return f"{text}."
 
 
 def checkpoint(

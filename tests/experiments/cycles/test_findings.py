@@ -38,26 +38,18 @@ def each_cycle(ms: float, *series: Series, journal: str = "wal", **fields: Any) 
     return run(journal, "none", trial(in_ms(STATEMENTS, [ms] * CYCLES), *series), **fields)
 
 
-def test_the_fastest_and_the_slowest_of_those_that_came_to_their_end_are_compared() -> None:
+def test_fastest_of_the_completed_settings_are_named() -> None:
     known = facts(*published_settings(), noise=0.005)
-    fastest, slowest = (known["fastest"][which] for which in ("fastest", "slowest"))
-    assert (fastest.settings, fastest.equal) == (("wal-tx-off", "wal-tx"), True)
-    assert slowest.settings == ("wal",)
-    assert slowest.ratio.estimate == pytest.approx(3.1, abs=0.05)
+    assert (known["fastest"]["settings"], known["fastest"]["equal"]) == (("wal-tx-off", "wal-tx"), True)
     assert "cannot-tell" not in known
-    single = PUBLISHED["fastest"]
-    assert (single["fastest"].settings, single["slowest"].settings) == (
-        ("wal-tx-off",),
-        ("wal",),
-    )
+    assert "fastest" not in PUBLISHED
+    assert PUBLISHED["cannot-tell"]["advice"]
 
 
-def test_settings_that_noise_hides_are_neither_the_fastest_nor_the_slowest() -> None:
+def test_settings_that_noise_hides_are_not_ranked() -> None:
     known = facts(*published_settings()[1:], noise=0.3)
-    fastest = known["fastest"]["fastest"]
-    assert fastest.settings == ("wal-tx-off", "wal-tx", "delete-tx", "wal")
-    assert (fastest.unclear, known["fastest"]["slowest"]) == (True, None)
-    assert known["checkpoints-off"]["unclear"]
+    assert {*known["fastest"]["settings"]} == {"wal-tx-off", "wal-tx", "delete-tx"}
+    assert known["fastest"]["unclear"]
     assert known["cannot-tell"]["noise"]
 
 
@@ -65,34 +57,6 @@ def test_a_pass_that_was_given_up_is_none_that_is_compared() -> None:
     alone = several(run("wal", "none", trial(in_ms(STATEMENTS, [1.0] * 5))))
     late = replace(alone.trials[0], outcome="timeout", series=())
     assert rates(replace(alone, trials=(late, *alone.trials[1:]))).keys() == {1, 2, 3, 4}
-
-
-def test_a_transaction_for_each_cycle_has_as_many_commits() -> None:
-    commits = Latency(CYCLES, 2e7, 2e7, 2e7, None, 20_000_000)
-    measured = trial(
-        in_ms(STATEMENTS, [1.0] * CYCLES),
-        in_ms("BEGIN and COMMIT", [20.0] * CYCLES),
-        latency={"commit": commits},
-    )
-    text = sentences(run("delete", "cycle", measured))["beyond-the-sum"]
-    assert "2.0 s of 2.1 s (95%; 100 COMMITs) in delete-cycle." in text
-
-
-def test_turning_off_checkpoints_that_were_never_due_could_change_nothing() -> None:
-    known = facts(*published_settings(), noise=0.005)["checkpoints-off"]
-    assert (known["where"], known["other"], known["frames"], known["unclear"]) == (
-        "wal-tx-off",
-        "wal-tx",
-        1000,
-        False,
-    )
-    assert (PUBLISHED["checkpoints-off"]["ratio"], PUBLISHED["checkpoints-off"]["frames"]) == (None, 1000)
-
-
-def test_turning_off_checkpoints_that_there_were_is_told_from_noise_without_that_excuse() -> None:
-    without = each_cycle(7.0, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), off=True)
-    known = facts(each_cycle(14.0, *ROW_BY_ROW), without, noise=0.01)["checkpoints-off"]
-    assert (known["ratio"].estimate, known["frames"]) == (pytest.approx(0.5), None)
 
 
 def of_wal(
@@ -149,12 +113,9 @@ def test_with_several_processes_it_is_told_whose_cycles_they_are() -> None:
 
 
 def test_settings_are_compared_at_the_fewest_processes() -> None:
-    alone, delete = each_cycle(1.0), each_cycle(3.0, journal="delete")
-    together = replace(alone, case=replace(alone.case, concurrency=4))
-    known = facts(alone, together, delete)["fastest"]
-    least, most = known["fastest"], known["slowest"]
-    assert (least.settings, most.settings) == (("wal",), ("delete",))
-    assert most.times == pytest.approx(3.0)
+    alone, delete = each_cycle(2.0), each_cycle(3.0, journal="delete")
+    together = replace(each_cycle(1.0), case=replace(alone.case, concurrency=4))
+    assert facts(alone, together, delete, noise=0.01)["fastest"]["settings"] == ("wal",)
 
 
 def test_a_trial_without_figures_says_nothing() -> None:

@@ -75,7 +75,7 @@ def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: 
     assert found[WAL_RESTARTS] == [0] * 5
 
 
-def test_without_an_index_there_are_no_looks(tmp_path: Path) -> None:
+def test_missing_index_gives_no_looks(tmp_path: Path) -> None:
     looks = Looks(tmp_path / "kv.db")
     looks.take()
     assert looks.series() == []

@@ -45,10 +45,6 @@ def test_the_example_says_which_type_to_take_in_each_schema_and_what_it_costs() 
     cost = known["id-rowid"]["int_cost"]
     assert cost.ratio.estimate == pytest.approx(2.1 / 8.4)
     assert cost.file == pytest.approx(0.35, abs=0.005)
-    schema = facts(*runs, noise=0.01)["schema"]
-    assert (schema["type"], schema["smallest"]) == ("uuid7", ("no-key",))
-    assert schema["quickest"] == ("no-key",)
-    assert schema["unmeasured"]
     assert "cannot-tell" not in facts(*runs, noise=0.01)
 
 
@@ -97,21 +93,6 @@ def test_cases_with_the_most_processes_are_compared() -> None:
     assert cost.ratio.estimate == pytest.approx(0.5)
 
 
-def test_what_it_costs_that_no_pick_can_be_there_twice_is_said() -> None:
-    schema = facts(*keys_report(("no-key", "pair-norowid", "pair-rowid")).runs, noise=0.01)["schema"]
-    costs = {cost.schema: cost.times for cost in schema["costs"]}
-    assert costs == pytest.approx({"pair-norowid": 1.3, "pair-rowid": 1.4}, abs=0.05)
-    schema = facts(*keys_report(("id-rowid", "pair-rowid")).runs, noise=0.01)["schema"]
-    assert schema["smallest"] == ("id-rowid", "pair-rowid")
-    assert (schema["unique"], schema["unmeasured"], schema["costs"]) == (("pair-rowid",), False, ())
-
-
-def test_schemas_that_noise_hides_are_not_ranked_and_one_is_compared_with_nothing() -> None:
-    known = facts(*keys_report(("no-key", "pair-rowid")).runs, noise=0.2)["schema"]
-    assert (known["quickest"], known["unclear"]) == (("no-key", "pair-rowid"), True)
-    assert "schema" not in facts(*keys_report(("no-key",)).runs)
-
-
 def test_wrong_data_is_told_and_nothing_is_concluded_from_it() -> None:
     known = sentences(run("no-key", "uuid4"), run("no-key", "ulid", verdict=WRONG))
     assert "picks, 1 of 5 wrong (user 1's pick of item 2 is gone)" in known["data-wrong"]
@@ -124,7 +105,7 @@ def test_without_space_only_times_are_told() -> None:
     runs.append(run("id-rowid", "uuid4"))
     known = advice(*runs)["no-key"]
     assert (known["int_cost"].file, known["cost"].file) == (None, None)
-    assert sentences(*runs)["type-least"] == "no-key: int took the least time (1.90 s)."
+    assert sentences(*runs).keys() == {"cannot-tell"}
 
 
 @pytest.mark.parametrize("name", SPACE)

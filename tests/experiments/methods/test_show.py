@@ -8,27 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.classics.methods import PHASES, tricks_of
-from sqlstress.experiments.classics.methods_show import MethodsShown, _factor
+from sqlstress.experiments.classics.methods_show import _factor
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING
 from tests.example_methods import OK, run
 from tests.several import several, tables
-
-
-def test_the_plot_has_the_best_scale_of_each_method_and_driver() -> None:
-    rates = {100: 300.0, 1000: 900.0, 2000: 500.0}
-    runs = [run("insert", "JSON", scale, rate) for scale, rate in rates.items()]
-    (group,) = group_runs(
-        [*runs, run("insert", "BLK", 100, driver="peewee"), run("insert", "1b1", 9, "limit")]
-    )
-    (plot,) = MethodsShown().plots(group)
-    assert [(bars["name"], bars["x"], bars["y"]) for bars in plot.views[0].data] == [
-        ("sqlite3", ["JSON"], [900.0]),
-        ("peewee", ["BLK"], [1000.0]),
-    ]
 
 
 def rows(*runs: Run) -> list[dict[str, str]]:
