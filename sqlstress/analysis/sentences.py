@@ -363,10 +363,7 @@ def answer(
 ) -> str:
     scope = f", as the mean over {places}" if places else ""
     doubt = f" {_too_few(advice)}" if advice else f" {_noise(noise)}." if noise else ""
-    return (
-        f"{setting}: {'; '.join(map(_value_ratio, values))}. Compared in {unit} per "
-        f"second{scope}.{doubt}"
-    )
+    return f"{setting}: {'; '.join(map(_value_ratio, values))}. Compared in {unit} per second{scope}.{doubt}"
 
 
 class ValueRange(NamedTuple):
