@@ -69,7 +69,7 @@ class OpenIndex:
 
     def read(self) -> WalIndex | None:
         """Return the content of the index; None if it keeps changing."""
-        return _settled(self._words)
+        return _read_consistent(self._words)
 
     def close(self) -> None:
         """Close the file: on POSIX after the process's last connection, on Windows before it."""
