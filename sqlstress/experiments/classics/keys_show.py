@@ -37,6 +37,7 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
+from sqlstress.show.plots import Plot
 from sqlstress.show.shown import TIME, Shown
 from sqlstress.statistics.units import format_count
 
@@ -215,6 +216,10 @@ class KeysShown(Shown):
             spaces = table_of(measured, (*names, *SPACE_COLUMNS))
             yield spaces
             yield Legend(spaces)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        """Yield no plots: the standard ones draw processes, in which these cases do not differ."""
+        return iter(())
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
         """Return the columns of space if it was measured."""

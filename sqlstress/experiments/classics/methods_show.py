@@ -34,6 +34,7 @@ from sqlstress.show.blocks import (
     table_of,
     verified_legend,
 )
+from sqlstress.show.plots import Plot
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import format_count, whole
 
@@ -132,6 +133,10 @@ class MethodsShown(Shown):
             table = table_of(cells.by_work(), (*_columns(group, cells),))
             yield table
             yield Legend(table)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        """Yield no plots: the standard ones draw processes, in which these cases do not differ."""
+        return iter(())
 
     def tracked(self, run: Run) -> Iterator[float | None]:
         return (trial.rows_per_s for trial in run.ended)
