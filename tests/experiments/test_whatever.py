@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case, Settings
@@ -41,7 +41,7 @@ def known(*names: str) -> st.SearchStrategy[str]:
 
 SPECS = {
     "cycles": by_type(Cycling),
-    "keys": some(Picks, schema=known(*SCHEMAS), id_type=known(*ID_TYPES), made_by=known(*ID_MAKERS)),
+    "keys": some(Picks, schema=known(*SCHEMAS), id_type=known(*ID_TYPES)),
     "methods": some(
         Method,
         phase=known(*PHASES),
