@@ -340,6 +340,7 @@ def assert_refused(said: Said, name: str, package: Path) -> None:
     assert [run.trials for run in report.runs] == [(), ()]
 
 
+@pytest.mark.thorough
 def test_ab_refuses_to_compare_a_package_with_itself(
     cli: Cli, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
