@@ -370,6 +370,7 @@ def test_copy_that_no_command_opened_is_not_reported_as_measured(
     assert "No command opened" not in " ".join(said.out.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows rarely notes that a file was read")
 def test_single_command_that_never_opened_the_copy_is_reported(cli: Cli, tmp_path: Path) -> None:
     (probe := tmp_path / "probe").write_bytes(b"1")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.pages import ROOT
-from tests.rows import mostly_thorough
+from tests.rows import mostly_thorough, thorough
 
 TRACED = """
 import asyncio, faulthandler, json, sqlite3, sys, threading, time
@@ -258,7 +258,7 @@ def call():
 """
 
 
-@pytest.mark.parametrize("wait", ["time.sleep", "lambda seconds: sum(range(2000))"])
+@pytest.mark.parametrize("wait", [thorough("time.sleep"), "lambda seconds: sum(range(2000))"])
 def test_a_thread_that_is_slow_between_rows_never_stands_still(wait: str, tmp_path: Path) -> None:
     is_shared, _ = heard(READS_SLOWLY.replace("WAIT", wait), tmp_path)
     assert is_shared
