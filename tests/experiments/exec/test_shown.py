@@ -14,7 +14,6 @@ from sqlstress.experiments.exec.spec import Command
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
 from sqlstress.report.results import Holder, Holds, Sighting, WriteLock
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import report_text
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
@@ -23,11 +22,6 @@ from sqlstress.user_work.options import Data
 from tests.example_report import assert_golden, example_report
 
 REPORT = Path(__file__).parents[2] / "corpus" / "own-exec.json"
-
-
-def test_the_report_is_shown_as_kept() -> None:
-    assert_golden("exec.txt", report_text(read(REPORT)))
-    assert_golden("exec.md", report_markdown(read(REPORT)))
 
 
 def test_who_held_the_write_lock_is_shown_by_program() -> None:

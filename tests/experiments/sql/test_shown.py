@@ -10,7 +10,6 @@ from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
 from sqlstress.report.case import Arrivals, Case, Server
 from sqlstress.show.formats import FORMATS
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
 from sqlstress.user_work import AFTER, UNDER
@@ -74,9 +73,8 @@ def three() -> Report:
     )
 
 
-def test_the_text_and_the_markdown_are_as_they_were() -> None:
+def test_scripts_are_shown_as_kept() -> None:
     assert_golden("sql.txt", report_text(three()))
-    assert_golden("sql.md", report_markdown(three()))
 
 
 def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
