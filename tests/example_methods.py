@@ -22,7 +22,7 @@ methods_report = partial(corpus_report, "methods")
 
 
 def run(phase: str, tricks: str, scale: int, figure: float | str = 1000.0, **fields: Any) -> Run:
-    """Return a run with so many rows per second, or one that failed in this way; `fields` are its case's."""
+    """Return a run of a case with `fields`; `figure` is its rows per second, or how its trial failed."""
     case = case_of(phase, tricks, scale, **fields)
     if figure == "skipped":
         return Run(case, skipped=f"{tricks} met a limit at 100 already")
