@@ -19,7 +19,6 @@ from sqlstress.experiments.classics.methods_findings import best as best_cell
 from sqlstress.report import Report, read, to_json
 from sqlstress.report.json_schema import schema_text
 from sqlstress.show.csv_file import report_csv
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import WIDTH, comparison_text, report_text
 from tests.example_report import assert_golden
 from tests.published import FOLDER, REPORTS
@@ -41,7 +40,6 @@ def test_published_file_has_the_current_format(name: str) -> None:
 
 def test_a_published_report_is_shown_as_kept() -> None:
     assert_golden("published.txt", report_text(MACOS))
-    assert_golden("published.md", report_markdown(MACOS))
 
 
 def test_the_csv_leaves_empty_what_is_not_known() -> None:
