@@ -15,7 +15,9 @@ from sqlstress.errors import EnvironmentFailure, NotInstalled, SqlstressError, U
 from sqlstress.options.dsn import Dsn
 from sqlstress.options.dsn import dsn as read_dsn
 from sqlstress.options.parsing import sentence
+from sqlstress.report import Warning
 from sqlstress.report.case import COMMON
+from sqlstress.report.environment import Environment
 from sqlstress.show.endings import FINE
 
 
@@ -46,7 +48,6 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
     from sqlstress.experiment import experiment_of
     from sqlstress.machine import fingerprint
     from sqlstress.plan import cases_of
-    from sqlstress.report import Warning
     from sqlstress.show.doctor_view import doctor_text
     from sqlstress.system.sharing import shared_memory_folder
     from sqlstress.targets import target_of
@@ -64,6 +65,7 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
             folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
         )
         free = shutil.disk_usage(folder.path).free
+        environment = _with_wait(environment, case.driver, folder.path)
     others = [*_others(case.driver, address)]
     sharing = ""
     try:
@@ -73,6 +75,21 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
         environment = replace(environment, warnings=(warning, *environment.warnings))
     say(doctor_text(environment, experiment_of(case).loop_of(case), others, free, sharing))
     return _hunted(case.driver, directory) if hunt else FINE
+
+
+def _with_wait(environment: Environment, driver: str, folder: Path) -> Environment:
+    """Return the environment with a warning if this SQLite waits for locks in steps of a second."""
+    from sqlstress.targets.sqlite.busy_wait import COARSE_S, HELD_S, measure_wait
+    from sqlstress.targets.sqlite.drivers import DRIVERS
+
+    if driver not in DRIVERS or (waited_s := measure_wait(driver, folder)) < COARSE_S:
+        return environment
+    text = (
+        f"This SQLite waits for locks in steps of a second: a lock held for {HELD_S:g} s was taken after "
+        f"{waited_s:.2f} s. It was built without usleep. A busy timeout below 1 s has no effect."
+    )
+    warning = Warning("coarse-busy-wait", text, True)
+    return replace(environment, warnings=(warning, *environment.warnings))
 
 
 def _hunted(driver: str, directory: Path) -> int:

@@ -220,7 +220,6 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     for members in by_table.values():
         presenter = presenter_of(members[0].case)
         of_cases |= presenter.case_columns(members)
-        of_trials |= presenter.trial_columns([trial for run in members for trial in run.trials])
         declared = (
             column
             for group in group_runs(members)

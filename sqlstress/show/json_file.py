@@ -23,8 +23,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _plain(fact: Any) -> Any:
     """Return a fact in JSON's types; what is no number is null."""
-    if isinstance(fact, Finding):
-        return _finding(fact)
     if isinstance(fact, Mapping):
         return {str(name): _plain(value) for name, value in fact.items()}
     if is_dataclass(fact) and not isinstance(fact, type):

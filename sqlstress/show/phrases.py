@@ -14,7 +14,7 @@ from inspect import Parameter, isfunction, signature
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress.analysis.finding import Finding, code_of
+from sqlstress.analysis.finding import code_of
 from sqlstress.registry import EXPERIMENTS
 from sqlstress.statistics.compare import Ratio
 
@@ -91,12 +91,7 @@ def _sample(name: str, kind: Any) -> Any:
         return 0.1
     if name.endswith("_ns"):
         return 3_400_000_000
-    text = TEXTS.get(name, name.upper())
-    return Finding(_write_name, name=text) if kind is Finding else NUMBERS.get(kind, text)
-
-
-def _write_name(*, name: str) -> str:
-    return name
+    return NUMBERS.get(kind, TEXTS.get(name, name.upper()))
 
 
 if __name__ == "__main__":

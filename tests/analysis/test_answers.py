@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 from random import Random
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis import group as groups
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.answers import answer, doubts, laggards, leaders, leads, sides_of
+from sqlstress.analysis.answers import answer, doubts, leaders, leads, sides_of
 from sqlstress.analysis.finding import Finding, texts
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
@@ -42,9 +43,8 @@ def passed(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]]:
 
 def test_one_alone_leads_where_all_others_are_lower_beyond_doubt() -> None:
     found, runs = passed(100, 900, 300, noise=0.01)
-    first, last = leaders(found, runs), laggards(found, runs)
-    assert (first.runs, first.unclear) == ((runs[1],), False)
-    assert (last.runs, last.unclear) == ((runs[0],), False)
+    lead = leaders(found, runs)
+    assert (lead.runs, lead.unclear) == ((runs[1],), False)
 
 
 def test_those_that_hardly_differ_lead_together() -> None:
@@ -56,8 +56,14 @@ def test_those_that_hardly_differ_lead_together() -> None:
 
 def test_those_that_noise_hides_cannot_be_told_apart() -> None:
     found, runs = passed(1000, 1100, 1200, noise=0.5)
-    for lead in (leaders(found, runs), laggards(found, runs)):
-        assert len(lead.runs) == 3 and lead.unclear and not lead.equal
+    lead = leaders(found, runs)
+    assert len(lead.runs) == 3 and lead.unclear and not lead.equal
+
+
+class Lead(NamedTuple):
+    """A part of a finding."""
+
+    unclear: bool
 
 
 def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
@@ -66,7 +72,7 @@ def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cann
     def sentence(**facts: object) -> str:
         return str(facts)
 
-    sure, unsure = Finding(sentence), Finding(sentence, lead=Finding(sentence, unclear=True))
+    sure, unsure = Finding(sentence), Finding(sentence, leads=(Lead(unclear=True),))
     assert list(doubts(found, [sure], Case())) == list(doubts(None, [], Case())) == []
     (why,) = doubts(found, [sure, unsure, unsure], Case())
     assert why.text.startswith('Reason for "cannot tell": 5 passes cannot show a ')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,10 +58,16 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     return command
 
 
+@cache
+def report_validator() -> jsonschema.Draft202012Validator:
+    """Return the validator of reports. Its schema is derived from the classes, which takes time."""
+    return jsonschema.Draft202012Validator(report_schema())
+
+
 def saved(name: str | Path = "report.json") -> Report:
     """Return a report that was saved in the folder of the test; it fits the schema."""
     text = Path(name).read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    report_validator().validate(json.loads(text))
     return from_json(text)
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import pytest
 
 from sqlstress.engine.study import Observer
 from sqlstress.errors import Interrupted
-from sqlstress.report import AbTest, Trial
+from sqlstress.report import AbTest, Report, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.sequential import Look
 from sqlstress.studies import slices
@@ -329,6 +329,21 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def first_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure each arm once by its Python: the modules and files of all later slices are the same."""
+    reports: dict[tuple[str, ...], Report] = {}
+    run = slices.Python.run
+
+    def run_once(python: slices.Python, words: Sequence[str], check: Callable[[], None]) -> Report:
+        arm = (python.name, *python.standing)
+        if arm not in reports:
+            reports[arm] = run(python, words, check)
+        return reports[arm]
+
+    monkeypatch.setattr(slices.Python, "run", run_once)
+
+
 def assert_refused(said: Said, name: str, package: Path) -> None:
     """Fail unless a test of equal code was refused, without a figure of it."""
     assert said.code == 4
@@ -340,6 +355,8 @@ def assert_refused(said: Said, name: str, package: Path) -> None:
     assert [run.trials for run in report.runs] == [(), ()]
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("first_slices")
 def test_ab_refuses_to_compare_a_package_with_itself(
     cli: Cli, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,6 +383,7 @@ def pythons(checkout: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("first_slices")
 @pytest.mark.parametrize("name", ["load.py", "load_before.py"])
 def test_ab_refuses_an_install_in_place_in_both_environments(
     cli: Cli, checkout: Path, pythons: tuple[str, ...], name: str
@@ -382,6 +400,7 @@ def test_ab_refuses_an_install_in_place_in_both_environments(
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("first_slices")
 def test_ab_refuses_two_environments_that_load_the_same_files(
     cli: Cli, checkout: Path, pythons: tuple[str, ...]
 ) -> None:
@@ -391,7 +410,7 @@ def test_ab_refuses_two_environments_that_load_the_same_files(
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("soon")
+@pytest.mark.usefixtures("soon", "first_slices")
 def test_ab_names_the_modules_of_two_environments_that_differ(
     cli: Cli, checkout: Path, pythons: tuple[str, ...]
 ) -> None:

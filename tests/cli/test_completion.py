@@ -13,6 +13,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from sqlstress.cli.commands import cli, summaries
+from tests.rows import mostly_thorough
 
 SCRIPT = Path(sys.executable).parent / "sqlstress"
 installed = pytest.mark.skipif(not SCRIPT.is_file(), reason="the command is not installed here")
@@ -89,7 +90,7 @@ def test_a_word_that_belongs_nowhere_prints_no_error_while_somebody_types() -> N
 
 @installed
 @needs_bash
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", mostly_thorough(["bash", "zsh", "fish"], ["bash"]))
 def test_the_script_for_a_shell_is_printed(shell: str) -> None:
     environment = {**os.environ, "_SQLSTRESS_COMPLETE": f"{shell}_source"}
     done = subprocess.run([SCRIPT], env=environment, capture_output=True, text=True, check=False)

@@ -20,7 +20,6 @@ from sqlstress.engine.folder import remove_abandoned
 from sqlstress.experiments.exec.work import marked_unread
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
-from sqlstress.show.formats import FORMATS
 from tests.cli.conftest import Cli, Said, saved
 from tests.pages import ROOT
 from tests.rows import thorough
@@ -177,22 +176,6 @@ def test_a_command_that_writes_without_end_takes_no_memory_and_no_disk(cli: Cli)
     assert all((one.peak_memory_bytes or 0) < 100 << 20 for one in run.trials[0].workers)
     (messages,) = answers("standard error")
     assert messages.what == "no room N"
-
-
-@pytest.mark.thorough
-def test_a_report_of_commands_is_shown_in_every_format_and_compared(cli: Cli) -> None:
-    said = exec_(cli, *ADDING, options=("--setup", "schema.sql"))
-    assert said.code == 2
-    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);")
-    said = exec_(cli, *ADDING, options=(*SOME[1:], "--setup", "schema.sql", "--max-failed", "100%"))
-    assert said.code == 0
-    for form in FORMATS:
-        assert cli("report", "report.json", "-o", f"{form}:shown").code == 0
-        assert Path("shown").stat().st_size > 0
-    Path("other.json").write_bytes(Path("report.json").read_bytes())
-    compared = cli("compare", "report.json", "other.json")
-    assert compared.code == 0
-    assert "empty command" in compared.out
 
 
 @pytest.mark.thorough
@@ -370,6 +353,7 @@ def test_copy_that_no_command_opened_is_not_reported_as_measured(
     assert "No command opened" not in " ".join(said.out.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows rarely notes that a file was read")
 def test_single_command_that_never_opened_the_copy_is_reported(cli: Cli, tmp_path: Path) -> None:
     (probe := tmp_path / "probe").write_bytes(b"1")

@@ -274,8 +274,8 @@ WITHOUT = (
     "words",
     [
         ("app", "--target=postgres", "own.py"),
-        ("exec", "--target=postgres", "--", "true"),
-        ("kv", "--target=sqlite,postgres"),
+        thorough(("exec", "--target=postgres", "--", "true")),
+        thorough(("kv", "--target=sqlite,postgres")),
         ("kv", "--driver=psycopg", "--loop=python"),
     ],
     ids=["app", "exec", "kv", "kv in Python"],

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.hunt.rounds import drawn
@@ -104,7 +104,7 @@ ALLOCATED: Possible = {
     "swap": "all rows hold the same value",
     "duplicate": rows.result_duplicate,
     "add": rows.result_add,
-    "tear": tear(rows.results_of_one),
+    "tear": tear(rows.results),
 }
 QUERIED: Possible = {
     **ALLOCATED,
@@ -148,7 +148,7 @@ PARTS: Possible = {
 
 INSERTS = (("1b1", True), ("BLK", False), ("BLK/n", True), ("JSON", False))
 ALLOCATIONS = (*INSERTS, ("SPC", False))
-QUERIES = (("1b1", False), ("BLK", False), ("ROW", False), ("VALUES", False), ("JSON", False), ("SPC", False))
+QUERIES = (("1b1", False), ("BLK", False), ("VALUES", False), ("JSON", False), ("SPC", False))
 
 
 def _kv(name: str, changes: Possible, buckets: int = 1, **load: Any) -> Workload:
@@ -177,15 +177,14 @@ def _methods(phase: str, variants: tuple[tuple[str, bool], ...], scale: int, cha
     def case(seed: int) -> Case:
         name, transaction = variants[seed % len(variants)]
         method = Method(phase, name, transaction, scale, timeout_s=60.0, samples=16, chunk=7)
-        return Case(workload="methods", concurrency=2, settings=ROLLBACK, spec=method)
+        return Case(workload="methods", settings=ROLLBACK, spec=method)
 
     return Workload(f"methods, {phase}", case, _possible(rows.method_words, changes, NO_FREE_PAGES))
 
 
 def _keys(schema: str, id_type: str) -> Workload:
-    def case(seed: int) -> Case:
-        made_by = ID_MAKERS[seed % len(ID_MAKERS)] if schema.startswith("id-") else ID_MAKERS[0]
-        picks = Picks(schema, id_type, made_by, users=12, picks=10, items=40)
+    def case(_: int) -> Case:
+        picks = Picks(schema, id_type, users=12, picks=10, items=40)
         return Case(workload="keys", concurrency=2, duration_s=0, warmup_s=0, settings=WAL, spec=picks)
 
     paired: Possible = {"duplicate": rows.pick_duplicate_elsewhere} if schema.startswith("pair-") else {}

@@ -16,7 +16,7 @@ from typing import Any
 from sqlstress.engine.values import Values
 from sqlstress.experiments.classics.cycles_worker import table
 from sqlstress.experiments.classics.keys_worker import ITEMS, MAKERS, USERS, picked_by
-from sqlstress.experiments.classics.methods_tables import PATH, PENDING, pair_place, part_of
+from sqlstress.experiments.classics.methods_tables import PATH, PENDING
 from sqlstress.experiments.classics.proof import short_id
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.experiments.kv import acks
@@ -274,16 +274,9 @@ def _counter_added(trial: Trial, random: Random, n: int) -> Change:
 # Samples of the experiment with methods, and results of their pairs
 
 
-def _places(trial: Trial, random: Random) -> range:
-    """Return the range of the rows of one worker."""
-    return part_of(trial.case, random.randint(1, trial.case.concurrency)).places
-
-
-def samples(trial: Trial, random: Random) -> list[Row]:
-    """Return the samples that one process inserted, in one transaction."""
-    paths = {PATH.format(place) for place in _places(trial, random)}
-    rows = Table(trial, "sample", "id", "path").rows(lambda _, path: path)
-    return [row for row in rows if row.value in paths]
+def samples(trial: Trial, _: Random) -> list[Row]:
+    """Return all samples, which one process inserted in one transaction."""
+    return Table(trial, "sample", "id", "path").rows(lambda _, path: path)
 
 
 def sample_duplicate(trial: Trial, random: Random) -> Change:
@@ -302,11 +295,6 @@ def _sample_added(trial: Trial, path: str) -> Change:
 def results(trial: Trial, _: Random) -> list[Row]:
     # The name has no closing bracket, because some verdicts add more of a pair after its numbers.
     return Table(trial, "result", "a_id, b_id", "val").rows(lambda pair, _: "({}, {}".format(*pair))
-
-
-def results_of_one(trial: Trial, random: Random) -> list[Row]:
-    places, scale = _places(trial, random), trial.case.spec.scale
-    return [row for row in results(trial, random) if pair_place(row.key[0], row.key[1], scale) in places]
 
 
 def result_duplicate(trial: Trial, random: Random) -> Change:

@@ -45,7 +45,7 @@ def forbid_descriptors(pid: int) -> None:
     "exit 4 before anything is measured: how many are needed",
 )
 @posix
-@pytest.mark.parametrize("experiment", mostly_thorough(EXPERIMENTS, ("crash", "ab")))
+@pytest.mark.parametrize("experiment", mostly_thorough(EXPERIMENTS, ("ab",)))
 def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experiment: str) -> None:
     code, output, errors = sqlstress(tmp_path, *EXPERIMENTS[experiment], program=bounded("-n 60"))
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
@@ -127,7 +127,7 @@ mknod -m 666 /dev/urandom c 1 9 && exec {program} "$@"
     "no /dev/shm, or no permission for it",
     "exit 0; a file in the temporary folder serves instead",
 )
-@pytest.mark.parametrize("script", ["forbidden", "hidden"])
+@pytest.mark.parametrize("script", ["forbidden", thorough("hidden")])
 def test_a_missing_dev_shm_is_replaced_by_a_temporary_file(script: str) -> None:
     user = few_processes(100)  # skips without root
     text = {

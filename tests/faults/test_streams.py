@@ -14,7 +14,7 @@ from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, stopped
 from tests.faults.held import MOMENTS
-from tests.rows import fault, mostly_long, mostly_thorough
+from tests.rows import fault, mostly_long, mostly_thorough, thorough
 
 pytestmark = posix
 
@@ -135,7 +135,9 @@ def closed(streams: str) -> tuple[str, ...]:
 
 
 @fault("stop", "standard output closed from the start, without `-o`", "exit 4 before anything is measured")
-@pytest.mark.parametrize("options", [(), ("-o", "json:-"), ("-o", "report.json", "-o", "csv:-")])
+@pytest.mark.parametrize(
+    "options", [(), thorough(("-o", "json:-")), thorough(("-o", "report.json", "-o", "csv:-"))]
+)
 def test_closed_output_without_another_place_is_refused(tmp_path: Path, options: tuple[str, ...]) -> None:
     code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", *options, program=closed("1>&-"))
     assert code == 4

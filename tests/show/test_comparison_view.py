@@ -188,7 +188,7 @@ def related(draw: st.DrawFn) -> list[Report]:
 
 
 @settings(
-    max_examples=examples(0.5), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(0.25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(related(), st.booleans(), st.text(CHARACTERS, max_size=30))
 def test_whatever_the_reports_they_are_shown_in_visible_lines_of_80_columns(

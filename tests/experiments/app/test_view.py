@@ -10,17 +10,11 @@ from sqlstress.analysis.advice import advise
 from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import report_text
 from sqlstress.user_work import SUSPICION
 from sqlstress.user_work.show import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
-from tests.example_report import assert_golden, assert_golden_texts
-
-
-def test_the_report_is_shown_as_its_golden_files() -> None:
-    assert_golden("app.txt", report_text(app_report()))
-    assert_golden("app.md", report_markdown(app_report()))
+from tests.example_report import assert_golden_texts
 
 
 def with_sightings(*sightings: Sighting) -> Report:

@@ -14,20 +14,12 @@ from sqlstress.report import Report, read
 from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
-from sqlstress.show.text import report_text
 from tests.crash_report import KILLS, crash_report, empty_report, lost_report
-from tests.example_report import assert_golden, example_report
+from tests.example_report import example_report
 
 ROOT = Path(__file__).parents[3]
 ENDED = crash_report(replace(KILLS, rounds=7, error="worker 1: SQLITE_FULL: disk full"))
-
-
-def test_what_is_shown_is_the_golden_one() -> None:
-    assert_golden("crash.txt", report_text(crash_report()))
-    assert_golden("crash.md", report_markdown(crash_report()))
-    assert_golden("crash-lost.txt", report_text(lost_report()))
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS.keys() - set(DOCUMENTS)))

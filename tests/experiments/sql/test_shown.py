@@ -8,9 +8,8 @@ from typing import Any
 from sqlstress.experiment import get_experiment
 from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
-from sqlstress.report.case import Arrivals, Case
+from sqlstress.report.case import Arrivals, Case, Server
 from sqlstress.show.formats import FORMATS
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
 from sqlstress.user_work import AFTER, UNDER
@@ -74,9 +73,8 @@ def three() -> Report:
     )
 
 
-def test_the_text_and_the_markdown_are_as_they_were() -> None:
+def test_scripts_are_shown_as_kept() -> None:
     assert_golden("sql.txt", report_text(three()))
-    assert_golden("sql.md", report_markdown(three()))
 
 
 def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
@@ -85,6 +83,14 @@ def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
     for name, form in FORMATS.items():
         assert form(found), name
     assert get_experiment("sql").writes(found.runs[0].case)
+
+
+def test_failures_at_a_server_have_a_count_and_a_share() -> None:
+    refused = run(4, 4000, HELD, failed=9)
+    text = report_text(
+        report(replace(refused, case=replace(refused.case, driver="psycopg", server=Server())))
+    )
+    assert "27 transactions gave up" in " ".join(text.split())
 
 
 def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:

@@ -121,7 +121,7 @@ def values_written(
     ("text", "error"),
     [
         ("\\set d 0\nSELECT 1;\n\\set x 1 / :d\n", "a.sql:3:1: division by zero"),
-        ("INSERT INTO account VALUES (1, 1);", "a.sql:1:1: SQLITE_CONSTRAINT"),
+        ("INSERT INTO account VALUES (1, 1);", "a.sql:1:1: SQLITE_CONSTRAINT_PRIMARYKEY"),
         ("\\if :client_id < 9\nBEGIN;\n\\else\nBEGIN; COMMIT;\n\\endif\n", "ends inside a transaction"),
         ("SELECT 1 AS a WHERE 0 \\gset\n", "a.sql:1:1: .gset needs one row, and the query returned none"),
     ],

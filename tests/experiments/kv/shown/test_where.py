@@ -30,7 +30,6 @@ from sqlstress.show.plots import Plot
 from sqlstress.show.text import report_text
 from tests.analysis.hand_made import findings, group, run
 from tests.drawing import examples
-from tests.example_report import assert_golden
 from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, told, where_report
 
 CODE = "slowest-operations"
@@ -40,10 +39,6 @@ def changed(**parts: int) -> Where:
     """Return three processes' account: of their slowest operations' time so many thousandths went where."""
     own = {name: ns * MS for name, ns in parts.items()}
     return replace(TOGETHER, slowest=replace(SLOWEST, parts=own, behind={}))
-
-
-def test_the_text_is_the_golden_file() -> None:
-    assert_golden("where.txt", report_text(where_report()))
 
 
 def test_a_process_of_one_pass_is_not_that_of_another_and_one_beside_them_is_called_what_it_is() -> None:
