@@ -1,4 +1,4 @@
-"""What every format and view makes of reports by hand, held by golden files."""
+"""Outputs of all formats and views for made-up reports, compared with golden files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TEXTS = (
 
 
 def page_of(report: Report) -> str:
-    """Return a page but for its style and its script, in lines."""
+    """Return a page without its style and its script, in lines."""
     page = report_html(report)
     page = page.replace((PAGE / "page.css").read_text(encoding="utf-8"), "page.css")
     page = page.replace(script(), "the script").replace(hashed(script()), "sha256-of-the-script")
