@@ -96,11 +96,11 @@ def test_bank_is_measured_checked_and_shown(
     assert "bank.py: transfer 75%, balance 25%; 1 check before, during and after" in said
     assert "journal_mode=wal, synchronous=full, busy timeout 30s, foreign keys off" in said
     assert "writes begin IMMEDIATE (3 connections)" in said
-    for run in read(Path("a.json")).runs:
-        (trial,) = run.trials
-        assert set(trial.latency) == {"transfer", "balance"} and run.verdict.status == "ok"
+    for measured_run in read(Path("a.json")).runs:
+        (trial,) = measured_run.trials
+        assert set(trial.latency) == {"transfer", "balance"} and measured_run.verdict.status == "ok"
         assert trial.effective == {"journal_mode": "wal", "synchronous": "full", "busy_timeout": "30000"}
-        assert {check.name for check in run.verdict.checks} >= {NAME, UNDER, AFTER}
+        assert {check.name for check in measured_run.verdict.checks} >= {NAME, UNDER, AFTER}
     assert left(tmp_path) == ["a.json"]
 
 

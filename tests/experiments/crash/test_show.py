@@ -61,7 +61,8 @@ def row(name: str, settings: str) -> str:
     struck = (kills.kills, kills.alone, kills.opening, kills.checkpoints)
     recovered = kills.wals + kills.hot_journals
     found = (kills.acknowledged, kills.finished, kills.undone, recovered, kills.lost, kills.torn)
-    return f"| [{settings}](../reports/{name}.md) | {' | '.join(f'{number:,}' for number in (*struck, *found))} |"
+    figures = " | ".join(f"{number:,}" for number in (*struck, *found))
+    return f"| [{settings}](../reports/{name}.md) | {figures} |"
 
 
 def test_the_figures_of_the_page_are_those_of_the_saved_reports() -> None:
