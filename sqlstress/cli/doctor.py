@@ -40,8 +40,13 @@ def _as_usual(name: str) -> str:
 @click.option("--synchronous", metavar="LEVEL", help=_as_usual("synchronous"))
 @click.option("--fullfsync", metavar="on|off", help="PRAGMA fullfsync. Shows the warnings that apply to it.")
 @click.option("--dsn", metavar="DSN", help="PostgreSQL server to examine: postgresql://user@host/database.")
+@click.option(
+    "--program",
+    metavar="PID|PATH",
+    help="Name the SQLite in a running process, a program or a library, and nothing else.",
+)
 @click.option("--hunt", is_flag=True, help="Try for 10 s to make this SQLite lose commits.")
-def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
+def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **given: Any) -> int:
     """Examine the host, file system and SQLite build, measure a sync, and show the warnings that apply."""
     from sqlstress.engine.folder import RunFolder
     from sqlstress.engine.session import not_native
@@ -52,6 +57,8 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
     from sqlstress.system.sharing import shared_memory_folder
     from sqlstress.targets import target_of
 
+    if program is not None:
+        return _show_builds(program)
     try:
         address = None if dsn is None else read_dsn(dsn)
     except ValueError as error:
@@ -75,6 +82,24 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
         environment = replace(environment, warnings=(warning, *environment.warnings))
     say(doctor_text(environment, experiment_of(case).loop_of(case), others, free, sharing))
     return _hunted(case.driver, directory) if hunt else FINE
+
+
+def _show_builds(program: str) -> int:
+    """Print the SQLite libraries of a process or a file; return the exit code."""
+    from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
+    from sqlstress.machine.warnings import has_wal_reset_bug
+
+    is_process = program.isdecimal() and not Path(program).exists()
+    builds = builds_of_process(int(program)) if is_process else builds_of_program(Path(program))
+    for build in builds:
+        bug = " WARNING: it can lose commits (WAL-reset bug)." if has_wal_reset_bug(build.version) else ""
+        title = f"SQLite {build.version or 'of unknown version'} (source of {build.source_date})"
+        say(f"{title}: {build.file}.{bug}")
+    if len(builds) > 1:
+        say("WARNING: several SQLite libraries in one process. On one file they drop each other's locks.")
+    if not builds:
+        say(f"No SQLite in {'process ' if is_process else ''}{program}.")
+    return FINE
 
 
 def _with_wait(environment: Environment, driver: str, folder: Path) -> Environment:
