@@ -319,10 +319,10 @@ def hunt(
         return _run_study(request.study, session, save, progress)
 
 
-def _check_has_windows(what: str) -> None:
-    if what not in windowed_commands():
+def _check_has_windows(name: str) -> None:
+    if name not in windowed_commands():
         names = ", ".join(windowed_commands())
-        raise UsageError(f"{what!r:.60} is not available here. Choose one of {names}.")
+        raise UsageError(f"{name!r:.60} is not available here. Choose one of {names}.")
 
 
 @contextmanager
@@ -369,9 +369,9 @@ def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name.replace("_", "-"): value for name, value in options.items() if value is not None}
 
 
-def _command(function: str, what: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
+def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
     settings = (f"{name}={value}" for name, value in options.items())
-    return redacted((f"sqlstress.{function}", str(what), *settings))
+    return redacted((f"sqlstress.{function}", str(work), *settings))
 
 
 def _run_study(
@@ -403,29 +403,29 @@ def read(path: str | Path) -> Report:
     return Report(read_document(Path(path)))
 
 
-def _is_plan(what: str | Path) -> bool:
-    return isinstance(what, Path) or what.endswith(".toml")
+def _is_plan(work: str | Path) -> bool:
+    return isinstance(work, Path) or work.endswith(".toml")
 
 
-def _plan(what: str | Path, options: Mapping[str, Any]) -> Planned:
-    if _is_plan(what):
+def _plan(work: str | Path, options: Mapping[str, Any]) -> Planned:
+    if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")
-        return Planned(from_toml(Path(what)))
-    what = str(what)
+        return Planned(from_toml(Path(work)))
+    work = str(work)
     studies = _studies()
-    if what in studies:
-        observes = studies[what].observes_only
-        remedy = f"the command line: sqlstress {what} FILE" if observes else f"sqlstress.{what}()"
-        raise UsageError(f"measure() does not support {what}. Use {remedy}.")
+    if work in studies:
+        observes = studies[work].observes_only
+        remedy = f"the command line: sqlstress {work} FILE" if observes else f"sqlstress.{work}()"
+        raise UsageError(f"measure() does not support {work}. Use {remedy}.")
     names = [name for name in commands() if name not in studies]
-    if what not in names:
+    if work not in names:
         raise UsageError(
-            f"no such experiment: {what!r:.60}.{suggestion(what, names)} The experiments are "
+            f"no such experiment: {work!r:.60}.{suggestion(work, names)} The experiments are "
             f"{', '.join(names)}; the name of a plan ends with .toml."
         )
-    flags = {option.name for option in options_of_command(what) if option.flag}
-    return planned({name: value for name, value in options.items() if value or name not in flags}, what)
+    flags = {option.name for option in options_of_command(work) if option.flag}
+    return planned({name: value for name, value in options.items() if value or name not in flags}, work)
 
 
 def _studies() -> dict[str, StudySpec]:

@@ -237,10 +237,10 @@ def _cases(
     defaults = {
         name: value for name, value in document.items() if name in option_names or name not in plan_options
     }
-    given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
-    for name in given:
+    values = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
+    for name in values:
         if text := REMOVED.get(name):
             raise UsageError(text)
         if name not in option_names:
             raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, option_names)}")
-    return cases_of(given, workload)
+    return cases_of(values, workload)

@@ -142,32 +142,32 @@ def known_as(driver: str) -> Known:
 
 def usual() -> dict[str, Known]:
     """Return the drivers that every experiment can use."""
-    return {name: known for name, known in DRIVERS.items() if known.everywhere}
+    return {name: driver for name, driver in DRIVERS.items() if driver.everywhere}
 
 
 def for_keyvalue() -> dict[str, Known]:
     """Return the drivers that the key-value experiment can use."""
-    return {name: known for name, known in drivers().items() if known.everywhere or known.keyvalue}
+    return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.keyvalue}
 
 
 def for_scripts() -> dict[str, Known]:
     """Return the drivers that the experiment with SQL scripts can use."""
-    return {name: known for name, known in drivers().items() if known.everywhere or known.scripts}
+    return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.scripts}
 
 
 def for_programs() -> dict[str, Known]:
     """Return the drivers that can store data for the user's programs, by name. sqlstress uses them, too."""
-    return {name: known for name, known in drivers().items() if known.programs}
+    return {name: driver for name, driver in drivers().items() if driver.programs}
 
 
 def driver_help(drivers: Mapping[str, Known]) -> str:
     """Return the help text of an option that selects one of these drivers."""
-    return f"Driver: {', '.join(f'{name} ({known.words})' for name, known in drivers.items())}."
+    return f"Driver: {', '.join(f'{name} ({driver.words})' for name, driver in drivers.items())}."
 
 
 def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:
     """Return the targets of the drivers that store data, in their order."""
-    return tuple(dict.fromkeys(known.target for known in drivers.values() if known.stores))
+    return tuple(dict.fromkeys(driver.target for driver in drivers.values() if driver.stores))
 
 
 # Properties of a driver named in a report: it may be unknown here, or no longer exist.

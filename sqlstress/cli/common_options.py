@@ -41,12 +41,14 @@ class _CompletedParameter(click.Parameter):
         names = constraint(option.parse).get("enum") or ["on", "off"] * (option.metavar == "on|off")
         if not names:
             return _paths(option.metavar, incomplete)
-        before, comma, last = incomplete.rpartition(",") if option.metavar == "LIST" else ("", "", incomplete)
-        used = before.split(",")
+        first_items, separator, last_item = (
+            incomplete.rpartition(",") if option.metavar == "LIST" else ("", "", incomplete)
+        )
+        used = first_items.split(",")
         return [
-            CompletionItem(f"{before}{comma}{name}")
+            CompletionItem(f"{first_items}{separator}{name}")
             for name in map(str, names)
-            if name.startswith(last.lower()) and name not in used
+            if name.startswith(last_item.lower()) and name not in used
         ]
 
 
@@ -250,7 +252,7 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Options for files and for the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Options that studies lack. They make too many databases to keep them."""
+"""Options that studies lack: a study makes too many databases to keep them."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:

@@ -235,7 +235,7 @@ class Database:
         found_numbers, _ = numbers_found(examined.files)
         counts = {writer: len(found_numbers.get(writer, ())) for writer in writers}
         self.told |= {writer: Acknowledged(count, count) for writer, count in counts.items()}
-        return sum(max(0, counts[writer] - told.least) for writer, told in writers.items())
+        return sum(max(0, counts[writer] - bounds.least) for writer, bounds in writers.items())
 
     def release(self) -> None:
         """Close the connections of the examination. Closing the last connection to a file removes its WAL."""

@@ -149,8 +149,8 @@ class Round:
         examined = self._database.examine()
         most = self._acknowledged_now()
         self._database.release()
-        told = {writer: Acknowledged(least[writer].least, most[writer].most) for writer in least}
-        self.verdicts.append(self._database.judge(examined, told))
+        bounds = {writer: Acknowledged(least[writer].least, most[writer].most) for writer in least}
+        self.verdicts.append(self._database.judge(examined, bounds))
         survival = Tally(SURVIVORS)
         survival.checked += 1
         if not self._victims.await_more(acknowledged, GOES_ON_S, self._pulse):
@@ -310,8 +310,8 @@ class KillStudy:
 
     def _start(self, number: int, runner: TrialRunner, place: Place, running: ExitStack) -> Victims:
         """Start the processes of a round. They open no file before `Victims.begin`."""
-        before = number % self._rounds_each * self.kills.case.concurrency
-        victims = running.enter_context(Victims(self.kills.case, place, before, runner.starter))
+        earlier_writers = number % self._rounds_each * self.kills.case.concurrency
+        victims = running.enter_context(Victims(self.kills.case, place, earlier_writers, runner.starter))
         victims.start(runner.signals.check)
         return victims
 

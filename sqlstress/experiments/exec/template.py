@@ -35,10 +35,10 @@ class Given(NamedTuple):
 Part = str | Callable[[Given], str]
 Word = tuple[Part, ...]
 _VALUES: dict[str, Callable[[Given], str]] = {
-    "n": lambda given: str(given.n),
-    "worker": lambda given: str(given.worker),
-    "db": lambda given: given.db,
-    "inner": lambda given: str(given.inner),
+    "n": lambda values: str(values.n),
+    "worker": lambda values: str(values.worker),
+    "db": lambda values: values.db,
+    "inner": lambda values: str(values.inner),
 }
 
 
@@ -75,5 +75,5 @@ def _parse_piece(text: str, name: str) -> Part:
         least, most = int(bounds[1]), int(bounds[2])
         if least > most:
             raise UsageError(f"{text} runs backwards: write {{random:{most}:{least}}}.")
-        return lambda given: str(given.random.randint(least, most))
+        return lambda values: str(values.random.randint(least, most))
     raise UsageError(f"unknown placeholder {shown(text)}. Use {_PLACEHOLDERS}, or {{{{ for a brace.")

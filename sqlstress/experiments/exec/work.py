@@ -251,8 +251,8 @@ class Original:
             return psutil.Process(pid).environ().get(name) == value
         return False
 
-    def _failure(self, verb: str, what: str) -> EnvironmentFailure:
+    def _failure(self, verb: str, evidence: str) -> EnvironmentFailure:
         return EnvironmentFailure(
-            f"the command {verb} the original {str(self._path)!r:.200}, not its copy: {what}. The load was "
-            f"stopped. {CURE}"
+            f"the command {verb} the original {str(self._path)!r:.200}, not its copy: {evidence}. The load "
+            f"was stopped. {CURE}"
         )

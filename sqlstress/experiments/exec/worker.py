@@ -100,7 +100,7 @@ class ProgramSource(UserSource):
         self._number += self.case.concurrency
         return self._number
 
-    def _given(self, number: int) -> Given:
+    def _values(self, number: int) -> Given:
         return Given(number, self.worker, self._address, self.case.spec.inner, self.random)
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
@@ -163,7 +163,7 @@ class CommandSource(ProgramSource):
         when_orphaned(self._starter.end)
 
     def prepared(self, picks: Sequence[int]) -> list[list[str]]:
-        return [filled(self._words, self._given(self._next_number())) for _ in picks]
+        return [filled(self._words, self._values(self._next_number())) for _ in picks]
 
     def _run(self, words: list[str]) -> None:
         ended = self._starter.run(words)
@@ -188,7 +188,7 @@ class LineSource(ProgramSource):
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
-        words = filled(self._words, self._given(0))
+        words = filled(self._words, self._values(0))
         self._dialogue = Dialogue(variables, words, self._output_reader.theirs, spec.timeout_s)
         self._opened = Opened(self._address, spec.data.database, lambda: self._dialogue.pid, self._flags)
         when_orphaned(self._dialogue.end)

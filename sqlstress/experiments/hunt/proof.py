@@ -51,8 +51,8 @@ class Snapshot(NamedTuple):
 
 def contradictions(snapshot: Snapshot) -> Iterator[Doubt]:
     """Yield the violations in a snapshot."""
-    acknowledged, seen, counts, sums, parts, log, again, begun = snapshot
-    for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, begun, strict=True)):
+    acknowledged, seen, counts, sums, parts, log, again, last_begun = snapshot
+    for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, last_begun, strict=True)):
         count, name = counts.get(writer, 0), f"writer {writer + 1}"
         if count < least:
             yield Doubt(
@@ -108,8 +108,8 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
 
     `counts` has the number of transactions by writer, `parts` the last transaction of each row.
     """
-    number, acknowledged, begun, last = writer
-    unknown = {begun} - {acknowledged}
+    number, acknowledged, last_begun, last = writer
+    unknown = {last_begun} - {acknowledged}
     if counts.get(number) not in {acknowledged} | unknown:
         yield (
             f"{plural(acknowledged, 'transaction')} of writer {number + 1} "

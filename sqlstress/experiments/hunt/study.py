@@ -53,8 +53,8 @@ class HuntStudy:
 
     def report(self, blank: Report) -> Report:
         """Return the report so far, with the trial that failed."""
-        found = self.hunt.found
-        runs = (Run(found.case, trials=(self._trial,)),) if found and self._trial else ()
+        witness = self.hunt.found
+        runs = (Run(witness.case, trials=(self._trial,)),) if witness and self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={OWN_LOAD: self.hunt})
 
     def steps(self, bench: Bench) -> Steps:
@@ -95,8 +95,10 @@ class HuntStudy:
             if self.hunt.seconds >= self.hunt.max_time_s:
                 return
 
-    def _run(self, bench: Bench, one: Drawn) -> Trial:
-        return bench.runner.once(one.case, self.hunt.rounds, pauses_of(one) if self.hunt.pauses else None)
+    def _run(self, bench: Bench, current: Drawn) -> Trial:
+        return bench.runner.once(
+            current.case, self.hunt.rounds, pauses_of(current) if self.hunt.pauses else None
+        )
 
     def _find_known_bug(self, report: Report) -> None:
         versions = [build.version for build in report.environment.builds if build.driver == self.hunt.driver]
@@ -107,26 +109,26 @@ class HuntStudy:
 
     def _shrink(self, bench: Bench) -> Steps:
         """Repeat the failed round, and search for the smallest round that still fails."""
-        found, until = self.hunt.found, self._clock() + self._shrink_time_s
-        if not found or not self._shrink_time_s:
+        witness, deadline_s = self.hunt.found, self._clock() + self._shrink_time_s
+        if not witness or not self._shrink_time_s:
             return
-        current = Drawn(found.case, found.schedule)
-        while found.tries < AGAIN or (not found.failed and found.tries < MOST_AGAIN):
-            found = _count_try(found, self._failed_trial(bench, current) is not None)
-            self.hunt = replace(self.hunt, found=found)
+        current = Drawn(witness.case, witness.schedule)
+        while witness.tries < AGAIN or (not witness.failed and witness.tries < MOST_AGAIN):
+            witness = _count_try(witness, self._failed_trial(bench, current) is not None)
+            self.hunt = replace(self.hunt, found=witness)
             yield
-        if not found.failed:
+        if not witness.failed:
             return
-        best, tried = found, {current}
+        best, tried = witness, {current}
         candidates = self._rounds.smaller(current)
-        while self._clock() < until and (candidate := next(candidates, None)):
+        while self._clock() < deadline_s and (candidate := next(candidates, None)):
             if candidate in tried:
                 continue
             tried.add(candidate)
-            witness = self._try_candidate(bench, candidate, best, until)
+            candidate_witness = self._try_candidate(bench, candidate, best, deadline_s)
             yield
-            if witness.failed == ENOUGH:
-                best, candidates = witness, self._rounds.smaller(candidate)
+            if candidate_witness.failed == ENOUGH:
+                best, candidates = candidate_witness, self._rounds.smaller(candidate)
                 self.hunt = replace(self.hunt, smallest=best)
         if self.hunt.smallest:
             current = Drawn(best.case, best.schedule)
@@ -153,11 +155,11 @@ class HuntStudy:
                 break
         return witness
 
-    def _failed_trial(self, bench: Bench, one: Drawn) -> Trial | None:
+    def _failed_trial(self, bench: Bench, current: Drawn) -> Trial | None:
         """Run a round; return its trial if it failed, else None."""
-        left = f"making it smaller, {one.case.concurrency} processes"
-        self._progress(bench, left, self._clock() - self._begun, self.hunt.max_time_s + self._shrink_time_s)
-        trial = self._run(bench, one)
+        label = f"making it smaller, {current.case.concurrency} processes"
+        self._progress(bench, label, self._clock() - self._begun, self.hunt.max_time_s + self._shrink_time_s)
+        trial = self._run(bench, current)
         return trial if trial.verdict.status == "failed" else None
 
     def _progress(self, bench: Bench, label: str, done_s: float, total_s: float) -> None:
@@ -200,9 +202,9 @@ def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
     return _hunt_in_work(command, {**hunt_options, **load_options})
 
 
-def _hunt_in_own_load(given: Mapping[str, Any]) -> StudyRequest:
-    (base,), _, hunting = planned(given, "hunt")
-    if "pause" in given:
+def _hunt_in_own_load(values: Mapping[str, Any]) -> StudyRequest:
+    (base,), _, hunting = planned(values, "hunt")
+    if "pause" in values:
         raise UsageError(
             "--pause needs your own work. Use --writer-pause, --reader-pause or --checkpointer-pause."
         )
@@ -213,19 +215,19 @@ def _hunt_in_own_load(given: Mapping[str, Any]) -> StudyRequest:
     return StudyRequest(study, (drawn(base, 0),), False)
 
 
-def _hunt_in_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
+def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
     hunting_options, options = (
         _hunting_options(),
         {option.name: option for option in options_of_command(command)},
     )
-    for name in given:
+    for name in values:
         if name not in hunting_options and name not in options:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
-    hunting = built(Hunting, all_parsed(hunting_options.values(), given))
-    schedule = Schedule(*(parsed(hunting_options[name], given.get(name)) for name in _PAUSE_OPTIONS))
+    hunting = built(Hunting, all_parsed(hunting_options.values(), values))
+    schedule = Schedule(*(parsed(hunting_options[name], values.get(name)) for name in _PAUSE_OPTIONS))
     fixed_values = commands()[command].single_case_values
     defaults = {name: value for name, value in USUAL.items() if name in options and name not in fixed_values}
-    work_options = {name: value for name, value in given.items() if name in options}
+    work_options = {name: value for name, value in values.items() if name in options}
     cases = [
         replace(case, repeat=1, max_failed=1.0)
         for case in cases_of(seeded({**defaults, **work_options}), command)
@@ -249,10 +251,10 @@ def _hunt_in_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
     return StudyRequest(study, tuple(cases), False)
 
 
-def _command_words(command: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> Iterator[str]:
+def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the words of a hunt in the user's work, except for the number of processes."""
     yield from ("sqlstress", "hunt", command)
-    for name, value in given.items():
+    for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):
             if options[name].argument:
                 yield str(item)

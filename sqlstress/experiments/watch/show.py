@@ -93,9 +93,9 @@ def named(process: Process) -> str:
 
 def pinned(watch: Watch, pin: Pin) -> str:
     """Return the name of the first process that held a pin, with the number of others."""
-    others = len(pin.processes) - 1
+    more = len(pin.processes) - 1
     first = named(process_at(watch, pin.processes[0] if pin.processes else None))
-    return f"{first} and {whole(others)} more" if others > 0 else first
+    return f"{first} and {whole(more)} more" if more > 0 else first
 
 
 def bytes_of(watch: Watch, frames: int) -> int:

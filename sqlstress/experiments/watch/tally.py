@@ -131,12 +131,12 @@ class Tally:
         totals.journal = _JOURNALS.get(look.state, totals.journal)
         self._compare_with_last(at_s, look)
         held = {(self._place_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
-        for who in self._held - held:
-            self._runs[who].free(sample)
+        for owner in self._held - held:
+            self._runs[owner].free(sample)
         for key in held:
             self._runs.setdefault(key, Runs()).seen(sample, self._before_s, look.changes)
         self._held = held
-        writers = [who for who, name in held if name == WRITE]
+        writers = [owner for owner, name in held if name == WRITE]
         if writers:
             self._any_process.seen(sample, self._before_s)
         else:
