@@ -74,14 +74,14 @@ class Ledger:
     def listens(self) -> bool:
         """Start to observe the calls of this thread; return False if it has another profile function."""
         if sys.getprofile() is None:
-            sys.setprofile(self._hear)
-        return sys.getprofile() == self._hear
+            sys.setprofile(self._handle_profile_event)
+        return sys.getprofile() == self._handle_profile_event
 
     def commits(self, followed: Followed) -> None:
         """Note that a call of this thread is about to commit."""
         self._commits[get_ident()] = followed
 
-    def _hear(self, frame: FrameType, event: str, arg: Any) -> None:
+    def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
         """Handle a profile event: the first event after a COMMIT shows its result."""
         module = frame.f_globals.get("__name__", "")
         if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
@@ -120,20 +120,20 @@ class Followed:
             return
         is_heard = self._ledger.listens()
         if not self._connection.in_transaction:
-            self._over()
+            self._finish_transaction()
         word, second = words_of(sql)
         if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
-            self._enter()
+            self._add_row()
         elif word == "ROLLBACK":
             # ROLLBACK TO may also remove the row, if the savepoint is older. The next COMMIT adds a new row.
             self._number, self._undone = 0, self._undone or second != "TO"
 
-    def _enter(self) -> None:
+    def _add_row(self) -> None:
         """Add the row, unless an earlier, failed COMMIT has done so."""
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
             try:
-                self._number = self._entered()
+                self._number = self._insert_row()
             except sqlite3.Error:  # for example, the user's code has removed the table
                 pass
             finally:
@@ -142,7 +142,7 @@ class Followed:
             self._committing.append(self._number)
             self._ledger.commits(self)
 
-    def _entered(self) -> int:
+    def _insert_row(self) -> int:
         """Return the number of a new row; 0 if the transaction may have written to other databases only."""
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
@@ -176,7 +176,7 @@ class Followed:
         """Stop following the connection, because several threads use it at once."""
         self._ledger.shared += 1
 
-    def _over(self) -> None:
+    def _finish_transaction(self) -> None:
         """Handle the end of a transaction, if there was one since the last statement."""
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:

@@ -44,5 +44,5 @@ class Openings:
 
 
 def openings_words(processes: int) -> Any:
-    """Return the shared array of these numbers."""
+    """Return the shared array of the states, one for each process."""
     return shared_array("q", processes)

@@ -105,7 +105,7 @@ def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str,
     ] or kinds
 
 
-def _to_files(group: Group) -> Iterator[str]:
+def _file_connections(group: Group) -> Iterator[str]:
     # Connections that differ only in their transactions share a line.
     counts: Counter[tuple[str, ...]] = Counter()
     seen: dict[tuple[str, ...], list[Traits]] = {}
@@ -224,7 +224,7 @@ def _short_timeout(here: list[dict[str, str]]) -> Iterator[Finding]:
 # Settings of connections to a server, and findings on unwise settings.
 
 
-def _to_servers(group: Group) -> Iterator[str]:
+def _server_connections(group: Group) -> Iterator[str]:
     lines = [(_session(traits), count) for traits, count in _kinds(group, SESSION)]
     yield from _lines("Settings of your connections (as read from PostgreSQL at the end): ", lines)
     begins = _kinds(group, BEGINS)
@@ -489,5 +489,5 @@ class AppShown(UserShown):
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)
-        for text in (*_to_files(group), *_to_servers(group)):
+        for text in (*_file_connections(group), *_server_connections(group)):
             yield Paragraph(text)

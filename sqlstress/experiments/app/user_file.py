@@ -213,15 +213,15 @@ def lasting() -> list[str]:
     If there are any, this process nevertheless ends with its main thread.
     """
     deadline = time.monotonic() + ENDING_S
-    for thread in _keeping():
+    for thread in _blocking_threads():
         thread.join(max(0.0, deadline - time.monotonic()))
-    names = sorted(thread.name for thread in _keeping())
+    names = sorted(thread.name for thread in _blocking_threads())
     if names:
         threading.Thread(target=_leave_without_them, daemon=True).start()
     return names
 
 
-def _keeping() -> list[threading.Thread]:
+def _blocking_threads() -> list[threading.Thread]:
     # Threads of a pool end when the process exits, which is not yet the case.
     pool_threads = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", ())
     own_threads = (threading.current_thread(), threading.main_thread())

@@ -187,14 +187,14 @@ class FileWatch:
             self._seen.append(seen)
         else:
             self._others += 1
-        next_moment(lambda: self._opened(args[0], seen))
+        next_moment(lambda: self._follow_connection(args[0], seen))
 
-    def _opened(self, connection: sqlite3.Connection, seen: Seen | None) -> None:
+    def _follow_connection(self, connection: sqlite3.Connection, seen: Seen | None) -> None:
         """Follow a connection that has not been used yet."""
         followed = None
         if self._ledger and database_of(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
-        looks = _looks_on(connection, seen) if seen else None
+        looks = _statement_handler(connection, seen) if seen else None
 
         def begins(sql: str) -> bool:
             lasts = looks is not None and looks(sql)
@@ -244,7 +244,7 @@ class FileWatch:
         return [connection.traits(self._file) for connection in self._seen if connection.answers]
 
 
-def _looks_on(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], bool]:
+def _statement_handler(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], bool]:
     """Return a function that handles a connection's first statements, and returns whether to go on."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)

@@ -74,7 +74,7 @@ class AppWork(UserWork):
 
     def ready(self, pulse: Pulse) -> None:
         if not self.case.server and not self.case.spec.ledger:
-            self._keep()
+            self._copy_files()
         if CONNECT in self._roles:
             user_file.call_once(CONNECT, self.place, self._seed, pulse)
         user_file.settled(self.place, self._roles, pulse)
@@ -82,10 +82,10 @@ class AppWork(UserWork):
             with self.place.making(pulse) as maker:
                 for sql in MADE:
                     maker.run(sql)
-            self._keep()
+            self._copy_files()
         self._rows_before = self.place.rows_written(pulse)
 
-    def _keep(self) -> None:
+    def _copy_files(self) -> None:
         """Copy the files: our own connections before the load may change them."""
         self._as_left = AsLeft(self.place.where)
 
@@ -95,13 +95,13 @@ class AppWork(UserWork):
                 self._checking.reload(pulse, self._as_left.restore)
             else:
                 self._as_left.restore()
-        self._forget()
+        self._discard_copy()
 
     def release(self) -> None:
         super().release()
-        self._forget()
+        self._discard_copy()
 
-    def _forget(self) -> None:
+    def _discard_copy(self) -> None:
         if self._as_left:
             self._as_left.end()
         self._as_left = None
@@ -109,10 +109,12 @@ class AppWork(UserWork):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = super().complete(trial, pulse)
         return (
-            trial if self.case.server else replace(trial, sightings=self._with_keys(trial.sightings, pulse))
+            trial
+            if self.case.server
+            else replace(trial, sightings=self._mark_declared_keys(trial.sightings, pulse))
         )
 
-    def _with_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
+    def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
         """Return the sightings; mark connections whose foreign keys are off although tables declare some.
 
         A worker cannot find out itself: closing the file would release the locks of the user's library in

@@ -65,11 +65,11 @@ class AppSource(UserSource):
         # Without a database, calls do nothing.
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
-            self.calls = self._loaded(
+            self.calls = self._load_calls(
                 place.directions(), place.where, f"{case.seed}:{salt}:{worker}", shared[-1]
             )
 
-    def _loaded(
+    def _load_calls(
         self, directions: Directions, where: Path, seed: str, words: Any
     ) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return the calls of its transactions."""
