@@ -134,8 +134,8 @@ class Answers:
 
         An answer is (busy, frames, checkpointed). `busy` does not tell whether frames were left in the WAL.
         The other two are -1 if the checkpoint could not read the WAL. A checkpoint is stuck if it left frames
-        and got no further than the previous one: any short read makes a checkpoint leave frames, but the next
-        one gets further.
+        and got no further than the previous checkpoint. Frames alone are no sign of that: any short read
+        makes a checkpoint leave frames, but the next checkpoint gets further.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:

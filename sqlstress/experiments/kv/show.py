@@ -415,14 +415,14 @@ def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[s
 
 def _companions_phrase(checkpointing: Checkpointing) -> str:
     """Return a text on the companion processes: "during the load a RESTART checkpoint every 20ms"."""
-    told = []
+    parts = []
     if checkpointing.mode != "none":
         every = format_duration(checkpointing.interval_s)
-        told.append(f"a {checkpointing.mode.upper()} checkpoint every {every}")
+        parts.append(f"a {checkpointing.mode.upper()} checkpoint every {every}")
     if checkpointing.pinned_reader:
-        told.append("a reader that keeps its snapshot open")
-    told += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
-    return f"during the load {' and '.join(told)}"
+        parts.append("a reader that keeps its snapshot open")
+    parts += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
+    return f"during the load {' and '.join(parts)}"
 
 
 def _mix(load: Load) -> str:
