@@ -60,9 +60,9 @@ def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") 
 def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
-        if len(report.runs) >= report.planned:
-            wanted = sum(run.case.repeat for run in report.runs)
-            so_far = f"{_trials(report)} of {plural(wanted, 'trial')}"
+        if len(report.runs) >= report.planned:  # every case has some trials
+            requested = sum(run.case.repeat for run in report.runs)
+            so_far = f"{_trials(report)} of {plural(requested, 'trial')}"
         yield _stopped(so_far, saved)
     wrong = next((run.verdict for run in report.runs if run.verdict.status == "failed"), None)
     if wrong:
@@ -72,8 +72,8 @@ def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if too_many := [run for run in report.runs if run.failed_too_many]:
         yield Ending(BAD, f"Error: {failed_too_many(max(too_many, key=Run.failed_share))}")
     if failed := [run for run in report.runs if run.error]:
-        more = len(failed) - 1
-        further = f" (and {more} more {'case' if more == 1 else 'cases'})" if more else ""
+        count = len(failed) - 1
+        further = f" (and {count} more {'case' if count == 1 else 'cases'})" if count else ""
         yield Ending(FAILURE, _not_measured(failed[0], case_label(failed[0].case), further))
     if any(presenter_of(run.case).is_doubtful(run) for run in report.runs):
         yield Ending(UNSURE, "Error: statements of a transaction are suspicious; see the report (--strict).")
@@ -83,8 +83,8 @@ def _trials(report: Report) -> int:
     return sum(len(run.trials) for run in report.runs)
 
 
-def _not_measured(run: Run, label: str, others: str = "") -> str:
-    return f"Error: {label} could not be measured: {(run.error or '').removesuffix('.')}{others}."
+def _not_measured(run: Run, label: str, further: str = "") -> str:
+    return f"Error: {label} could not be measured: {(run.error or '').removesuffix('.')}{further}."
 
 
 def _limit_endings(

@@ -62,11 +62,15 @@ CHANGE = (Column("from", ("95%", "from")), Column("to"))
 
 
 def _study(
-    said: Iterable[str], figures: Iterable[Block], verdict: str, report: Report, findings: Iterable[Finding]
+    description: Iterable[str],
+    figures: Iterable[Block],
+    verdict: str,
+    report: Report,
+    findings: Iterable[Finding],
 ) -> Iterator[Block]:
     """Yield the blocks of a study: the conditions, the figures, the verdict, and other findings."""
     if report.runs:
-        yield Lines(tuple(said))
+        yield Lines(tuple(description))
     yield from figures
     yield Verdict(verdict)
     notes = [finding.text for finding in findings]
@@ -107,8 +111,8 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
             "on one side of the limit."
         )
         figures = (_ab_table(pairs), Note(legend))
-    said = _arms(report, test, groups[0], tuple(findings)) if groups else ()
-    yield from _study(said, figures, ab.conclusion(report, test).text, report, findings)
+    description = _arms(report, test, groups[0], tuple(findings)) if groups else ()
+    yield from _study(description, figures, ab.conclusion(report, test).text, report, findings)
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
@@ -365,9 +369,9 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
             "from the due time of an operation; verdict: of the answer below, open = too near the limit."
         )
         figures = (_rates_table(report, search), Note(legend))
-    said = _search(report, search, groups[-1], findings) if groups else ()
+    description = _search(report, search, groups[-1], findings) if groups else ()
     yield from _study(
-        said, figures, " ".join(texts(highest_rate.conclusion(report, search))), report, findings
+        description, figures, " ".join(texts(highest_rate.conclusion(report, search))), report, findings
     )
 
 

@@ -108,12 +108,15 @@ def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str,
 def _file_connections(group: Group) -> Iterator[str]:
     # Connections that differ only in their transactions share a line.
     counts: Counter[tuple[str, ...]] = Counter()
-    seen: dict[tuple[str, ...], list[Traits]] = {}
+    traits_by_settings: dict[tuple[str, ...], list[Traits]] = {}
     for traits, count in _committers(_kinds(group, CONNECTION)):
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         counts[settings] += count
-        seen.setdefault(settings, []).append(traits)
-    lines = [(_settings(_begin(seen[settings]), *settings), count) for settings, count in counts.items()]
+        traits_by_settings.setdefault(settings, []).append(traits)
+    lines = [
+        (_settings(_begin(traits_by_settings[settings]), *settings), count)
+        for settings, count in counts.items()
+    ]
     yield from _lines("Settings of your connections (as read from SQLite): ", lines)
     if unread := sum(sighting.count for sighting in sightings(group, UNREAD)):
         yield f"The settings of {plural(unread, 'connection')} could not be read."
@@ -139,31 +142,33 @@ def _settings(
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
 
-def _begin(seen: Sequence[Traits]) -> str:
+def _begin(connections: Sequence[Traits]) -> str:
     """Return the ways in which writing transactions begin, as far as connections of a kind show them."""
-    begins = _ways(seen, "writes_begin")
-    named = [way for way in begins if way != ALONE]
-    parts = [f"writes begin {listing(named)}"] if named else []
+    begins = _ways(connections, "writes_begin")
+    statements = [way for way in begins if way != ALONE]
+    parts = [f"writes begin {listing(statements)}"] if statements else []
     if ALONE in begins:
         parts.append("statements that write are transactions of their own")
-    return " or ".join(parts) or _without_writes(seen)
+    return " or ".join(parts) or _without_writes(connections)
 
 
-def _without_writes(seen: Sequence[Traits]) -> str:
+def _without_writes(connections: Sequence[Traits]) -> str:
     """Return the reason why no write was seen, as far as it is known."""
-    watched = {traits.get("watched", WHOLE) for traits in seen}
+    watched = {traits.get("watched", WHOLE) for traits in connections}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"
-    if locks := _ways(seen, "locks"):
+    if locks := _ways(connections, "locks"):
         return f"transactions begin {listing(locks)}, no writes seen"
     if BEGINNING in watched:
         return "no writes in the first statements of a connection"
     return "no writes seen"
 
 
-def _ways(seen: Sequence[Traits], name: str) -> list[str]:
+def _ways(connections: Sequence[Traits], name: str) -> list[str]:
     """Return the ways that a trait lists, of all connections, each once."""
-    return list(dict.fromkeys(way for traits in seen for way in traits.get(name, "").split(", ") if way))
+    return list(
+        dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
+    )
 
 
 def _milliseconds(text: str) -> int | None:

@@ -81,8 +81,8 @@ MOST_WRITTEN = 1 << 30
 
 def _companion(request: LoadRequest) -> str:
     """Return the first option that requests a companion process; "" if there is none."""
-    beside = request.selection.checkpointing
-    return "checkpointer" if beside.mode != "none" else "pinned-reader" * beside.pinned_reader
+    checkpointing = request.selection.checkpointing
+    return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
 
 def _repeat(request: LoadRequest) -> int:
@@ -118,7 +118,7 @@ def _contradictions(request: LoadRequest) -> Iterator[tuple[str, str]]:
 
 
 def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
-    case, load, beside = request.case, request.spec, request.selection.checkpointing
+    case, load, checkpointing = request.case, request.spec, request.selection.checkpointing
     if load.read_ratio + load.update_ratio > 1 + 1e-9:
         raise UsageError(
             "--read-ratio and --update-ratio add up to more than 1. Lower one of them; the rest are replaces."
@@ -139,10 +139,10 @@ def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
         )
     if _companion(request):
         _check_checkpointing(request)
-        load = replace(load, checkpointing=beside)
+        load = replace(load, checkpointing=checkpointing)
     case = replace(case, spec=replace(load, loop=_loop_for(request, drivers)))
     check_locking(request)
-    if beside.mode != "none":
+    if checkpointing.mode != "none":
         case = replace(case, settings=request.with_settings(wal_autocheckpoint=0))
     return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_repeat(request))
 
@@ -265,16 +265,21 @@ class KeyValueExperiment(Experiment):
 
         The checkpointer is a single trait, with all its consequences.
         """
-        beside, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
+        checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = traits_there(case)
         if case.name:
             return traits
-        if beside.mode != "none":
+        if checkpointing.mode != "none":
             traits["wal-autocheckpoint"] = UNSET  # a checkpointer forces 0
         pause = (
-            f" every {format_duration(beside.interval_s)}" if beside.interval_s != default.interval_s else ""
+            f" every {format_duration(checkpointing.interval_s)}"
+            if checkpointing.interval_s != default.interval_s
+            else ""
         )
-        return {**traits, "checkpointer": f"{beside.mode}{pause}{' + pinned reader' * beside.pinned_reader}"}
+        return {
+            **traits,
+            "checkpointer": f"{checkpointing.mode}{pause}{' + pinned reader' * checkpointing.pinned_reader}",
+        }
 
     def work_key(self, case: Case) -> Case:
         # Without --loop, each host uses the loop that it supports.

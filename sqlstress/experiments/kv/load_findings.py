@@ -32,7 +32,7 @@ from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
 
 TOO_SHORT_S = 1.0
-"""Shorter windows, in seconds, are not reported for waits that fill them: uneven shares reveal those."""
+"""Minimum window, in seconds, whose full-length waits are reported. Uneven shares reveal shorter waits."""
 LONG_ENOUGH_S = 4 * USUAL_S
 """Length of a window that is certain to show a wait of USUAL_S, in seconds."""
 FAR_BELOW = 10
@@ -482,13 +482,13 @@ def went(group: Group) -> Iterator[Finding]:
 def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
     """Return the finding on one run's slowest operations: their waits in all passes, and remedies."""
     total = sum(account.total_ns for account in slow)
-    parts, behind = Counter[str](), Counter[str]()
+    parts, waits = Counter[str](), Counter[str]()
     for account in slow:
         parts.update(account.parts)
-        behind.update(account.behind)
+        waits.update(account.behind)
     times = {
         f"waiting for {_HOLDER_LABELS[activity]} of {_holder_label(run, slow, activity)}": ns
-        for activity, ns in behind.items()
+        for activity, ns in waits.items()
         if activity in _HOLDER_LABELS
     }
     times |= {name: parts[part] for part, name in _OWN_LABELS.items()}
@@ -496,7 +496,7 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
         sentences.slowest_operations,
         where=place(run.case),
         count=sum(account.operations for account in slow),
-        fastest_ns=min(each.fastest_ns for each in slow),
+        fastest_ns=min(account.fastest_ns for account in slow),
         parts={
             name: ns / total
             for name, ns in sorted(times.items(), key=lambda time: time[1], reverse=True)
@@ -506,11 +506,11 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
     )
 
 
-def _holder_label(run: Run, slow: Sequence[results.Slowest], what: str) -> str:
+def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
     """Return the process that held the lock most of the time; "others" if there is no single one."""
     held: Counter[int] = Counter()
     for account in slow:
-        held.update({holder.process: holder.ns for holder in account.held_by if holder.what == what})
+        held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})
     if not held:
         return "others"
     process, ns = held.most_common(1)[0]

@@ -207,7 +207,7 @@ class KeyValueWork(ProvenWork):
         rows = self._rows(seen, slot_of, pulse)
         return check_keys(history, rows, self._missing(seen, pulse), self._tracking_note())
 
-    def _rows(self, seen: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
+    def _rows(self, key_flags: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
         """Yield every row of every bucket. A row in the wrong bucket has neither slot nor stamp."""
         key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
         bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
@@ -218,7 +218,7 @@ class KeyValueWork(ProvenWork):
                 if number is None or number >= key_space or bucket_of(number) != bucket:
                     yield self.astray(key, bucket), None, None
                     continue
-                seen[number] = 1
+                key_flags[number] = 1
                 slot = slot_of(number)
                 stamp: Stamp | None = PRELOADED
                 if value != preloaded(number) or isinstance(value, float):
@@ -232,13 +232,13 @@ class KeyValueWork(ProvenWork):
         assert self.table
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
-    def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
+    def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
         """Yield every missing key, as text."""
-        encode, number = encoder(self.case.spec.key_type), seen.find(0)
+        encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
             yield repr(encode(number))
-            number = seen.find(0, number + 1)
+            number = key_flags.find(0, number + 1)
 
     def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
         acknowledged: dict[str, int] = {}

@@ -149,9 +149,9 @@ def _check_whole(script: Script) -> None:
     states_behind(script.commands, {_State(False, False)}, next_state)
 
 
-def _may_write(one: Sql) -> bool:
+def _may_write(command: Sql) -> bool:
     """Return whether a statement may write, judged by its text."""
-    return not (one.statement.reads or one.statement.begins or one.statement.ends)
+    return not (command.statement.reads or command.statement.begins or command.statement.ends)
 
 
 class SqlExperiment(UserExperiment):

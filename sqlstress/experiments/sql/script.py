@@ -136,7 +136,7 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            break  # The variables of \\gset are unknown here; missing variables are reported during the run.
+            break  # the names of these variables are unknown here; they are checked during the run
         defined |= {command.name} if isinstance(command, Set) else set()
     return script
 
@@ -190,16 +190,16 @@ class _Reader:
                     raise place_of(self._file, self._text, token.start).error(problem)
             yield Sql(statement)
 
-    def _gset(self, before: list[Sql], meta: _Meta) -> Iterator[Sql]:
+    def _gset(self, preceding: list[Sql], meta: _Meta) -> Iterator[Sql]:
         prefix = self._text[meta.start : meta.end].strip()
         if prefix and not _NAME.fullmatch(prefix):
             raise self._expected(meta.start, "a prefix of letters and digits")
-        if not before:
+        if not preceding:
             raise meta.place.error("\\gset must follow a query, whose columns become variables")
-        if not before[-1].statement.returns:
+        if not preceding[-1].statement.returns:
             raise meta.place.error("\\gset must follow a query, and this statement returns no row")
-        yield from before[:-1]
-        yield before[-1]._replace(prefix=prefix)
+        yield from preceding[:-1]
+        yield preceding[-1]._replace(prefix=prefix)
 
     def _meta(self, at: int) -> _Meta:
         place = place_of(self._file, self._text, at)
@@ -270,8 +270,8 @@ class _Reader:
     def _expression(self, start: int, end: int) -> Expression:
         return read_expression(self._file, self._text, start, end)
 
-    def _expected(self, at: int, what: str) -> UsageError:
-        return place_of(self._file, self._text, at).error(f"expected {what}")
+    def _expected(self, at: int, expected: str) -> UsageError:
+        return place_of(self._file, self._text, at).error(f"expected {expected}")
 
 
 # Compiling scripts to steps.

@@ -174,13 +174,13 @@ def _place(number: int, plot: Plot) -> str:
 
 def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
     yield element("section", element("h1", text(title)), *tables_of(comparison_heading(comparison)))
-    for beside in comparison_tables(comparison):
-        findings = beside.findings
+    for view in comparison_tables(comparison):
+        findings = view.findings
         yield element(
             "section",
-            in_columns((*beside.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
-            plots.place(_comparison_plots(beside.compared)),
-            *tables_of(beside.figures),
+            in_columns((*view.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
+            plots.place(_comparison_plots(view.compared)),
+            *tables_of(view.figures),
         )
 
 
