@@ -199,7 +199,7 @@ class FileWatch:
         def begins(sql: str) -> bool:
             lasts = looks is not None and looks(sql)
             if followed:
-                # Last, because statements that run after it are taken for those that follow the statement.
+                # Last, because the ledger takes the thread's next event as the result of the statement.
                 followed.begins(sql)
             return lasts or followed is not None
 
