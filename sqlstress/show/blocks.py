@@ -317,8 +317,12 @@ def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
 def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
     """Return a table of the columns that have a figure in some row."""
     cells = [(column, [column.cell(row) for row in rows]) for column in columns]
-    filled = [(column, own) for column, own in cells if any(cell is not None for cell in own)]
-    texts = [[MISSING if cell is None else cell for cell in own] for _, own in filled]
+    filled = [
+        (column, column_cells)
+        for column, column_cells in cells
+        if any(cell is not None for cell in column_cells)
+    ]
+    texts = [[MISSING if cell is None else cell for cell in column_cells] for _, column_cells in filled]
     return Table(
         tuple(column for column, _ in filled),
         tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows),

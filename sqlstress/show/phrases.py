@@ -80,7 +80,7 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 def _sample(name: str, kind: Any) -> Any:
     if get_origin(kind) is UnionType:
-        kind = next(each for each in get_args(kind) if each is not NoneType)
+        kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:
         return (_sample(name, get_args(kind)[0]),)
     if get_origin(kind) is Mapping:
@@ -95,7 +95,7 @@ def _sample(name: str, kind: Any) -> Any:
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError):  # the reader, such as head, has seen enough
+    with suppress(BrokenPipeError):  # the reader, such as head, has closed the pipe
         for code, sentence in sentences().items():
             texts = dict.fromkeys(sentence(**facts) for facts in variants_of(sentence))
             print(code, *texts, sep="\n    ", flush=True)  # noqa: T201

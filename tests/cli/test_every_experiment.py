@@ -24,7 +24,7 @@ FILES = {form: f"report.{form}" for form in FORMATS if form != "github-action-be
 WITHOUT_CASES = ("crash",)
 
 
-@pytest.mark.parametrize("name", mostly_thorough(COMMANDS, ("sql", "app", "crash")))
+@pytest.mark.parametrize("name", mostly_thorough(COMMANDS, ("sql", "crash")))
 def test_experiment_is_saved_in_every_format_and_shown_again(cli: Cli, name: str) -> None:
     forms = DOCUMENTS if name in WITHOUT_CASES else FILES
     command, *words = COMMANDS[name]

@@ -161,7 +161,7 @@ def watch_gaps(*, share: float, longest_ns: float) -> str:
 
 
 class Checkpointer(NamedTuple):
-    """A process that held the checkpoint lock."""
+    """Process that held the checkpoint lock."""
 
     process: str
     share: float
@@ -171,8 +171,8 @@ class Checkpointer(NamedTuple):
 
 def watch_checkpoints(*, by: Sequence[Checkpointer]) -> str:
     shares = (
-        f"{each.process} {percent(each.share)} of the time, {duration(each.longest_ns)} at most"
-        for each in by
+        f"{part.process} {percent(part.share)} of the time, {duration(part.longest_ns)} at most"
+        for part in by
     )
     return f"Checkpoints: {', '.join(shares)}."
 

@@ -155,7 +155,7 @@ def test_an_update_that_fails_is_not_acknowledged() -> None:
 
     recorder = Recorder(Load(read_ratio=0, update_ratio=1))
     recorder.source.store.updates[0] = fail
-    update = recorder.source._counted(0)
+    update = recorder.source._counting_update(0)
     with pytest.raises(Failing):
         update((3,))
     assert sum(recorder.area().counts.tolist()) == 0
