@@ -1,4 +1,4 @@
-"""Tests of what a shell completes: commands, options, values and files."""
+"""Tests of completion in a shell: commands, options, values and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASH = shutil.which("bash")
 
 
 def has_bash() -> bool:
-    """Say whether there is a bash that click supports; that of macOS is older."""
+    """Return whether there is a bash that click supports; that of macOS is older."""
     asked = 'echo "$((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1]))"'
     return bool(BASH) and int(subprocess.check_output([str(BASH), "-c", asked])) >= 404
 
@@ -30,7 +30,7 @@ needs_bash = pytest.mark.skipif(sys.platform == "win32" or not has_bash(), reaso
 
 
 def completed(*words: str) -> list[str]:
-    """Return what the last word may become; a file or a folder is named by its kind."""
+    """Return the completions of the last word; files and folders appear as their kind."""
     found = ShellComplete(cli, {}, "sqlstress", "_SQLSTRESS_COMPLETE").get_completions(
         [*words[:-1]], words[-1]
     )
@@ -83,7 +83,7 @@ def test_files_and_folders_are_left_to_the_shell(words: Sequence[str], kind: str
     assert completed(*words) == [kind]
 
 
-def test_a_word_that_belongs_nowhere_prints_no_error_while_somebody_types() -> None:
+def test_unknown_word_does_not_break_the_completion() -> None:
     assert "--version" in completed("bogus", "--")
     assert completed("kv", "bogus", "--journal-m") == ["--journal-mode"]
 

@@ -1,4 +1,4 @@
-"""What every format and view makes of reports by hand, held by golden files."""
+"""Outputs of all formats and views for made-up reports, compared with golden files."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.show import variants
 from tests.show.page.test_html_file import hashed
 from tests.show.test_comparison_view import VARIANTS
 from tests.show.test_doctor_view import SERIOUS
-from tests.show.test_side_by_side import compared
+from tests.show.test_side_by_side import targets_report
 
 PAGE = Path(page_room.__file__).parent
 REPORTS: dict[str, Callable[[], Report]] = {
     "report": example_report,
     "ab": lambda: ab_report([around(0.8, 20), around(1.02, 20)]),
-    "sides": compared,
+    "sides": targets_report,
     "exec": lambda: read(CORPUS / "own-exec.json"),
 }
 """Reports by the name of their golden files; all others have that name in the corpus."""
@@ -42,7 +42,7 @@ TEXTS = (
 
 
 def page_of(report: Report) -> str:
-    """Return a page but for its style and its script, in lines."""
+    """Return a page without its style and its script, in lines."""
     page = report_html(report)
     page = page.replace((PAGE / "page.css").read_text(encoding="utf-8"), "page.css")
     page = page.replace(script(), "the script").replace(hashed(script()), "sha256-of-the-script")

@@ -1,4 +1,4 @@
-"""A connection that threads use is listened to, and nobody stands still for it.
+"""A connection that threads use is traced, and no thread is blocked by that.
 
 SQLite's trace waits for Python's lock with the connection's mutex; sqlite3 binds a value the other way round.
 """
@@ -59,7 +59,7 @@ WHOLE = [20] * FEW_CALLS
 """Statements of each call, if all of them are recorded."""
 
 
-def heard(code: str, folder: Path, calls: int = CALLS) -> Any:
+def trace_calls(code: str, folder: Path, calls: int = CALLS) -> Any:
     """Return whether a process let go of a connection, and the statements that it recorded of each call."""
     done = subprocess.run(
         [sys.executable, "-c", TRACED, code, str(calls)],
@@ -115,10 +115,10 @@ def call():
 @pytest.mark.parametrize(
     "name", mostly_thorough(AT_ONCE, ["several threads", "those of an executor that were there before"])
 )
-def test_threads_that_use_a_connection_at_once_never_stand_still(name: str, tmp_path: Path) -> None:
-    let_go, statements = heard(SHARED + AT_ONCE[name], tmp_path)
+def test_threads_that_use_a_connection_at_once_never_block(name: str, tmp_path: Path) -> None:
+    let_go, statements = trace_calls(SHARED + AT_ONCE[name], tmp_path)
     assert len(statements) == CALLS
-    # What an executor is given, one thread may have done before the next begins.
+    # With an executor, one thread may have finished before the next begins.
     assert let_go or "those of" in name
 
 
@@ -151,10 +151,10 @@ def call():
 )
 def test_connection_used_by_one_thread_at_a_time_is_recorded_whole(name: str, tmp_path: Path) -> None:
     before, _, now = IN_TURN[name].partition("\ndef call")
-    assert heard(f"{before}\n{SHARED}\ndef call{now}", tmp_path, FEW_CALLS) == [False, WHOLE]
+    assert trace_calls(f"{before}\n{SHARED}\ndef call{now}", tmp_path, FEW_CALLS) == [False, WHOLE]
 
 
-def test_a_connection_that_is_for_one_thread_is_heard_whatever_others_do(tmp_path: Path) -> None:
+def test_connection_for_one_thread_is_traced_whatever_others_do(tmp_path: Path) -> None:
     code = """
 sys.setswitchinterval(1e-4)
 
@@ -168,7 +168,7 @@ threading.Thread(target=spin, daemon=True).start()
 def call():
     work(own)
 """
-    assert heard(code, tmp_path, FEW_CALLS) == [False, WHOLE]
+    assert trace_calls(code, tmp_path, FEW_CALLS) == [False, WHOLE]
 
 
 OWN = {
@@ -206,8 +206,8 @@ def own():
 
 
 @pytest.mark.parametrize("name", mostly_thorough(OWN, ["threads of each call"]))
-def test_a_connection_of_one_thread_is_heard_although_others_might_use_it(name: str, tmp_path: Path) -> None:
-    let_go, statements = heard(LOCAL + OWN[name], tmp_path, FEW_CALLS)
+def test_connection_of_one_thread_is_traced_if_others_may_use_it(name: str, tmp_path: Path) -> None:
+    let_go, statements = trace_calls(LOCAL + OWN[name], tmp_path, FEW_CALLS)
     assert not let_go
     assert min(statements) > 5 * 20  # a lock can keep a statement from being explained
 
@@ -233,8 +233,8 @@ def call():
 """
 
 
-def test_threads_that_share_what_one_of_them_opened_never_stand_still(tmp_path: Path) -> None:
-    let_go, statements = heard(MADE_BY_THE_FIRST, tmp_path)
+def test_threads_that_share_an_opened_connection_never_block(tmp_path: Path) -> None:
+    let_go, statements = trace_calls(MADE_BY_THE_FIRST, tmp_path)
     assert let_go
     assert len(statements) == CALLS
 
@@ -259,12 +259,12 @@ def call():
 
 
 @pytest.mark.parametrize("wait", [thorough("time.sleep"), "lambda seconds: sum(range(2000))"])
-def test_a_thread_that_is_slow_between_rows_never_stands_still(wait: str, tmp_path: Path) -> None:
-    is_shared, _ = heard(READS_SLOWLY.replace("WAIT", wait), tmp_path)
+def test_thread_that_is_slow_between_rows_never_blocks(wait: str, tmp_path: Path) -> None:
+    is_shared, _ = trace_calls(READS_SLOWLY.replace("WAIT", wait), tmp_path)
     assert is_shared
 
 
-def test_a_thread_that_is_heard_counts_as_at_work(tmp_path: Path) -> None:
+def test_traced_thread_counts_as_working(tmp_path: Path) -> None:
     code = """
 from sqlstress.user_work.threads import works_beside
 is_at_work = []
@@ -278,4 +278,4 @@ def call():
     thread.join()
     assert is_at_work.pop()
 """
-    heard(code, tmp_path)
+    trace_calls(code, tmp_path)

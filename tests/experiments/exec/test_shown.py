@@ -1,4 +1,4 @@
-"""How commands are shown: a report that was measured once, as text and as Markdown."""
+"""Presentation of commands: a kept report, as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.example_report import assert_golden, example_report
 REPORT = Path(__file__).parents[2] / "corpus" / "own-exec.json"
 
 
-def test_who_held_the_write_lock_is_shown_by_program() -> None:
+def test_holders_of_the_write_lock_are_shown_by_program() -> None:
     report = read(REPORT)
     several = next(run for run in report.runs if run.case.concurrency > 1 and run.case.spec.command)
     lock = WriteLock(
