@@ -53,7 +53,7 @@ class ReportFormat:
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are among those that all cases have although there is a key."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that decides which cases are measured; None: each case is, as often as requested."""
+    """Study that decides which cases are measured; None if each case is measured, as often as requested."""
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sqlstress
-from sqlstress.api import Report, _command, _renamed
+from sqlstress.api import Report, _command, _rename
 from sqlstress.report import Check, Verdict, read, write_atomically
 from sqlstress.studies.ab import typed
 from tests.crash_report import crash_report, lost_report
@@ -181,7 +181,7 @@ def test_a_missing_driver_is_an_error_of_usage() -> None:
 
 
 def test_only_our_options_are_renamed_in_an_error() -> None:
-    assert _renamed("give a longer --key-space: pip install --no-cache-dir, '--not-ours'") == (
+    assert _rename("give a longer --key-space: pip install --no-cache-dir, '--not-ours'") == (
         "give a longer key_space: pip install --no-cache-dir, '--not-ours'"
     )
 

@@ -75,18 +75,6 @@ def leaders(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
     return Leaders(heads[-1], near, len(near) > 1 and equal)
 
 
-def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
-    """Return the run with the lowest figure and all runs that are not significantly better."""
-    tails = sorted(runs, key=tested.middle)[:HEADS]
-    near = tuple(
-        run
-        for run in runs
-        if not any(tested.is_behind(tail, run, families) for tail in tails if tail is not run)
-    )
-    equal = all(tested.is_near(tail, run, families) for run in near for tail in tails if tail is not run)
-    return Leaders(tails[0], near, len(near) > 1 and equal)
-
-
 def is_conclusive(ratio: Ratio | None) -> bool:
     """Return whether a ratio is shown to differ from 1, or shown to be about 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)

@@ -67,8 +67,8 @@ def counterexamples(*, name: str, examples: Sequence[str]) -> str:
 
 @grave
 def ended_early(*, reason: str, rounds: str | None = None) -> str:
-    rounds_part = f" {rounds}" if rounds else ""
-    return f"Ended {'after' if rounds else 'early'}{rounds_part}: {reason}."
+    progress = f" {rounds}" if rounds else ""
+    return f"Ended {'after' if rounds else 'early'}{progress}: {reason}."
 
 
 @grave
@@ -95,10 +95,10 @@ def interrupted(
 
 
 def stopped_at_wrong_data(*, trials: int, planned: int, left_out: str | None = None) -> str:
-    left_out_part = f"; not measured: {left_out}" if left_out else ""
+    missing = f"; not measured: {left_out}" if left_out else ""
     return (
         f"Stopped at the first wrong data, after {whole(trials)} of "
-        f"{plural(planned, 'trial')}{left_out_part}. Use --keep-going to measure the rest."
+        f"{plural(planned, 'trial')}{missing}. Use --keep-going to measure the rest."
     )
 
 
@@ -325,8 +325,8 @@ def leads(
 ) -> str:
     if advice:
         return f"Cannot tell which of {listing(sides)} leads. {_too_few(advice)}"
-    noise_part = f" {capital(_noise(noise))}." if noise else ""
-    return f"With {worth}: {'; '.join(map(_sides_ahead, places or ()))}.{noise_part}"
+    doubt = f" {capital(_noise(noise))}." if noise else ""
+    return f"With {worth}: {'; '.join(map(_sides_ahead, places or ()))}.{doubt}"
 
 
 class ValueRatio(NamedTuple):
@@ -361,12 +361,9 @@ def answer(
     advice: str | None = None,
     noise: Noise | None = None,
 ) -> str:
-    places_part = f", as the mean over {places}" if places else ""
+    scope = f", as the mean over {places}" if places else ""
     doubt = f" {_too_few(advice)}" if advice else f" {_noise(noise)}." if noise else ""
-    return (
-        f"{setting}: {'; '.join(map(_value_ratio, values))}. Compared in {unit} per "
-        f"second{places_part}.{doubt}"
-    )
+    return f"{setting}: {'; '.join(map(_value_ratio, values))}. Compared in {unit} per second{scope}.{doubt}"
 
 
 class ValueRange(NamedTuple):
@@ -388,14 +385,14 @@ def answer_by_place(*, values: Sequence[ValueRange]) -> str:
 
 
 def proof_ok(*, where: str, checks: Sequence[str], note: str | None = None) -> str:
-    note_part = f": {note}" if note else ""
-    return f"Partly verified at {where} ({listing(checks)}){note_part}."
+    reason = f": {note}" if note else ""
+    return f"Partly verified at {where} ({listing(checks)}){reason}."
 
 
 @grave
 def proof_unknown(*, where: str, checks: Sequence[str], note: str | None = None) -> str:
-    note_part = f": {note}" if note else ""
-    return f"Could not be verified at {where} ({listing(checks)}){note_part}."
+    reason = f": {note}" if note else ""
+    return f"Could not be verified at {where} ({listing(checks)}){reason}."
 
 
 def not_steady(*, where: str, change: float) -> str:
@@ -500,11 +497,11 @@ def p99_by_rate(
 
 
 def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None = None) -> str:
-    most_part = f" ({most})" if most else ""
+    highest = f" ({most})" if most else ""
     return (
         f"At {where}, sqlstress itself started 1% of the operations at least {duration(late_ns)} late. "
         "The latencies include this delay, which the database did not cause: p99 is "
-        f"{duration(p99_ns)}{most_part}."
+        f"{duration(p99_ns)}{highest}."
     )
 
 
@@ -598,8 +595,8 @@ _SUSPICIONS = {
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
-    transactions_part = f" of {listing(transactions)}" if transactions else ""
-    return f"The statements{transactions_part} were not examined for suspicions: {why}."
+    names = f" of {listing(transactions)}" if transactions else ""
+    return f"The statements{names} were not examined for suspicions: {why}."
 
 
 def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
@@ -622,10 +619,10 @@ def read_committed(*, ways: str) -> str:
 
 
 def transactions_refused(*, where: str, count: int, share: float, most: str | None = None) -> str:
-    most_part = f" (at {most})" if most else ""
+    highest = f" (at {most})" if most else ""
     return (
         f"At {where}, {plural(count, 'transaction')} gave up. That is "
-        f"{'up to ' if most else ''}{percent(share)} of all{most_part}. The server refused them because "
+        f"{'up to ' if most else ''}{percent(share)} of all{highest}. The server refused them because "
         "of concurrent transactions. The figures leave them out; an application must retry them "
         "(--max-tries)."
     )

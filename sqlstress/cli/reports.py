@@ -1,4 +1,4 @@
-"""sqlstress report: saved reports, shown again; and sqlstress schema: the JSON Schema of them."""
+"""Commands on saved reports: sqlstress report, compare, and schema (their JSON Schema)."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def schema() -> None:
     say(schema_text(), end="")
 
 
-def _with_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths with the JSON files of a folder, sorted, instead of the folder."""
+def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the paths, with each folder replaced by its JSON files, sorted."""
     return tuple(file for path in paths for file in (_reports_in(path) if path.is_dir() else [path]))
 
 
 def _reports_in(folder: Path) -> list[Path]:
     """Return the JSON files of a folder and its subfolders, sorted. Raises UsageError."""
-    # The search ends early, because somebody may give the root of a file system.
+    # The search ends early, because the user may give the root of a file system.
     files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
     if not files:
         raise UsageError(f"the folder {str(folder)!r:.200} has no JSON file. Save reports with -o NAME.json.")
@@ -86,7 +86,11 @@ def _json_files(folder: Path) -> Iterator[Path]:
     epilog="Example: sqlstress compare reports/published/003-macos-1-file.json reports/linux-classic.json"
 )
 @click.argument(
-    "files", nargs=-1, type=click.Path(path_type=Path), metavar="A.json B.json [...]", callback=_with_folders
+    "files",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="A.json B.json [...]",
+    callback=_expand_folders,
 )
 @click.option("--anyway", is_flag=True, help="Also show ratios of figures that are not comparable.")
 @output_option("Save the comparison", tuple(COMPARISON_FORMATS))
@@ -109,20 +113,20 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
         raise UsageError(
             f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}. Give JSON files or a folder."
         )
-    written = parse_outputs(outputs, COMPARISON_FORMATS)
+    targets = parse_outputs(outputs, COMPARISON_FORMATS)
     reports = [read(file) for file in files]
-    for one, other in combinations(files, 2):
-        if one.samefile(other):
-            raise UsageError(f"{str(other)!r:.200} is given twice. Give each report once.")
-    if what := called(tuple(reports)):
-        raise UsageError(f"{what} has its own verdict. Compare reports of measurements instead.")
+    for first, second in combinations(files, 2):
+        if first.samefile(second):
+            raise UsageError(f"{str(second)!r:.200} is given twice. Give each report once.")
+    if study_name := called(tuple(reports)):
+        raise UsageError(f"{study_name} has its own verdict. Compare reports of measurements instead.")
     comparison = compared(list(zip(short_names(files), reports, strict=True)), anyway)
     if not comparison.tables:
         raise UsageError(
             "the reports have no case in common, so there is nothing to compare. "
             f"Measure with the same {listing(options_apart(reports))}."
         )
-    if not take_stdout(written):
+    if not take_stdout(targets):
         say_page(pages(details).comparison(comparison))
-    for output in written:
+    for output in targets:
         output.write(COMPARISON_FORMATS[output.format](comparison))

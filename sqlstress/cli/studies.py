@@ -1,4 +1,4 @@
-"""sqlstress ab: two settings, or two Pythons, measured in turns until it is known which is better."""
+"""Commands sqlstress ab (A/B test), limit (highest rate) and check (against a baseline)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ after `ab`, with the options of that command.
 
 
 def ab_command(experiment: str) -> click.Command:
-    """Return the command for an experiment."""
+    """Return the command `ab` for an experiment."""
 
     @with_options(ab_options(experiment))
     @experiment_command(
@@ -88,19 +88,19 @@ def ab_command(experiment: str) -> click.Command:
 
 
 def _arms(experiment: str, gate: Given, common: Given) -> tuple[Given, Given]:
-    """Return the options of both arms. Raises UsageError when there is nothing to compare."""
+    """Return the options of both arms. Raises UsageError if there is nothing to compare."""
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a needs --python-b. Give both.")
     if not gate.keys() & {"a", "b", "python-a"}:
         raise UsageError(
             'nothing to compare. Give --a "OPTIONS" and --b "OPTIONS", or --python-a and --python-b.'
         )
-    a, b = (merged(experiment, common, _parsed(experiment, name, gate)) for name in "ab")
+    a, b = (merged(experiment, common, _parse_arm(experiment, name, gate)) for name in "ab")
     return a, b
 
 
-def _parsed(experiment: str, name: str, gate: Given) -> Given:
-    """Return the options of one arm alone. Raises UsageError that names it."""
+def _parse_arm(experiment: str, name: str, gate: Given) -> Given:
+    """Return the options of one arm only. Raises UsageError that names the arm."""
     try:
         words = shlex.split(gate.get(name, ""))
     except ValueError as error:
@@ -136,7 +136,7 @@ noise of the windows. It takes one to five minutes. To measure your own work, wr
 
 
 def limit_command(experiment: str) -> click.Command:
-    """Return the command for an experiment."""
+    """Return the command `limit` for an experiment."""
 
     @with_options(limit_options(experiment))
     @experiment_command(
@@ -184,18 +184,18 @@ def check(
     from sqlstress.show.study_view import check_conclusion
     from sqlstress.show.text import pages
 
-    written = parse_outputs(outputs, CHECK_FORMATS)
-    step = Step.here(beside(written)) if github else None
+    targets = parse_outputs(outputs, CHECK_FORMATS)
+    step = Step.here(beside(targets)) if github else None
     request = all_parsed(_SHARED, typed(given))
     metric, max_drop = request["metric"], request["max-drop"]
-    checked = checked_against(read(baseline), read(current), metric, max_drop)
-    if not take_stdout(written):
-        say_page(pages(details).check(checked, metric, max_drop))
-    for output in written:
-        output.write(CHECK_FORMATS[output.format](checked, metric, max_drop))
+    result = checked_against(read(baseline), read(current), metric, max_drop)
+    if not take_stdout(targets):
+        say_page(pages(details).check(result, metric, max_drop))
+    for output in targets:
+        output.write(CHECK_FORMATS[output.format](result, metric, max_drop))
     if step:
-        step.show(check_commands(checked, metric, max_drop), check_summary(checked, metric, max_drop))
-    if checked.verdict == FAIL:
-        complain(f"Error: {check_conclusion(checked, metric, max_drop)}")
+        step.show(check_commands(result, metric, max_drop), check_summary(result, metric, max_drop))
+    if result.verdict == FAIL:
+        complain(f"Error: {check_conclusion(result, metric, max_drop)}")
         return BAD
-    return UNSURE if checked.verdict == INCONCLUSIVE and request["strict"] else FINE
+    return UNSURE if result.verdict == INCONCLUSIVE and request["strict"] else FINE

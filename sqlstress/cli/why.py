@@ -1,4 +1,4 @@
-"""sqlstress why: the causes of a result code or message, for those who have only a line of a log."""
+"""sqlstress why: causes of a result code or message, if only a line of a log is known."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def why(code: Sequence[str], after: str | None) -> int:
     text = " ".join(code)
     number = code_in(text)
     if number is None:
-        near = suggestion(text, [known.lower() for known in NAMES.values()])
+        near = suggestion(text, [code_name.lower() for code_name in NAMES.values()])
         remedy = near or " Give the error as it was logged."
         raise UsageError(f"no result code, name or message of SQLite in {shown(text)}.{remedy}")
     waited_s = None if after is None else _seconds(after)

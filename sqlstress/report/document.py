@@ -17,6 +17,7 @@ Format history (the major number changes if the new format would mislead readers
      of a host; `sync_again`, `sync_after_again` of the environment; `frames_now`, `wal_bytes_now`, `openers`,
      `hidden`, `links`, `is_mount` of a watch, `wal`, `name`, `writes` of its processes.
 1.6  without `busy` of the settings of a case.
+1.7  without `made_by` of the picks of a case.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ MOST_RUNS = 1000
 """Maximum number of runs in a report to read: the cases of the largest plan. An A/B test may have twice as
 many."""
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 

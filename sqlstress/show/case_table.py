@@ -31,12 +31,10 @@ from sqlstress.show.blocks import (
     MISSING,
     MORE,
     NAME,
-    PERCENTILE,
     PROCESSES_COLUMN,
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
     Note,
     R,
@@ -45,7 +43,6 @@ from sqlstress.show.blocks import (
     count_cell,
     ms_cell,
     percent_cell,
-    percentile_shares,
     rate_cell,
     ratio_cell,
     seconds_cell,
@@ -165,6 +162,10 @@ def _longest_wait(row: Row) -> str | None:
     return ms_cell(longest_wait_ns(row.run)) if waited else None
 
 
+def _fairness_cell(row: Row) -> str | None:
+    return share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None
+
+
 FAIR = "fairness (Jain's index): 1 if all processes got equal shares"
 CASE: Column[Row] = Column(
     "case",
@@ -177,21 +178,28 @@ BUCKETS: Column[Row] = replace(
     cell=lambda row: whole_cell(row.run.case.buckets) if experiment_of(row.run.case).many_files else None,
     meaning="buckets: database files, or tables on a server",
 )
-PROCESSES: Figure[Row] = Figure(PROCESSES_COLUMN, lambda row: whole_cell(row.run.case.concurrency))
+PROCESSES: Column[Row] = replace(PROCESSES_COLUMN, cell=lambda row: whole_cell(row.run.case.concurrency))
 TIME: Column[Row] = Column("time s", role=DETAIL, cell=of_trial(lambda trial: seconds_cell(trial.seconds)))
 PER_PROCESS: Column[Row] = Column("TPS per process", role=DETAIL, cell=_per_process, leaves=20)
 TOTAL: Column[Row] = Column("TPS total", cell=_total_cell)
-ROWS_PER_S: Figure[Row] = Figure(
-    Column("rows/s", ("rows", "per s"), leaves=95), of_trial(lambda trial: count_cell(trial.rows_per_s))
+ROWS_PER_S: Column[Row] = Column(
+    "rows/s",
+    ("rows", "per s"),
+    cell=of_trial(lambda trial: count_cell(trial.rows_per_s)),
+    leaves=95,
 )
 FAILED_SHARE: Column[Row] = Column(
     "failed %",
     cell=lambda row: percent_cell(share) if (share := row.run.failed_share()) else None,
     meaning="failed: percentage of operations given up because the database was busy",
 )
-FAIRNESS: Figure[Row] = Figure(
-    Column("fairness", ("fair-", "ness"), meaning=FAIR, leaves=90, better=MORE),
-    lambda row: share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None,
+FAIRNESS: Column[Row] = Column(
+    "fairness",
+    ("fair-", "ness"),
+    cell=_fairness_cell,
+    meaning=FAIR,
+    leaves=90,
+    better=MORE,
 )
 LONGEST_WAIT: Column[Row] = Column(
     "longest wait ms",
@@ -219,12 +227,6 @@ def common_blocks(group: Group) -> Iterator[Block]:
     table = table_of(rows_of(group), columns)
     yield table
     yield Legend(table)
-
-
-def percentiles(table: Table, what: str) -> list[str]:
-    """Return what the percentiles of a table mean: which share of `what`, its verb included."""
-    names = [name for name in table.headers if PERCENTILE.search(name)]
-    return [f"{percentile_shares(names)} of {what}"] if names else []
 
 
 def _disturbers(group: Group) -> str:

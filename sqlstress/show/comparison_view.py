@@ -237,7 +237,8 @@ def _width(table: Table) -> int:
     """Return the width of a table on a terminal in characters, including its gaps."""
     cells = zip(*table.rows, strict=True)
     widths = (
-        max(map(len, (*column.heading, *own))) for column, own in zip(table.columns, cells, strict=True)
+        max(map(len, (*column.heading, *column_cells)))
+        for column, column_cells in zip(table.columns, cells, strict=True)
     )
     return sum(width + GAP for width in widths) - GAP
 

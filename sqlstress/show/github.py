@@ -1,4 +1,4 @@
-"""What GitHub Actions shows of a report: the step's summary, and annotations.
+"""The view of a report in GitHub Actions: the step's summary, and annotations.
 
 Workflow commands and their escapes: actions/toolkit, packages/core/src/command.ts.
 """
@@ -24,16 +24,16 @@ from sqlstress.show.trackers import case_names
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 
 MOST = 10
-"""Annotations of a kind that GitHub shows of a step."""
+"""Maximum number of annotations of a kind that GitHub shows for a step."""
 LARGEST_SUMMARY = 1 << 20
-"""Bytes of a step's summary; GitHub refuses a larger one as a whole."""
+"""Maximum size of a step's summary, in bytes; GitHub refuses a larger summary as a whole."""
 
 _TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_TEXT, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 def workflow_commands(*reports: Report) -> tuple[str, ...]:
-    """Return the workflow commands that annotate a step: what is wrong, then what to know, ten of each."""
+    """Return the workflow commands that annotate a step: errors, then warnings, MOST of each."""
     errors = list(chain.from_iterable(map(_errors, reports)))
     warnings = list(dict.fromkeys(chain.from_iterable(map(_warnings, reports))))
     return (*_commands("error", errors), *_commands("warning", warnings))
@@ -41,25 +41,25 @@ def workflow_commands(*reports: Report) -> tuple[str, ...]:
 
 def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str, ...]:
     """Return the workflow commands that annotate a step in which a report was checked."""
-    said = check_conclusion(checked, metric, max_drop)
+    sentence = check_conclusion(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
         invalid = "Too many operations failed" if checked.failed else "Wrong data"
-        errors.append(("Worse than the baseline" if checked.cases else invalid, said))
+        errors.append(("Worse than the baseline" if checked.cases else invalid, sentence))
     if checked.verdict == INCONCLUSIVE:
-        warnings.append(("Cannot tell whether it is worse than the baseline", said))
+        warnings.append(("Cannot tell whether it is worse than the baseline", sentence))
     if checked.left_out > 0:
         warnings.append(("Not measured again", left_out(checked)))
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
 def check_summary(checked: Checked, metric: str, max_drop: float) -> str:
-    """Return the Markdown of the summary of such a step, or a sentence where GitHub would refuse it."""
+    """Return the summary of a check in Markdown, or a sentence if GitHub would refuse it."""
     return _accepted(check_markdown(checked, metric, max_drop))
 
 
 def summary(*reports: Report) -> str:
-    """Return the Markdown of a step's summary, or a sentence where GitHub would refuse it."""
+    """Return the summary of a step in Markdown, or a sentence if GitHub would refuse it."""
     return _accepted(report_markdown(*reports))
 
 
@@ -107,8 +107,11 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
             yield f"Undecided: {name}", "The data could not be verified."
 
 
-def _commands(kind: str, found: list[tuple[str, str]]) -> Iterator[str]:
-    if len(found) > MOST:
-        found = [*found[: MOST - 1], ("And more", f"{len(found) - MOST + 1} more: see the step's summary.")]
-    for title, text in found:
+def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
+    if len(annotations) > MOST:
+        annotations = [
+            *annotations[: MOST - 1],
+            ("And more", f"{len(annotations) - MOST + 1} more: see the step's summary."),
+        ]
+    for title, text in annotations:
         yield f"::{kind} title={clean(title).translate(_PROPERTY)}::{brief(text).translate(_TEXT)}"

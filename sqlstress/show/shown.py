@@ -26,10 +26,10 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Legend,
+    Value,
     seconds_cell,
     table_of,
 )
-from sqlstress.show.blocks import Value as Value
 from sqlstress.show.case_table import (
     FAILED_SHARE,
     RATIO,
@@ -114,7 +114,7 @@ class Shown:
         """Return the columns of the table of a group. The CSV and comparisons take theirs from it."""
         return ()
 
-    def further_columns(self, group: Group) -> Sequence[Column[Row]]:
+    def further_columns(self, group: Group) -> Sequence[Column[Any]]:
         """Return the columns of a further table. The CSV takes its columns from it, too."""
         return ()
 

@@ -18,6 +18,8 @@ from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
 """Kinds of failed statements in the table; the JSON report has all."""
+_SAME_CURE = {"stale-snapshot": "read-before-write"}
+"""Rules whose cure is that of another rule."""
 MAX_CAUSES = 3
 """Causes that are explained."""
 LARGE_WAL_BYTES = 16 << 20
@@ -112,12 +114,12 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 
 def failure_findings(group: Group) -> Iterator[Finding]:
     """Yield the causes of the failed statements with their cures, that of most failures first."""
-    by_cause: dict[object, list[tuple[Failure, Diagnosis]]] = {}
+    by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     for failure in failures_of(group):
         if failure.code == ERROR:
             continue  # The message is the cause.
         diagnosis = diagnose(failure.code, failure.facts)
-        by_cause.setdefault(diagnosis.cause or failure.code, []).append((failure, diagnosis))
+        by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
     largest = sorted(by_cause.values(), key=lambda group: -sum(failure.times for failure, _ in group))
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
@@ -131,6 +133,13 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             others=len(kinds) - 1,
             explanation=f"{diagnosis.cause.cause} {diagnosis.cause.cure}" if diagnosis.cause else None,
         )
+
+
+def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
+    """Return the key of failures that a finding explains together: those with one cure."""
+    if not diagnosis.cause:
+        return failure.code
+    return _SAME_CURE.get(diagnosis.cause.name, diagnosis.cause.name)
 
 
 def explained_errors(group: Group) -> set[str]:

@@ -82,7 +82,12 @@ def waited(files: int, processes: int, *waits_ms: float, fairness: float = 1.0) 
 
 
 def facts(code: str, *runs: Run) -> dict[str, object] | None:
-    return next((dict(finding.facts) for finding in advise_group(group(*runs)) if finding.code == code), None)
+    """Return the facts of the first finding with a code, whose sentence takes them; None if there is none."""
+    for finding in advise_group(group(*runs)):
+        if finding.code == code:
+            assert finding.text
+            return dict(finding.facts)
+    return None
 
 
 def test_effect_of_more_files_on_waits_and_fairness_is_reported() -> None:

@@ -39,7 +39,7 @@ def test_a_hunt_says_what_it_tried_and_leaves_nothing_behind(tmp_path: Path) -> 
 @pytest.mark.thorough
 @pytest.mark.skipif(not has_wal_reset_bug(versions()[1]), reason="this SQLite has no known bug")
 def test_the_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
-    """It may be patched here: then nothing may be found."""
+    """SQLite may be patched here; if so, the hunt may find nothing."""
     report = tmp_path / "hunt.json"
     done = sqlstress("hunt", "--max-time", "60s", "--shrink-time", "1s", "--dir", tmp_path, "-o", report)
     assert done.returncode in (0, 1) and done.stderr == ""
@@ -51,7 +51,7 @@ def test_the_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_doctor_hunts_where_it_is_asked(tmp_path: Path) -> None:
+def test_doctor_hunts_in_the_folder_of_dir(tmp_path: Path) -> None:
     pytest.importorskip("apsw")
     done = sqlstress("doctor", "--hunt", "--driver", "apsw", "--dir", tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

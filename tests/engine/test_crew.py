@@ -17,7 +17,7 @@ from sqlstress.report import Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.system.processes import starting
-from tests.rows import fault
+from tests.rows import fault, thorough
 
 CASE = Case(
     concurrency=2,
@@ -84,7 +84,7 @@ def test_worker_killed_between_trials_is_replaced(sweep: Sweep) -> None:
     "other",
     [
         replace(CASE, settings=Settings(synchronous="off", pragmas=(("soft_heap_limit", "9000000"),))),
-        replace(CASE, buckets=2),
+        thorough(replace(CASE, buckets=2)),
     ],
     ids=["settings", "layout"],
 )

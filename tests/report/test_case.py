@@ -24,7 +24,7 @@ LABELS = [
     Case(workload="methods", driver="apsw", spec=Method("insert", "JSON", True, 10_000, 2.6)),
     Case(workload="methods", concurrency=2, settings=DELETE, spec=Method("query", "ROW", False, 500, 10.0)),
     Case(workload="keys", spec=Picks("no-key", "ulid")),
-    Case(workload="keys", spec=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
+    Case(workload="keys", spec=Picks("id-rowid", "uuid7"), concurrency=4),
     Case(workload="cycles", spec=Cycling(), settings=EVERY_50, concurrency=2),
 ]
 
@@ -36,7 +36,7 @@ def test_case_has_a_short_label() -> None:
         "methods: insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
         "methods: query 500 by ROW, sqlite3, 2 processes",
         "keys: no-key, ulid, 1 process",
-        "keys: id-rowid, uuid7 made by SQLite, 4 processes",
+        "keys: id-rowid, uuid7, 4 processes",
         "cycles: wal-50, 2 processes",
     ]
 

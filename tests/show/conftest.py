@@ -1,4 +1,4 @@
-"""Views are tested with a driver that another package brings."""
+"""Views are tested with a driver from another package."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ LMDB = Known(
 
 @pytest.fixture(autouse=True)
 def lmdb(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the driver lmdb known, as examples/lmdb does."""
+    """Register the driver lmdb, as examples/lmdb does."""
     monkeypatch.setitem(DRIVERS, "lmdb", LMDB)

@@ -1,4 +1,4 @@
-"""Tests of what GitHub Actions shows of a report."""
+"""Tests of the output for GitHub Actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.show.hostile import hostile_report
 from tests.show.variants import EXAMPLE, troubled_report
 
 COMMAND = re.compile(r"::(error|warning) title=([^:,\r\n]*)::([^\r\n]*)")
-"""A workflow command as the runner reads it: whatever ends a property is escaped in one."""
+"""A workflow command as the runner parses it: characters that end a property are escaped."""
 
 
 def kinds(report: Report) -> list[str]:
@@ -31,7 +31,7 @@ def test_wrong_data_and_dead_workers_are_errors_and_warnings_come_after_them() -
     assert kinds(failed_report()) == sorted(kinds(failed_report()))
 
 
-def test_there_are_at_most_ten_of_a_kind_and_the_last_one_counts_the_rest() -> None:
+def test_each_kind_has_at_most_ten_and_the_last_counts_the_rest() -> None:
     died = Run(EXAMPLE.runs[0].case, error="worker 1 was killed")
     lines = workflow_commands(replace(EXAMPLE, runs=(died,) * 25))
     errors = [line for line in lines if line.startswith("::error")]

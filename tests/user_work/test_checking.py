@@ -1,4 +1,4 @@
-"""Checks: what breaks one is told with its first rows, and none takes for ever."""
+"""Checks: a broken check is reported with its first rows, and each check has a time limit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def broken(
     return list(Checks(invariants, timeout_s).broken(SqliteReader(driver, connection)))
 
 
-def test_a_query_without_rows_holds_and_one_with_rows_is_shown(driver: str, connection: Connection) -> None:
+def test_query_without_rows_holds_and_rows_are_shown(driver: str, connection: Connection) -> None:
     holds = Invariant("few", "c.sql:1", "SELECT x FROM t WHERE x > 9")
     breaks = Invariant("small", "c.sql:2", "SELECT x, 'a' FROM t WHERE x > 0")
     assert broken(driver, connection, holds, breaks) == [
@@ -47,7 +47,7 @@ def test_a_query_without_rows_holds_and_one_with_rows_is_shown(driver: str, conn
     assert not connection.in_transaction()
 
 
-def test_a_function_that_raises_breaks_with_its_words(
+def test_function_that_raises_is_broken_with_its_message(
     driver: str, connection: Connection, tmp_path: Path
 ) -> None:
     (tmp_path / "c.py").write_text(
@@ -71,7 +71,7 @@ def test_a_function_that_raises_breaks_with_its_words(
         ("PRAGMA user_version; DELETE FROM t", "failed to run"),
     ],
 )
-def test_a_check_that_says_nothing_is_told(driver: str, connection: Connection, sql: str, text: str) -> None:
+def test_check_without_a_result_is_an_error(driver: str, connection: Connection, sql: str, text: str) -> None:
     with pytest.raises(Unchecked, match=text):
         broken(driver, connection, Invariant("money", "c.sql:1", sql), timeout_s=0.05)
     assert not connection.in_transaction()
@@ -83,7 +83,7 @@ IDLE = ("async def money(query): 1 / 0", "def money(query): yield 1 / 0", "money
 
 
 @pytest.mark.parametrize("text", (*UNLOADABLE, *IDLE))
-def test_a_function_that_can_not_look_is_told(text: str, tmp_path: Path) -> None:
+def test_function_that_cannot_check_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.py").write_text(text)
     problem = "cannot load" if text in UNLOADABLE else "checks nothing"
     with pytest.raises(Unchecked, match=problem):
@@ -91,7 +91,7 @@ def test_a_function_that_can_not_look_is_told(text: str, tmp_path: Path) -> None
 
 
 @pytest.mark.thorough
-def test_a_function_that_takes_longer_than_it_may_or_ends_its_process_says_nothing(
+def test_function_that_is_too_slow_or_exits_is_an_error(
     driver: str, connection: Connection, tmp_path: Path
 ) -> None:
     file = tmp_path / "c.py"
@@ -105,7 +105,7 @@ def test_a_function_that_takes_longer_than_it_may_or_ends_its_process_says_nothi
 
 
 def checker_of(folder: Path) -> tuple[Checker, SqlitePlace]:
-    """Return a checker of one query that holds, and its place, with whose database it begins."""
+    """Return a checker of one query that holds, and its place, whose database it uses first."""
     case = cases_of({"builtin": "bank", "concurrency": 1}, "sql")[0]
     held = Invariant("held", "c.sql:1", "SELECT 1 WHERE 0")
     case = replace(case, spec=replace(case.spec, data=replace(case.spec.data, checks=(held,))))
@@ -119,12 +119,12 @@ def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE t (x)")
         assert checker.round(0).broken == []
-    # Only the last connection that is closed checkpoints the WAL and removes it.
+    # SQLite checkpoints and removes the WAL only when the last connection is closed.
     assert not Path(f"{place.paths[0]}-wal").exists()
 
 
 @pytest.mark.parametrize("refused", [MOST_UNOPENED - 1, MOST_UNOPENED])
-def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
+def test_refused_connection_is_retried_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
 ) -> None:
     checker, place = checker_of(tmp_path)

@@ -1,4 +1,4 @@
-"""What makes a process lose SQLite's locks is recorded, and nothing else."""
+"""Operations that make a process lose SQLite's locks are recorded, and no others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does no
 
 
 class Watched:
-    """Database with a recorder of lost locks. An audit hook stays, so its recorder is told when to stop."""
+    """Database with a recorder of lost locks. An audit hook cannot be removed, so its recorder can be
+    stopped.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -89,7 +91,7 @@ def test_file_without_a_connection_is_not_recorded(watched: Watched) -> None:
     assert watched.kinds() == []
 
 
-def test_other_file_of_the_same_name_is_not_recorded(watched: Watched, tmp_path: Path) -> None:
+def test_namesake_in_another_folder_is_not_recorded(watched: Watched, tmp_path: Path) -> None:
     other = tmp_path / "folder" / watched.file.name
     other.parent.mkdir()
     other.touch()

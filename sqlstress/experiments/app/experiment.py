@@ -1,4 +1,4 @@
-"""Experiment with the user's application."""
+"""The experiment with the user's application."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from sqlstress.experiments.app.worker import AppSource
 
 MOST = 4 << 20
-"""Bytes of a Python file."""
+"""Maximum size of the Python file, in bytes."""
 PATIENCE_MS = 15_000
-"""How long our own connections wait for a lock. A transaction that takes a minute is taken for hung then."""
+"""Lock timeout of our own connections, in ms. A transaction that takes a minute counts as hung."""
 
 
 def _first(request: AppRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
-    # Here, because help and the reading of old reports need no processes.
+    # Imported here, because --help and the reading of reports need no processes.
     from sqlstress.experiments.app import user_file
 
     file, data = request.selection.file, options.read(request.selection.data, dialect_of(driver))
@@ -42,26 +42,26 @@ def _first(request: AppRequest, driver: str) -> Case:
             'app needs a Python file. Give file="bank.py".',
         )
     text = options.text_of(file, MOST)
-    # Those of our own connections: what the application has set is left alone.
+    # These settings are for our own connections; the application's settings are left alone.
     settings = request.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)
-    # First: to look at a file is to tell it of a database, which takes what its target needs.
+    # Choose the target first: inspecting the file takes dummy data of the target.
     bare = options.on_target(
         request, replace(request.case, settings=settings), driver, request.selection.where
     )
     if data.database:
-        options.journal_mode_apart(data.database)  # which says what is no database
-    seen = user_file.look(file, driver, allow_others=request.case.spec.allow_other_files)
+        options.journal_mode_apart(data.database)  # also raises if the file is not a database
+    contents = user_file.look(file, driver, allow_others=request.case.spec.allow_other_files)
     if bare.server and request.case.spec.ledger:
         raise UsageError("--ledger needs SQLite. Leave it out, or choose --target sqlite.")
-    # The checks of the file come before the others.
+    # Checks of the file come before the others.
     checks = (
-        *(Invariant(name, f"{file}:{name}", at_end=last) for name, last in seen.checks.items()),
+        *(Invariant(name, f"{file}:{name}", at_end=is_final) for name, is_final in contents.checks.items()),
         *data.checks,
     )
     if len(checks) > options.MOST_INVARIANTS:
         raise UsageError(f"there are more than {options.MOST_INVARIANTS} checks: remove some.")
     data = replace(data, checks=checks)
-    transactions = tuple(Weighted(name, weight) for name, weight in seen.weights.items())
+    transactions = tuple(Weighted(name, weight) for name, weight in contents.weights.items())
     app = replace(
         request.case.spec, file=file, digest=options.digest(text), transactions=transactions, data=data
     )
@@ -69,7 +69,7 @@ def _first(request: AppRequest, driver: str) -> Case:
 
 
 class AppExperiment(UserExperiment):
-    """The user's application."""
+    """The experiment `app`: the user's application."""
 
     name = "app"
     spec = App
@@ -106,7 +106,7 @@ class AppExperiment(UserExperiment):
     label_fields = frozenset(("file",))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
-        """Yield the cases, one for each number of processes, each target and each rate. Raises UsageError."""
+        """Yield the cases by concurrency, then target and rate. Raises UsageError."""
         drivers = options.drivers(request, request.selection.where.target, for_programs())
         firsts = [_first(request, driver) for driver in drivers]
         for concurrency in request.some("concurrency"):

@@ -1,4 +1,4 @@
-"""Sentences of app, a function each; its parameters are the facts of a finding."""
+"""Sentences of app: one function each, whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlstress.statistics.units import plural, whole
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:
-    opened_with_part = f", although they were opened with {opened_with}" if opened_with else ""
+    contrast = f", although they were opened with {opened_with}" if opened_with else ""
     waits_text = (
         "A checkpoint or a larger transaction can take longer. Use several seconds."
         if waits
@@ -19,7 +19,7 @@ def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = 
             "seconds: timeout=5 or PRAGMA busy_timeout."
         )
     )
-    return f"The busy timeout of connections is {timeout}{opened_with_part}. {waits_text}"
+    return f"The busy timeout of connections is {timeout}{contrast}. {waits_text}"
 
 
 def journal_mode(*, on_disk: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""The user's file: what it declares, what processes of its own do with it, and what it leaves there."""
+"""The user's file: its declarations, calls of its functions in child processes, leftover threads."""
 
 from __future__ import annotations
 
@@ -32,39 +32,39 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 IMPORT_S = 30.0
-"""How long an import may take."""
+"""Time limit for the import, in seconds."""
 SETUP_S = 600.0
 _WAITS = ". It may be waiting for input or a lock"
 ENDING_S = 2.0
-"""How long threads have to end with the work."""
+"""Time that threads have to end after the last transaction, in seconds."""
 _SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
 class Declared(NamedTuple):
-    """The functions of a file, by what they are for."""
+    """The functions of a file, by role."""
 
     single: dict[str, Function]
-    """By role, those of which there is one at most: setup, connect and finish."""
+    """Functions of the roles with one function at most, by role: setup, connect and finish."""
     transactions: dict[str, Function]
     weights: dict[str, int]
     checks: dict[str, bool]
-    """By name, and whether each runs only when all processes have ended."""
+    """Checks by name, and whether each runs only after all processes have ended."""
 
     def connected(self, address: str) -> Any:
-        """Connect, if the file says how; return what its transactions are given."""
+        """Call connect, if declared; return the argument of transactions: its result, or the address."""
         connect = self.single.get(loading.CONNECT)
         return called(connect, address)() if connect else address
 
 
 def declared(file: str) -> Declared:
-    """Import a file and return what it declares. Raises UsageError."""
-    # A function may have two names.
+    """Import a file and return its declarations. Raises UsageError."""
+    # A function may be bound to two names; it counts once.
     functions = {id(value): (name, value) for name, value in reversed(vars(loading.load(file)).items())}
     marked: dict[str, dict[str, Function]] = defaultdict(dict)
     weights: dict[str, int] = {}
     for name, value in reversed(functions.values()):
         role = None
-        with suppress(Exception):  # a proxy of a library may have nothing behind it yet: it is none of ours
+        with suppress(Exception):  # a library's proxy may not be bound to an object yet; it is no declaration
             role = getattr(value, loading.MARK, None)
         if not isinstance(role, loading.Role):
             continue
@@ -86,12 +86,14 @@ def declared(file: str) -> Declared:
         )
     if len(transactions) > MOST_KINDS:
         raise UsageError(f"{file} declares more than {MOST_KINDS} transactions. Remove some.")
-    for what in _SINGLE:
-        if len(marked[what]) > 1:
-            first, second, *_ = marked[what]
-            raise UsageError(f"{file} declares two functions with @{what}: {first} and {second}. Keep one.")
+    for role_name in _SINGLE:
+        if len(marked[role_name]) > 1:
+            first, second, *_ = marked[role_name]
+            raise UsageError(
+                f"{file} declares two functions with @{role_name}: {first} and {second}. Keep one."
+            )
     return Declared(
-        {what: function for what in _SINGLE for function in marked[what].values()},
+        {role_name: function for role_name in _SINGLE for function in marked[role_name].values()},
         transactions,
         {name: weights[name] for name in transactions},
         {name: bool(at_end(function)) for name, function in marked[loading.CHECK].items()},
@@ -99,7 +101,7 @@ def declared(file: str) -> Declared:
 
 
 def called(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a call of a function: with what is given, if it needs anything."""
+    """Return a call of a function, with the argument `given` if the function needs one."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -107,20 +109,20 @@ def called(function: Function, given: Any) -> Callable[[], Any]:
     return function
 
 
-# In processes that do nothing else: it is looked at, and sets a database up.
+# Calls in separate processes: to inspect the file, and to set the database up.
 
 
 class Seen(NamedTuple):
-    """What a file declares, as it can be sent."""
+    """Declarations of a file that can be sent between processes."""
 
     weights: dict[str, int]
     checks: dict[str, bool]
 
 
 def look(file: str, driver: str, *, allow_others: bool) -> Seen:
-    """Return what a file declares. Raises UsageError for one that can't be used, whatever it does.
+    """Return the declarations of a file. Raises UsageError if it is unusable, even if it ends the process.
 
-    It is told a database that is not there, of the kind that the driver is for.
+    The file gets the address of a database that does not exist, of a kind that matches the driver.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         overdue = UsageError(f"{file} takes longer than {IMPORT_S:g} s to import{_WAITS}")
@@ -133,15 +135,15 @@ def look(file: str, driver: str, *, allow_others: bool) -> Seen:
 
 
 def look_apart(file: str, directions: Directions, allow_others: bool) -> Seen:
-    """Do so in this process."""
+    """Return the declarations of a file that is imported into this process."""
     files = prepare(directions, "", file, allow_others=allow_others)
-    found = declared(file)
+    declarations = declared(file)
     files.check()
-    return Seen(found.weights, found.checks)
+    return Seen(declarations.weights, declarations.checks)
 
 
 def settled(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """See that setup has made something, and leave it as workers are to find it. Raises UsageError."""
+    """Check that setup has stored something, and prepare the database for the workers. Raises UsageError."""
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
             f"{place.case.spec.file}: setup left the database empty. Open the path that setup gets, which is "
@@ -151,10 +153,10 @@ def settled(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Let the file of a case set its database up, or connect; return the roles it has. Raises UsageError.
+    """Call setup or connect of the case's file; return the roles that it declares. Raises UsageError.
 
-    What connecting sets is then no stranger's work later. It is done as in a worker's process, which has had
-    no setup: a mapper refuses to be bound twice.
+    Settings made by connect now are not reported as changes during the load. Connect runs in a separate
+    process as in a worker, without setup: a mapper refuses to be bound twice.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {SETUP_S:g} s{_WAITS}")
@@ -166,35 +168,35 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: Directions, seed: str, where: Path) -> set[str]:
-    """Call the setup of a file, or its connect, in this process."""
+    """Call setup or connect of a file in this process; return the roles that the file declares."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
-    found = declared(file)
+    declarations = declared(file)
     try:
         if what == loading.CONNECT:
-            given = found.connected(directions.address)
-            if finish := found.single.get(loading.FINISH):
+            given = declarations.connected(directions.address)
+            if finish := declarations.single.get(loading.FINISH):
                 called(finish, given)()
-        elif setup := found.single.get(what):
+        elif setup := declarations.single.get(what):
             book = notes.take(where, 0, 1)
             called(setup, directions.address)()
             book.check()
         files.check()
     except (Exception, SystemExit) as error:
         raise UsageError(f"{file}: {what} failed: {problem_of(error, directions)}.") from error
-    return set(found.single)
+    return set(declarations.single)
 
 
 def problem_of(error: BaseException, directions: Directions) -> str:
-    """Return why a function of the file failed, without what may not be shown."""
+    """Return the reason why a function of the file failed, without secrets."""
     text = directions.hidden(plainly(error))
     return text if isinstance(error, OtherFile) else text[:300]
 
 
 def prepare(directions: Directions, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Make this process one in which the file finds its database, and opens no other.
+    """Prepare this process: the file finds the trial's database, and can open no other.
 
-    Return what refuses others; nobody may connect to the original in any case.
+    Return the guard that refuses others. It always refuses the original of a copied database.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
@@ -202,29 +204,31 @@ def prepare(directions: Directions, original: str, seed: str, *, allow_others: b
     return own_files(directions, original, allow_others=allow_others)
 
 
-# What it starts and does not end: threads that keep a process, which nobody should wait for.
+# Threads that are still running after the last transaction: the process must not wait for them.
 
 
 def lasting() -> list[str]:
-    """Return the names of the threads that keep this process from ending, after they have had time to end.
+    """Return the names of threads that keep this process from ending, after ENDING_S to end.
 
-    Where there are some, this process ends with its main thread all the same.
+    If there are any, this process nevertheless ends with its main thread.
     """
-    until = time.monotonic() + ENDING_S
-    for thread in _keeping():
-        thread.join(max(0.0, until - time.monotonic()))
-    names = sorted(thread.name for thread in _keeping())
+    deadline = time.monotonic() + ENDING_S
+    for thread in _blocking_threads():
+        thread.join(max(0.0, deadline - time.monotonic()))
+    names = sorted(thread.name for thread in _blocking_threads())
     if names:
         threading.Thread(target=_leave_without_them, daemon=True).start()
     return names
 
 
-def _keeping() -> list[threading.Thread]:
-    # Those of a pool are told to end when the process does, which is not yet.
-    of_pools = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", ())
-    ours = (threading.current_thread(), threading.main_thread())
+def _blocking_threads() -> list[threading.Thread]:
+    # Threads of a pool end when the process exits, which is not yet the case.
+    pool_threads = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", ())
+    own_threads = (threading.current_thread(), threading.main_thread())
     return [
-        one for one in threading.enumerate() if not one.daemon and one not in ours and one not in of_pools
+        thread
+        for thread in threading.enumerate()
+        if not thread.daemon and thread not in own_threads and thread not in pool_threads
     ]
 
 
@@ -233,20 +237,20 @@ def _leave_without_them() -> None:
     os._exit(0)
 
 
-# And processes that it forks: they must neither come back into our loop nor outlive us.
+# Processes that the user's code forks: they must neither return to our loop nor outlive us.
 
 
 _forked: list[bool] = []
-"""Not empty in a process that was forked from one of ours."""
+"""Flag of forked processes: not empty in a process that was forked from ours."""
 
 
 def _begin_fork() -> None:
     _forked.append(True)
-    # The thread that waits for the parent's end has stayed behind in the process that forked.
+    # The thread that waits for the parent's death exists only in the process that forked.
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def leave_if_forked() -> None:
-    """End a fork that has come back from the user's code: our pipes and its connections are not its own."""
+    """End a fork that returns from the user's code: it must not use its parent's pipes and connections."""
     if _forked:
         os._exit(0)

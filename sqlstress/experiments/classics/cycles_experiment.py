@@ -16,9 +16,8 @@ from sqlstress.request import check_locking, is_exclusive
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.cycles_show import CyclesShown
-    from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
+    from sqlstress.experiments.classics.cycles_work import CyclesWork
     from sqlstress.experiments.classics.cycles_worker import CyclesSource
-    from sqlstress.experiments.classics.work import CyclesWork
 
 COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
@@ -113,7 +112,7 @@ class CyclesExperiment(Experiment):
         return load if work.timeout_s is None else min(load, work.timeout_s)
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> CyclesWork:
-        from sqlstress.experiments.classics.work import CyclesWork
+        from sqlstress.experiments.classics.cycles_work import CyclesWork
 
         return CyclesWork(case, place, salt, carry)
 
@@ -126,8 +125,3 @@ class CyclesExperiment(Experiment):
         from sqlstress.experiments.classics.cycles_show import CyclesShown
 
         return CyclesShown()
-
-    def companions(self) -> dict[str, Callable[..., CycleWatcher]]:
-        from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
-
-        return {"cycle watcher": CycleWatcher}

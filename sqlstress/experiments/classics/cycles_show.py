@@ -1,11 +1,9 @@
-"""How cycles are shown: what its tables, sentences and plots say; pure functions of a report."""
+"""Tables, legend and plot of cycles, as pure functions of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from math import log
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
@@ -25,10 +23,7 @@ from sqlstress.show.blocks import (
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
-    Picture,
-    Table,
     ms_cell,
     table_of,
     verified_legend,
@@ -38,13 +33,10 @@ from sqlstress.show.plots import Plain, Plot, View, apart, axis, colour, line, n
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
-LEAVING = ("median ms", "first ms", "closing checkpoint ms", "fairness")
-"""What leaves first where the spread of the totals makes the table too wide."""
-
 
 @dataclass(frozen=True, slots=True)
 class Row(case_table.Row):
-    """A run, the trial that stands for it, and what that spent."""
+    """A case, its typical trial, and the times of that trial."""
 
     times: Times | None
 
@@ -60,7 +52,7 @@ def _ms(figure: Callable[[Times], float | None]) -> Callable[[Row], str | None]:
 
 
 def _done(row: Row) -> str | None:
-    """Return how many cycles were done, of a run that was given up."""
+    """Return the number of completed cycles of a run that met its time-out."""
     if row.trial is None or row.trial.outcome == "done":
         return None
     return whole_cell(min(len(process.cycles) for process in row.times.processes) if row.times else 0)
@@ -82,66 +74,67 @@ def _slowest_cycle(times: Times | None) -> str | None:
     return whole_cell(times.slowest[1]) if times and times.slowest else None
 
 
-SETTING: Figure[Row] = Figure(
-    Column("setting", align="left"), lambda row: setting_of(row.run.case)[:LONGEST_NAME]
+SETTING: Column[Row] = Column(
+    "setting", align="left", cell=lambda row: setting_of(row.run.case)[:LONGEST_NAME]
 )
-FIGURES: tuple[Figure[Row], ...] = (
-    Figure(Column("cycles done"), _done),
-    Figure(Column("statements ms", ("state-", "ments ms")), _ms(lambda times: times.statements)),
-    Figure(Column("BEGIN, COMMIT ms", ("BEGIN,", "COMMIT")), _ms(lambda times: times.bounds)),
-    Figure(Column("total ms"), _total),
-    Figure(Column("closing checkpoint ms", ("closing", "ckpt ms")), _ms(lambda times: times.closing)),
-    Figure(Column("first ms"), _ms(lambda times: times.first)),
-    Figure(Column("median ms"), _ms(lambda times: times.median)),
-    Figure(Column("slowest ms", ("slow-", "est ms")), lambda row: _slowest_ms(row.times)),
-    Figure(Column("slowest cycle", ("in", "cycle")), lambda row: _slowest_cycle(row.times)),
-    VERIFIED,
+FIGURES: tuple[Column[Row], ...] = (
+    Column("cycles done", cell=_done),
+    Column(
+        "statements ms",
+        ("state-", "ments ms"),
+        cell=_ms(lambda times: times.statements),
+        meaning="statements: the inserts and deletes of all cycles, including commits if each row has "
+        "its own",
+    ),
+    Column(
+        "BEGIN, COMMIT ms",
+        ("BEGIN,", "COMMIT"),
+        cell=_ms(lambda times: times.bounds),
+        meaning="BEGIN, COMMIT: time of these, counted separately",
+    ),
+    Column("total ms", cell=_total, meaning="total: all of this, without the closing checkpoint"),
+    Column(
+        "closing checkpoint ms",
+        ("closing", "ckpt ms"),
+        cell=_ms(lambda times: times.closing),
+        leaves=30,
+    ),
+    Column("first ms", cell=_ms(lambda times: times.first), leaves=20),
+    Column("median ms", cell=_ms(lambda times: times.median), leaves=10),
+    Column(
+        "slowest ms",
+        ("slow-", "est ms"),
+        cell=lambda row: _slowest_ms(row.times),
+        meaning="slowest: the slowest cycle except the first",
+    ),
+    Column("slowest cycle", ("in", "cycle"), cell=lambda row: _slowest_cycle(row.times)),
 )
-# A picture of series in characters: a line for each, a column for one cycle or a few.
+_SETTINGS = {
+    "tx": "one transaction over the whole run",
+    "cycle": "one transaction per cycle",
+    "off": "no automatic checkpoints",
+}
+"""Meanings of the parts of a setting's name."""
 
 
-WIDTH = 80
-LEVELS = "▁▂▃▄▅▆▇█"
-LEAST_RANGE = 10.0
-"""The lowest level is a tenth of the highest, or less: small differences look small."""
-MARK = "^"
+def _setting_legend(group: Group) -> Iterator[str]:
+    parts = {part for run in group.runs for part in setting_of(run.case).split("-")}
+    yield from (f"{part}: {text}" for part, text in _SETTINGS.items() if part in parts)
+    if any(part.isdecimal() for part in parts):
+        yield "a number: WAL frames that trigger a checkpoint"
 
 
-Series = tuple[str, Sequence[int], Collection[int]]
-"""Name; a time of each cycle, in ns, one or more; the cycles, from 1, in which a checkpoint was seen."""
+def _legend(group: Group) -> Iterator[str]:
+    """Yield the clauses of the legend that concern several columns."""
+    if any(run.case.spec.transaction == "cycle" for run in group.runs):
+        yield "the time of a cycle includes its BEGIN and COMMIT"
+    if any(run.case.concurrency > 1 for run in group.runs):
+        yield "with several processes: means, but for first and slowest the slowest of all processes"
+    yield from case_table.spread_legend(group, "total")
+    yield from verified_legend(group, "each table holds what the last acknowledged commit left")
 
 
-def picture(lines: Sequence[Series]) -> Iterator[str]:
-    """Yield each series as a line with its range in ms, its marks below it, and what all of it means."""
-    ranges = [f"{ms_cell(min(values))}-{ms_cell(max(values))}" for _, values, _ in lines]
-    names = max(len(label) for label, _, _ in lines)
-    room = WIDTH - names - max(map(len, ranges)) - 4
-    longest = max(len(values) for _, values, _ in lines)
-    each = -(-longest // room)
-    for (label, values, marked), shown in zip(lines, ranges, strict=True):
-        starts = range(0, len(values), each)
-        drawn = bars([max(values[start : start + each]) for start in starts])
-        yield f"{label:<{names}}  {drawn:<{-(-longest // each)}}  {shown}"
-        if marked:
-            columns = {(cycle - 1) // each for cycle in marked}
-            marks = "".join(MARK if column in columns else " " for column in range(len(starts)))
-            yield f"{'':<{names}}  {marks}"
-    yield ""
-    column = "a cycle" if each == 1 else f"the slowest of {each:,} cycles"
-    yield f"Column: {column}, in ms; each line has its own log scale."
-    if any(marked for _, _, marked in lines):
-        yield f"{MARK}: a checkpoint was seen."
-
-
-def bars(values: Sequence[int]) -> str:
-    """Return a character for each value: its height on a logarithmic scale of the series' own."""
-    most = max(1, *values)
-    least = min([value for value in values if value > 0] + [most / LEAST_RANGE])
-    steps = [log(max(value, least) / least) / log(most / least) for value in values]
-    return "".join(LEVELS[min(len(LEVELS) - 1, int(step * len(LEVELS)))] for step in steps)
-
-
-def _compared(figure: Callable[[Times | None], str | None]) -> case_table.ComparedCell:
+def _trial_cell(figure: Callable[[Times | None], str | None]) -> case_table.ComparedCell:
     return case_table.of_run(lambda run, trial: figure(times_of(run.case, trial)))
 
 
@@ -171,10 +164,10 @@ class CyclesShown(Shown):
                 "{letter} slowest ms",
                 ("{letter} slow-", "est ms"),
                 "slowest: the slowest cycle except the first",
-                _compared(_slowest_ms),
+                _trial_cell(_slowest_ms),
             ),
             case_table.Measure(
-                "{letter} slowest cycle", ("{letter} in", "cycle"), "", _compared(_slowest_cycle)
+                "{letter} slowest cycle", ("{letter} in", "cycle"), "", _trial_cell(_slowest_cycle)
             ),
         ),
     )
@@ -190,17 +183,16 @@ class CyclesShown(Shown):
         )
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        rows = rows_of(group)
-        several = any(row.run.case.concurrency > 1 for row in rows)
-        more = (case_table.PROCESSES, case_table.FAIRNESS) if several else ()
-        table = table_of(rows, (SETTING, *more, *FIGURES), LEAVING)
+        several = any(run.case.concurrency > 1 for run in group.runs)
+        columns = (
+            SETTING.explained(_setting_legend(group)),
+            *((case_table.PROCESSES, case_table.FAIRNESS) if several else ()),
+            *FIGURES,
+            VERIFIED.explained(_legend(group)),
+        )
+        table = table_of(rows_of(group), columns)
         yield table
-        yield Legend(table, partial(_legend, group))
-        series = [
-            (setting_label(row.run.case), row.times.pace, row.times.checkpoints) for row in rows if row.times
-        ]
-        if series:
-            yield Picture(tuple(picture(series)))
+        yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
@@ -236,32 +228,3 @@ class CyclesShown(Shown):
         trial = run.shown()
         total = total_ns(run.case, trial) if trial else 0
         return NS_PER_S * run.case.spec.cycles * run.case.concurrency / total if total > 0 else None
-
-
-_NAMES = {
-    "tx": "one transaction over the whole run",
-    "cycle": "one transaction per cycle",
-    "off": "no automatic checkpoints",
-}
-_MEANINGS = {
-    "statements ms": "statements: the inserts and deletes of all cycles, including commits if each row has "
-    "its own",
-    "BEGIN, COMMIT ms": "BEGIN, COMMIT: time of these, counted separately",
-    "total ms": "total: all of this, without the closing checkpoint",
-    "slowest ms": "slowest: the slowest cycle except the first",
-}
-"""Column → what it is."""
-
-
-def _legend(group: Group, table: Table) -> Iterator[str]:
-    parts = {part for run in group.runs for part in setting_of(run.case).split("-")}
-    yield from (f"{name}: {text}" for name, text in _NAMES.items() if name in parts)
-    if any(part.isdecimal() for part in parts):
-        yield "a number: WAL frames that trigger a checkpoint"
-    yield from table.explained(_MEANINGS)
-    if "cycle" in parts:
-        yield "the time of a cycle includes its BEGIN and COMMIT"
-    if any(run.case.concurrency > 1 for run in group.runs):
-        yield "with several processes: means, but for first and slowest the slowest of all processes"
-    yield from case_table.spread_legend(group, "total")
-    yield from verified_legend(group, "each table holds what the last acknowledged commit left")

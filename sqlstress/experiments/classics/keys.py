@@ -13,7 +13,6 @@ SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
 USUAL_TYPES = ("int", "uuid4", "ulid", "uuid7")
 """The types that are measured by default. Monotonic ULIDs cost as much as other ULIDs."""
-ID_MAKERS = ("python", "sqlite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +38,6 @@ class Picks:
         varies=True,
         meaning="What identifies users, items and, where they have an id of their own, picks.",
         required=True,
-    )
-    made_by: str = option(
-        choices(*ID_MAKERS),
-        "python",
-        SWEEP,
-        "Where the id of a pick is made: python, or sqlite (a registered function).",
-        metavar="LIST",
-        varies=True,
     )
     users: int = option(whole(1, 10**6), 1000, LOAD, "Number of users. Each is one transaction.")
     picks: int = option(whole(1, 10**5), 100, LOAD, "Items that a user picks, give or take 10%.")

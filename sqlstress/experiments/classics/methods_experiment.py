@@ -24,13 +24,13 @@ from sqlstress.request import check_locking
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.methods_show import MethodsShown
+    from sqlstress.experiments.classics.methods_work import MethodsWork
     from sqlstress.experiments.classics.methods_worker import MethodsSource
-    from sqlstress.experiments.classics.work import MethodsWork
 
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
 PATIENT_S = 10.0
-"""Time-out of queries, and of what is done inside SQLite."""
+"""Time-out of queries and of SPC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Scales:
     tricks: tuple[str, ...]
     """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
     published: Sequence[int]
-    """Their scales in the published tables."""
+    """Scales in the published tables."""
     chosen: Sequence[int]
-    """Those that are measured unless all are asked for."""
+    """Scales that are measured by default."""
 
 
 _INSERTED = (100, 1000, 10_000, 100_000)
@@ -61,7 +61,7 @@ SCALES = (
     Scales("allocate", ("JSON",), _PAIRED, (450,)),
     Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (300,)),
     Scales("query", ("BLK",), _QUERIED, (100, 2000)),
-    Scales("query", ("1b1", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
+    Scales("query", ("1b1", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
     Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (2000,)),
 )
 
@@ -149,11 +149,6 @@ class MethodsExperiment(Experiment):
             metavar="LIST",
             varies=True,
         ),
-        otherwise(
-            "concurrency",
-            default="1",
-            help="Number of processes, each with its own range of rows: 4 or 1,2,4.",
-        ),
         *chosen(_EXTRA, "scale", "full"),
         otherwise("repeat", default=3),
         *chosen(options_of(Method)),
@@ -164,9 +159,9 @@ class MethodsExperiment(Experiment):
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: MethodsRequest) -> Iterator[Case]:
-        """Yield the cases: phases outside, then processes, drivers and methods, scales inside.
+        """Yield the cases: drivers outside, then phases and methods, scales inside.
 
-        Raises UsageError when options contradict each other.
+        Raises UsageError if options contradict each other.
         """
         selection = request.selection
         if selection.scale is not None and selection.full:
@@ -188,9 +183,8 @@ class MethodsExperiment(Experiment):
         _check_use([case.spec for case in planned], request)
         for case in planned:
             _check_scale(case.spec)
-        for concurrency in request.some("concurrency"):
-            for driver in request.some("driver"):
-                yield from (replace(case, driver=driver, concurrency=concurrency) for case in planned)
+        for driver in request.some("driver"):
+            yield from (replace(case, driver=driver) for case in planned)
 
     def table_key(self, case: Case) -> Case:
         settings = replace(case.settings, journal_mode="")
@@ -224,12 +218,12 @@ class MethodsExperiment(Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        from sqlstress.experiments.classics.work import skip_reason
+        from sqlstress.experiments.classics.methods_work import skip_reason
 
         return skip_reason(case, [run for run in runs if run.case.workload == self.name])
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> MethodsWork:
-        from sqlstress.experiments.classics.work import MethodsWork
+        from sqlstress.experiments.classics.methods_work import MethodsWork
 
         return MethodsWork(case, place, salt, carry)
 

@@ -1,4 +1,4 @@
-"""Crash tests by killing: one case, whose writers are killed again and again."""
+"""Experiment of crash tests: one case, whose writers are killed in each round."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class KillsSpec(StudySpec):
-    """Study of kills, round after round."""
+    """Study that kills the writers in each round."""
 
     result = Kills
     result_key = ("crash", "kills")
@@ -40,7 +40,7 @@ class KillsSpec(StudySpec):
 
 
 class CrashExperiment(Experiment):
-    """Crash tests by killing."""
+    """Experiment of crash tests."""
 
     name = "crash"
     spec = Transactions

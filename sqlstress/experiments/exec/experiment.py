@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.exec.work import ExecWork
 
 _KEPT_MODES = ("wal", "delete")
-"""Those that a database keeps; the others are of a connection."""
+"""Journal modes that are stored in the database; the others belong to a connection."""
 DATABASE_S = 0.3
-"""Estimated time in which the database is made and checked."""
+"""Estimated time to create and check the database, in seconds."""
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the first case on the target of a driver. Raises UsageError."""
+    """Return the first case for a driver. Raises UsageError."""
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
@@ -49,7 +49,7 @@ def _first(request: ExecRequest, driver: str) -> Case:
 
 
 def _check(spec: Command) -> None:
-    """Raise UsageError for a command that can't be started."""
+    """Raise UsageError if the command cannot be started."""
     if not spec.command or not spec.command[0]:
         raise NoWork(
             "no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...",
@@ -70,7 +70,7 @@ def _check(spec: Command) -> None:
 
 
 class ExecExperiment(UserExperiment):
-    """Commands, in processes of their own."""
+    """Experiment with commands, each in a new process."""
 
     name = "exec"
     spec = Command
@@ -121,7 +121,7 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield the command and the empty command by processes, target and rate. Raises UsageError."""
+        """Yield the command and the empty command for each number of processes, target and rate."""
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:
             raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")
@@ -131,18 +131,18 @@ class ExecExperiment(UserExperiment):
             for first in firsts:
                 for case in at_rates(request, replace(first, concurrency=concurrency)):
                     yield case
-                    # It comes near no database: once is enough.
+                    # The empty command opens no database, so one target is enough.
                     if first is firsts[0] and not (request.selection.alone or first.spec.lines):
                         yield replace(case, spec=replace(first.spec, command=(), stdin=None, where=False))
 
     def traits(self, case: Case) -> dict[str, str]:
         spec, settings = case.spec, case.settings
-        there = {"isolation": case.server.isolation} if case.server else {}
+        target_traits = {"isolation": case.server.isolation} if case.server else {}
         if takes(case.driver, "journal-mode"):
-            there |= {"journal-mode": settings.journal_mode, "page-size": str(settings.page_size)}
+            target_traits |= {"journal-mode": settings.journal_mode, "page-size": str(settings.page_size)}
         return {
             "driver": case.driver,
-            **there,
+            **target_traits,
             "command": spec.called,
             "lines": str(spec.lines),
             "inner": str(spec.inner),

@@ -114,9 +114,9 @@ MOMENTS_ENOUGH = 50
 def starting(group: Group) -> Iterator[Finding]:
     """Yield that commands hardly meet, because they mostly start and end, if all data seems right."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
-    wrong = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
+    has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
-    if several and not wrong and share is not None and share > MOST_STARTING:
+    if several and not has_faults and share is not None and share > MOST_STARTING:
         yield Finding(sentences.starting_hides_races, share=share, inner=group.case.spec.inner > 1)
 
 
@@ -184,23 +184,23 @@ def databases(group: Group) -> Iterator[Finding]:
 def locked(group: Group) -> Iterator[Finding]:
     """Yield the cause and cure of commands that did not get a lock, as far as their output tells it."""
     alone: Counter[str] = Counter()
-    others: Counter[str] = Counter()
+    several: Counter[str] = Counter()
     for run in group.runs:
-        causes = alone if run.case.concurrency == 1 else others
-        for met in _run_sightings(run):
-            if met.topic in (STDERR, ANSWER) and (cause := lock_cause(met.example)):
-                causes[cause] += met.count
+        causes = alone if run.case.concurrency == 1 else several
+        for sighting in _run_sightings(run):
+            if sighting.topic in (STDERR, ANSWER) and (cause := lock_cause(sighting.example)):
+                causes[cause] += sighting.count
     wait = wait_of(group, None)
     time = wait.failure_time() if wait else None
     waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
-        if count := alone.pop(cause, 0) + others.pop(cause, 0):
+        if count := alone.pop(cause, 0) + several.pop(cause, 0):
             # SQLITE_BUSY as soon as that has the same cause: another process still writes.
-            busy = others.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
+            busy = several.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
             yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
     if count := alone.total():
         yield Finding(sentences.locked, cause="alone", count=count, time=time)
-    if count := others.total():
+    if count := several.total():
         yield Finding(sentences.locked, cause="long" if waited else "soon", count=count, time=time)
 
 
@@ -267,17 +267,19 @@ class ExecShown(UserShown):
     failed: ClassVar[Column[case_table.Row]] = _FAILED
 
     def why_failed(self, run: Run) -> str:
-        how = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
-        return f"the {'lines' if run.case.spec.lines else 'commands'} {how}, or took longer than --timeout"
+        problem = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
+        return (
+            f"the {'lines' if run.case.spec.lines else 'commands'} {problem}, or took longer than --timeout"
+        )
 
     def work(self, case: Case) -> str:
-        called: str = case.spec.called
-        return called
+        label: str = case.spec.called
+        return label
 
     def what(self, group: Group) -> str:
-        said = super().what(group)
+        text = super().what(group)
         copy = f"a copy of {group.case.spec.data.database}"
-        return said.replace(copy, f"{copy}, which no command used") if _is_unused(group) else said
+        return text.replace(copy, f"{copy}, which no command used") if _is_unused(group) else text
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
         return _columns(group)

@@ -72,7 +72,7 @@ class HuntExperiment(Experiment):
     many_files = False
 
     def cases(self, request: Request[Round, Hunting]) -> Iterator[Case]:
-        yield request.case  # what is to be drawn is None in it
+        yield request.case  # fields to be drawn are None
 
     def work_label(self, case: Case) -> str:
         return "a round of a hunt"

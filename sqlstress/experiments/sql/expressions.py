@@ -4,8 +4,8 @@ pgbench evaluates expressions in the client, also those of scripts for a server.
 memory evaluates them for every target: no measured connection, transaction or trace contains them.
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-SQLite makes a double of an integer that overflows, and NULL of a division by zero. Where no double or NULL
-went in, such a result is an error, and so is such an argument of a function. Conditions go on with it.
+SQLite turns an integer that overflows into a double, and a division by zero into NULL. If the operands had
+no double or NULL, such a result is an error, and so is such an argument of a function. Conditions accept it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def number_of(value: object) -> Number:
     if value.__class__ is int:
         return value
     number = value if value is None or isinstance(value, int | float) else parse_number(str(value))
-    if number != number:  # SQLite would make NULL of it
+    if number != number:  # SQLite would turn it into NULL
         raise NoValue("NaN is not a number")
     return number
 
@@ -97,7 +97,7 @@ def _to_integer(value: float) -> int:
     return value if isinstance(value, int) else _fit(round(value))
 
 
-# Functions. NULL never reaches them: `Evaluator` returns NULL for it.
+# Functions. They never get NULL: `Evaluator` returns NULL for a call with NULL.
 
 
 _EXACT = 1 << 53
@@ -357,13 +357,13 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue for a double if only integers went in."""
+        """Raise NoValue for a double result if all operands were integers."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue for NULL if no NULL went in."""
+        """Raise NoValue for a NULL result if no operand was NULL."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")

@@ -1,4 +1,4 @@
-"""How SQL scripts are shown: as all work of the user's, with what the scripts are."""
+"""Presentation of SQL scripts: the tables of all user work, with the names and weights of the scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlstress.user_work.show import UserShown, suspected
 
 
 class SqlShown(UserShown):
-    """Scripts with numbers of processes."""
+    """Presenter of SQL scripts: scripts with numbers of processes."""
 
     topics: ClassVar[tuple[Topic, ...]] = (failure_findings, suspected, *UserShown.topics)
 
@@ -28,9 +28,9 @@ class SqlShown(UserShown):
     def work(self, case: Case) -> str:
         spec = case.spec
         total = (
-            sum(one.weight for one in spec.scripts) or 1
-        )  # all of weight 0 in a report that somebody wrote
-        shares = [f"{100 * one.weight / total:.3g}% {one.name}" for one in spec.scripts]
+            sum(script.weight for script in spec.scripts) or 1
+        )  # all weights are 0 only in a hand-written report
+        shares = [f"{100 * script.weight / total:.3g}% {script.name}" for script in spec.scripts]
         scripts = spec.scripts[0].name if len(spec.scripts) == 1 else listing(shares)
         tries = f", each tried up to {whole(spec.max_tries)} times" if spec.max_tries > 1 else ""
         scale = f", scale {spec.scale}" if spec.builtin_setup or spec.scale > 1 else ""

@@ -1,4 +1,4 @@
-"""Experiment of a watch: it measures no case, and observes a database that others use."""
+"""Experiment of a watch: it measures no case, and observes a database that other programs use."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Appending:
-    """What each process appends."""
+    """Options of a case of appends."""
 
     rows: int = option(whole(1, 1000), 100, LOAD, "Rows of each process, a transaction each.")
 

@@ -1,4 +1,4 @@
-"""What the parent does: the table, and the proof that what was acknowledged is in it."""
+"""The parent's half: the table, and the proof that all acknowledged rows are in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class AppendsWork(ProvenWork):
-    """One trial."""
+    """The parent's half of one trial."""
 
     place: SqlitePlace
 

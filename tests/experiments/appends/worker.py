@@ -1,4 +1,4 @@
-"""What a worker does."""
+"""The worker's half, which appends rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AppendsSource(OrderedSource):
-    """Appends its rows."""
+    """Appends the worker's rows to the table."""
 
     kinds = ("append",)
 

@@ -1,4 +1,4 @@
-"""A hunt as a whole: rounds until something is found, made smaller, said with a command that repeats it."""
+"""A hunt as a whole: rounds until a finding, smaller rounds, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TRIAL = example_report().runs[0].trials[0]
 
 
 class Scripted:
-    """A runner whose rounds fail as a function of their case says; a round takes a second."""
+    """A runner whose rounds fail as a function of the case decides; a round takes a second."""
 
     def __init__(self, fails: Callable[[Case], bool], error: str | None = None, fine: Verdict = FINE) -> None:
         self.fails, self.error, self.fine = fails, error, fine
@@ -56,7 +56,7 @@ BLANK_HUNT = Hunt("sqlite3", OWN_LOAD, 5, max_time_s=60.0)
 
 
 def hunted(runner: Scripted, blank: Hunt = BLANK_HUNT, *, shrink_time_s: float = 1000.0) -> Hunt:
-    """Return what a hunt finds."""
+    """Run a hunt with made-up rounds, and return it."""
     rounds = OwnRounds(planned({"seed": "5"}, "hunt").cases[0], Hunting())
     study = HuntStudy(blank, rounds, shrink_time_s, clock=lambda: float(runner.rounds))
     follow(study, Bench(BLANK, runner))  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ def test_a_hunt_ends_when_its_time_is_up() -> None:
     assert (hunt.rounds, hunt.found, hunt.error) == (60, None, None)
 
 
-def test_it_stops_at_the_first_finding_and_makes_it_as_small_as_it_can() -> None:
+def test_hunt_stops_at_the_first_finding_and_shrinks_its_round() -> None:
     runner = Scripted(lambda case: case.spec.checkpointers >= 2 and "fetch" in case.spec.pause_at)
     hunt = hunted(runner)
     assert hunt.found and hunt.smallest
@@ -97,19 +97,19 @@ def test_a_round_that_does_not_fail_again_is_left_as_it_is() -> None:
     assert (hunt.found.tries, hunt.found.failed) == (15, 0)
 
 
-def test_it_is_not_made_smaller_where_there_is_no_time_for_it() -> None:
+def test_hunt_without_time_to_shrink_keeps_the_found_round() -> None:
     runner = Scripted(lambda case: True)
     hunt = hunted(runner, shrink_time_s=0.0)
     assert runner.rounds == hunt.rounds == 1
     assert hunt.found and hunt.found.tries == 0
 
 
-def test_what_can_not_be_run_ends_it() -> None:
+def test_round_that_cannot_run_ends_the_hunt() -> None:
     hunt = hunted(Scripted(lambda case: False, error="worker 1: disk full"))
     assert (hunt.rounds, hunt.error) == (1, "worker 1: disk full")
 
 
-def test_pauses_are_those_of_each_role_and_the_same_for_the_same_seed() -> None:
+def test_pauses_depend_on_role_and_seed() -> None:
     case = Case(
         workload=OWN_LOAD, concurrency=3, seed=3, spec=Round(writers=2, checkpointers=1, checkpointer_pause=5)
     )
@@ -124,8 +124,8 @@ def test_the_user_s_rounds_take_its_cases_in_turns() -> None:
     cases = [Case(concurrency=2), Case(concurrency=4)]
     rounds = UserRounds(cases, Schedule(("write-lock",), 2, 0.001), ("sqlstress", "hunt", "app", "bank.py"))
     drawn = [rounds.draw(number) for number in range(4)]
-    assert [one.case.concurrency for one in drawn] == [2, 4, 2, 4]
-    assert {one.schedule for one in drawn} == {Schedule(("write-lock",), 2, 0.001)}
+    assert [round_.case.concurrency for round_ in drawn] == [2, 4, 2, 4]
+    assert {round_.schedule for round_ in drawn} == {Schedule(("write-lock",), 2, 0.001)}
     assert rounds.command(drawn[1]) == (
         *("sqlstress", "hunt", "app", "bank.py", "--concurrency", "4"),
         *("--pause-at", "write-lock", "--pause", "2"),
@@ -143,7 +143,7 @@ def round_of(
     journal: str = "wal",
     **spec: Any,
 ) -> Any:
-    """Return a real round without pauses, with something done meanwhile."""
+    """Return a real round without pauses; `during` may interfere with it."""
     made = Round(**{"writers": 2, "readers": 1, "checkpointers": 1, "churn": True, "keys": 8, **spec})
     case = Case(
         workload=OWN_LOAD,
@@ -172,13 +172,13 @@ def test_a_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> N
 @pytest.mark.parametrize(
     ("sql", "check"),
     [
-        ("UPDATE writer SET n = n - 1 WHERE id = 0", WRITES),
+        thorough("UPDATE writer SET n = n - 1 WHERE id = 0", WRITES),
         ("UPDATE part SET n = n - 1 WHERE id = (SELECT id FROM part WHERE n > 5 ORDER BY n DESC)", WRITES),
         thorough("UPDATE account SET amount = amount + 1 WHERE id = 3", "sum of all accounts"),
         thorough("UPDATE writer SET n = n + 5 WHERE id = 1", WRITES),
     ],
 )
-def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str, check: str) -> None:
+def test_change_by_another_program_fails_the_round(tmp_path: Path, sql: str, check: str) -> None:
     measured = round_of(tmp_path, readers=0)
     execute(measured.path, sql)
     rejected(measured.verdict(), check)
@@ -186,7 +186,7 @@ def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str,
 
 @TAKEN_BACK
 @pytest.mark.thorough
-def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
+def test_read_of_a_reverted_write_is_found(tmp_path: Path) -> None:
     def take_back(_: Pool) -> None:
         execute(
             tmp_path / "kv.db",
@@ -210,9 +210,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
     rejected(measured.verdict(), "integrity_check")
 
 
-def test_a_library_that_can_not_be_wrapped_is_told_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_library_that_cannot_be_wrapped_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sqlstress.targets.native import NotToBeHad
     from sqlstress.targets.sqlite import shim
 
@@ -226,7 +224,7 @@ def test_a_library_that_can_not_be_wrapped_is_told_in_a_line(
 
 @needs_extension
 @pytest.mark.thorough
-def test_a_hunt_in_an_application_finds_what_its_check_sees(tmp_path: Path) -> None:
+def test_hunt_in_an_application_reports_failures_of_its_check(tmp_path: Path) -> None:
     report = sqlstress.hunt(
         "app", file="examples/app/bank_wrong.py", max_time="30s", shrink_time="0s", seed=1, directory=tmp_path
     )
@@ -244,9 +242,9 @@ def test_a_hunt_in_an_application_that_is_right_finds_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.thorough
-def test_a_lone_process_that_connects_anew_may_take_the_wal_along(tmp_path: Path) -> None:
+def test_single_process_that_reconnects_may_delete_the_wal(tmp_path: Path) -> None:
     def occupy(_: Pool) -> None:
-        # While it has another name, no new file gets its number.
+        # While the old file exists under another name, no new file gets its inode number.
         os.link(tmp_path / "kv.db-wal", tmp_path / "other")
 
     measured = round_of(tmp_path, occupy, writers=1, readers=0, checkpointers=0, reopen=2)

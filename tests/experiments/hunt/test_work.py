@@ -1,4 +1,4 @@
-"""What a round examines of the rows that real processes have left."""
+"""Examination of the rows that real processes have left in a round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.damage.trial import measure
 GIVEN = {"duration": "200ms", "writers": "2", "keys": "16", "filler": "100"}
 
 
-def test_what_fills_a_row_and_a_row_that_nobody_wrote_are_seen(tmp_path: Path) -> None:
+def test_wrong_filler_and_foreign_row_are_reported(tmp_path: Path) -> None:
     (base,) = cases_of(GIVEN, "hunt")
     trial = measure(drawn(base, 1, as_given=True), tmp_path, 1, 1)
     assert trial.verdict("quick").status == "ok"

@@ -53,6 +53,12 @@ def test_a_foreign_key_that_dangles_is_found(measured: Measured) -> None:
     assert check.problems == len(measured.rows("SELECT 1 FROM picks WHERE item = ?", item))
 
 
+def test_pick_with_another_value_in_a_default_column_is_found(measured: Measured) -> None:
+    measured.execute("UPDATE picks SET done = 1 WHERE rowid = 3")
+    check = rejected(measured.verdict(), "picks", "should not be there", "is gone")
+    assert check.problems == 2
+
+
 def test_an_id_out_of_order_is_found(measured: Measured) -> None:
     measured.execute("UPDATE picks SET id = zeroblob(16) WHERE rowid = 40")
     assert "is less" in rejected(measured.verdict(), "identifiers").counterexamples[0]

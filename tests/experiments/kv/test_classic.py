@@ -110,7 +110,7 @@ class Sweep:
         self._trial = 0
 
     def trial(self, does: Callable[[Any], Any] = chunks, *, died: bool = False) -> Callable[..., Verdict]:
-        """Let every worker do its work; return the function that judges the trial."""
+        """Let every worker do its work; return the function that checks the trial."""
         self._trial += 1
         work = open_work(self.case, self.folder, self._trial, self._carry)
         work.prepare(nothing)
@@ -132,9 +132,7 @@ class Sweep:
 
 
 @pytest.mark.parametrize("buckets", [1, 3])
-def test_the_same_files_serve_the_whole_sweep_and_another_case_begins_with_fresh_ones(
-    tmp_path: Path, buckets: int
-) -> None:
+def test_sweep_keeps_its_files_and_another_case_gets_new_ones(tmp_path: Path, buckets: int) -> None:
     sweep = Sweep(classic(concurrency=2, buckets=buckets), tmp_path)
     for _ in range(3):
         assert sweep.trial()().status == "ok"
@@ -159,7 +157,7 @@ def test_the_same_files_serve_the_whole_sweep_and_another_case_begins_with_fresh
     ],
     ids=["changed", "an earlier trial's gone", "this trial's gone", "stranger", "astray"],
 )
-def test_what_nobody_did_is_told(tmp_path: Path, earlier: bool, sql: str, told: str) -> None:
+def test_foreign_change_fails_the_verdict(tmp_path: Path, earlier: bool, sql: str, told: str) -> None:
     sweep = Sweep(classic(), tmp_path)
     key = drawn_keys(sweep.case, 1, 1)[7]
     judge = sweep.trial()
@@ -213,7 +211,7 @@ def test_a_key_of_two_workers_must_hold_the_later_set(
     )
 
 
-def test_judging_many_workers_takes_no_room_for_every_key_of_every_worker(tmp_path: Path) -> None:
+def test_verification_of_many_workers_needs_little_memory(tmp_path: Path) -> None:
     judge = Sweep(classic(concurrency=100), tmp_path).trial()
     tracemalloc.start()
     try:
@@ -224,7 +222,7 @@ def test_judging_many_workers_takes_no_room_for_every_key_of_every_worker(tmp_pa
     assert peak < 1000 * 100 * OPS
 
 
-def test_a_stop_is_heard_at_every_pulse_of_verifying(tmp_path: Path) -> None:
+def test_verification_can_be_interrupted_at_every_pulse(tmp_path: Path) -> None:
     judge = Sweep(classic(concurrency=12), tmp_path).trial()
     verdicts: list[Verdict] = []
     assert stopped_everywhere(lambda pulse: verdicts.append(judge(pulse))) > 12

@@ -73,7 +73,7 @@ def test_what_is_done_one_by_one_ends_between_two_steps_and_says_how_far_it_came
     course = Course(connection, SOON_S, told)
     course.begin()
     with pytest.raises(TimedOut):
-        for _ in course.each(count()):
+        for _ in course.steps(count()):
             done += 1
     course.end()
     assert told[0] == done > 0
@@ -82,9 +82,9 @@ def test_what_is_done_one_by_one_ends_between_two_steps_and_says_how_far_it_came
 def test_a_row_counts_when_the_next_one_is_asked_for(connection: Connection) -> None:
     told = word()
     course = Course(connection, 60, told)
-    assert [told[0] for _ in course.each("abc")] == [0, 1, 2]
+    assert [told[0] for _ in course.steps("abc")] == [0, 1, 2]
     assert told[0] == 3
-    assert list(course.each("")) == []
+    assert list(course.steps("")) == []
     assert told[0] == 0
 
 

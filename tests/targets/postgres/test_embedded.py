@@ -140,7 +140,9 @@ def test_missing_programs_are_reported_with_the_extra(monkeypatch: pytest.Monkey
         dialect.programs()
 
 
-@pytest.mark.parametrize(("connections", "text"), [(3, "max_connections"), (-1, "outside the valid range")])
+@pytest.mark.parametrize(
+    ("connections", "text"), [(3, "max_connections"), thorough(-1, "outside the valid range")]
+)
 def test_server_that_does_not_start_reports_its_last_lines(short: Path, connections: int, text: str) -> None:
     with (
         pytest.raises(EnvironmentFailure, match=rf"did not start: .*{text}.*Give --dsn"),

@@ -1,4 +1,4 @@
-"""Tests of the one table: its rows, its columns, which of them fall away, and what is said of them below."""
+"""Tests of the table: its rows, its columns, the columns that are dropped, and the explanations below it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column(
 def test_p99_is_that_of_the_worst_process_and_is_marked_where_shares_are_uneven() -> None:
     def starved(fairness: float) -> Report:
         def uneven(trial: Trial) -> Trial:
-            workers = tuple(replace(one, p99_ns={"replace": 900e6, "get": 5e6}) for one in trial.workers)
+            workers = tuple(
+                replace(worker, p99_ns={"replace": 900e6, "get": 5e6}) for worker in trial.workers
+            )
             return replace(trial, fairness=fairness, workers=workers)
 
         return each_trial(uneven)
@@ -84,7 +86,7 @@ def test_updates_and_batches_have_columns_of_their_own() -> None:
     assert {"update p99 ms", "rows/s"}.isdisjoint(table(EXAMPLE).headers)
 
 
-def test_figures_of_a_trial_that_is_not_valid_are_neither_shown_nor_explained() -> None:
+def test_invalid_trial_has_neither_figures_nor_explanations() -> None:
     report = each_trial(lambda trial: replace(trial, error="worker 1 died"))
     assert table(report).headers == ("buckets", "processes", "TPS total", "verified")
     assert set(column(report, "TPS total")) == {"failed"}
@@ -94,10 +96,10 @@ def test_figures_of_a_trial_that_is_not_valid_are_neither_shown_nor_explained() 
 @pytest.mark.parametrize(
     ("status", "cell"), [("ok", "ok"), ("failed", "FAILED"), ("skipped", MISSING), ("unknown", "?")]
 )
-def test_the_verdict_stands_in_the_table(status: str, cell: str) -> None:
+def test_verdict_is_in_the_table(status: str, cell: str) -> None:
     verdict = Verdict((Check("last write", status),))
     assert set(column(each_trial(lambda trial: replace(trial, verdict=verdict)), "verified")) == {cell}
-    if status == "failed":  # also where the case could not be measured
+    if status == "failed":  # this includes cases that could not be measured
         report = each_trial(lambda trial: replace(trial, verdict=verdict, error="worker 1 died"))
         assert set(column(report, "verified")) == {cell}
 
@@ -125,7 +127,9 @@ def test_the_length_of_a_window_gives_way_first_and_that_of_a_fixed_count_late()
 def test_pairs_that_are_read_together_are_gets_too() -> None:
     def paired(count: int) -> Report:
         trial = EXAMPLE.runs[3].trials[0]
-        workers = tuple(replace(one, operations={**one.operations, "pair": count}) for one in trial.workers)
+        workers = tuple(
+            replace(worker, operations={**worker.operations, "pair": count}) for worker in trial.workers
+        )
         return replace(EXAMPLE, runs=(replace(EXAMPLE.runs[3], trials=(replace(trial, workers=workers),)),))
 
     (without,), (more,) = column(paired(0), "gets/s"), column(paired(100_000), "gets/s")
@@ -173,13 +177,13 @@ def test_comparison_shows_the_p99_of_the_table() -> None:
     report = each_trial(one_pass_is_slow, each_run(several))
     cells = column(report, "replace p99 ms")
     (compared,) = comparison(report, report).tables
-    (shown, *_) = [one for one in tables(compared) if "A replace p99 ms" in one.headers]
+    (shown, *_) = [part for part in tables(compared) if "A replace p99 ms" in part.headers]
     place = shown.headers.index("A replace p99 ms")
     assert [row[place] for row in shown.rows] == cells
     assert float(cells[0].rstrip("*")) > 80
 
 
-# What a load was asked for stands in the CSV and above the table: a new option has to come there.
+# The options of a load are in the CSV and above the table: each new option must be there.
 
 
 NOT_A_COLUMN = {"where": "it changes no load; what it found has columns of its own"}
@@ -197,7 +201,7 @@ def above(load: Load) -> str:
     return report_text(with_case(spec=load)).partition("\n\n")[2].partition("\n\n")[0]
 
 
-def test_every_field_is_tried() -> None:
+def test_every_field_has_an_example() -> None:
     usual = Load()
     assert {field.name for field in fields(Load)} == OTHERS.keys()
     assert all(getattr(usual, name) != value for name, value in OTHERS.items())
@@ -237,10 +241,10 @@ def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() 
     assert build(group).headers[0] == "made up"
 
 
-def test_every_option_of_a_load_stands_above_the_table() -> None:
+def test_every_option_of_a_load_is_above_the_table() -> None:
     usual = above(Load())
     missing = [name for name, value in OTHERS.items() if above(Load(**{name: value})) == usual]
     assert missing == list(NOT_ABOVE)
-    # Where it means something it is there.
+    # Where it has a meaning it is there.
     batch = Load(batch=2)
     assert above(replace(batch, begin="deferred")) != above(batch)
