@@ -25,13 +25,13 @@ def main() -> int:
     """Run the command line; return the exit code."""
     occupy_standard_descriptors()
     try:
-        from sqlstress.system.interrupt import stop_no_more, stop_once
+        from sqlstress.system.interrupt import ignore_stop_signals, install_stop_handlers
 
-        stop_once()
+        install_stop_handlers()
         from sqlstress.cli.commands import run
 
         code = run(sys.argv[1:])
-        stop_no_more()
+        ignore_stop_signals()
         return code
     except KeyboardInterrupt:
         return 130  # Ctrl-C before or after `run`, which handles it otherwise

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress.analysis.group import rate_of
-from sqlstress.engine.study import NOBODY, Observer, Progress
+from sqlstress.engine.study import SILENT, Observer, Progress
 from sqlstress.errors import NoWork, SqlstressError, UsageError
 from sqlstress.experiment import StudySpec, case_label, commands, rate_units_of, windowed_commands
-from sqlstress.options.dsn import redacted
+from sqlstress.options.dsn import redact_words
 from sqlstress.options.parsing import suggestion
-from sqlstress.plan import Planned, from_toml, options_of_command, planned
+from sqlstress.plan import Plan, from_toml, options_of_command, plan_of
 from sqlstress.registry import DEFAULT
 from sqlstress.report import Arm, Environment, Latency, Run, to_json, write_atomically
 from sqlstress.report import Report as Document
@@ -26,8 +26,8 @@ from sqlstress.report.case import Case
 from sqlstress.show.endings import endings, exit_code
 
 if TYPE_CHECKING:
-    from sqlstress.engine.study import AnyBench, Opening, Study
-    from sqlstress.statistics.search import Answer
+    from sqlstress.engine.study import AnyBench, BenchOpener, Study
+    from sqlstress.statistics.search import SearchAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Figure:
     @classmethod
     def of(cls, run: Run) -> Figure:
         """Return the figures of a measured case."""
-        trial = run.shown()
+        trial = run.valid_median_trial()
         return cls(
             case=run.case,
             label=case_label(run.case),
@@ -132,11 +132,11 @@ class Report:
         return self.document.results
 
     @cached_property
-    def answer(self) -> Answer | None:
+    def answer(self) -> SearchAnswer | None:
         """Result of `limit`: highest rate that `holds`, lowest that `breaks`. None for other reports."""
-        from sqlstress.analysis.highest_rate import answered
+        from sqlstress.analysis.highest_rate import answer_of
 
-        return answered(self.document, self.document.limit) if self.document.limit else None
+        return answer_of(self.document, self.document.limit) if self.document.limit else None
 
     @property
     def verdict(self) -> str | None:
@@ -203,7 +203,7 @@ class Report:
 
 T = TypeVar("T", bound="AnyBench")
 
-Watch = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 """Callback for the progress of a measurement: called often, so it must be quick and must not raise."""
 
 
@@ -214,7 +214,7 @@ def measure(
     keep: bool = False,
     keep_going: bool = False,
     save: str | Path | None = None,
-    progress: Watch | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
     """Measure an experiment, or a plan, and return its report.
@@ -243,7 +243,7 @@ def limit(
     *,
     directory: str | Path = ".",
     save: str | Path | None = None,
-    progress: Watch | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
     """Search for the highest rate that keeps a latency promise. The report's `answer` has the result.
@@ -252,13 +252,13 @@ def limit(
     `limit("sql", script=["transfer.sql"], setup="schema.sql", p99="10ms", concurrency=4)`. For
     the other parameters and the exceptions see `measure`.
     """
-    from sqlstress.engine.session import Session
+    from sqlstress.engine.session import MeasuringSession
     from sqlstress.studies.limit import search_for
 
     _check_has_windows(what)
     with _rename_options(_parameter):
         study = search_for(_options_by_name(options), what)
-        session = Session((study.case,), Path(directory), False, _command("limit", what, options))
+        session = MeasuringSession((study.case,), Path(directory), False, _command("limit", what, options))
         return _run_study(study, session, save, progress)
 
 
@@ -269,7 +269,7 @@ def ab(
     b: Mapping[str, Any],
     directory: str | Path = ".",
     save: str | Path | None = None,
-    progress: Watch | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
     """Measure two settings in turns until a drop is shown or ruled out; see the report's `verdict`.
@@ -279,18 +279,26 @@ def ab(
     sql, app or exec. For the other parameters and the exceptions see `measure`. The report is `ok` unless
     the test failed; an inconclusive test is no failure.
     """
-    from sqlstress.studies.ab import cells, checked, merged, of_gate_and_load, own_python, study_of, typed
+    from sqlstress.studies.ab import (
+        cells,
+        checked,
+        make_own_python,
+        make_study,
+        merged,
+        split_gate_options,
+        to_words,
+    )
 
     _check_has_windows(what)
     with _rename_options(_parameter):
-        gate, common = of_gate_and_load(checked(what, _options_by_name(options)))
+        gate, common = split_gate_options(checked(what, _options_by_name(options)))
         options_a, options_b = (checked(what, _options_by_name(arm)) for arm in (a, b))
         arms = merged(what, common, options_a), merged(what, common, options_b)
         cases = cells(what, arms)
-        words_a, words_b = (typed(what, arm_options) for arm_options in (options_a, options_b))
-        study = study_of(cases, gate, (Arm("A", redacted(words_a)), Arm("B", redacted(words_b))))
+        words_a, words_b = (to_words(what, arm_options) for arm_options in (options_a, options_b))
+        study = make_study(cases, gate, (Arm("A", redact_words(words_a)), Arm("B", redact_words(words_b))))
         command = _command("ab", what, {"a": shlex.join(words_a), "b": shlex.join(words_b), **options})
-        opening = own_python(arms, cases, Path(directory), command)
+        opening = make_own_python(arms, cases, Path(directory), command)
         return _run_study(study, opening, save, progress)
 
 
@@ -299,7 +307,7 @@ def hunt(
     *,
     directory: str | Path = ".",
     save: str | Path | None = None,
-    progress: Watch | None = None,
+    progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
     """Hunt for races in SQLite with a built-in load, or in your work: `hunt("app", file="bank.py")`.
@@ -308,14 +316,16 @@ def hunt(
     report is not `ok`, and `results["races"]` has the round. For the other parameters and the exceptions
     see `measure`.
     """
-    from sqlstress.engine.session import Session
+    from sqlstress.engine.session import MeasuringSession
 
     study = commands()["hunt"].study
     assert study
     load = {"load": (what,)} if what else {}
     with _rename_options(_parameter):
         request = study.parse_request({**_options_by_name(options), **load}, None)
-        session = Session(request.cases, Path(directory), False, _command("hunt", what or "", options))
+        session = MeasuringSession(
+            request.cases, Path(directory), False, _command("hunt", what or "", options)
+        )
         return _run_study(request.study, session, save, progress)
 
 
@@ -371,13 +381,13 @@ def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
     settings = (f"{name}={value}" for name, value in options.items())
-    return redacted((f"sqlstress.{function}", str(work), *settings))
+    return redact_words((f"sqlstress.{function}", str(work), *settings))
 
 
 def _run_study(
-    study: Study[T], opening: Opening[T], save: str | Path | None, progress: Watch | None
+    study: Study[T], opening: BenchOpener[T], save: str | Path | None, progress: ProgressCallback | None
 ) -> Report:
-    from sqlstress.studies.sweep import carry_out
+    from sqlstress.studies.sweep import run_study
 
     if str(save) == "-":
         raise UsageError(
@@ -392,7 +402,7 @@ def _run_study(
                 warnings.warn(f"the report is not saved: {_rename(str(error))}", stacklevel=3)
 
     return Report(
-        carry_out(study, opening, save_document, _ProgressObserver(progress) if progress else NOBODY)
+        run_study(study, opening, save_document, _ProgressObserver(progress) if progress else SILENT)
     )
 
 
@@ -407,11 +417,11 @@ def _is_plan(work: str | Path) -> bool:
     return isinstance(work, Path) or work.endswith(".toml")
 
 
-def _plan(work: str | Path, options: Mapping[str, Any]) -> Planned:
+def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")
-        return Planned(from_toml(Path(work)))
+        return Plan(from_toml(Path(work)))
     work = str(work)
     studies = _studies()
     if work in studies:
@@ -425,7 +435,7 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Planned:
             f"{', '.join(names)}; the name of a plan ends with .toml."
         )
     flags = {option.name for option in options_of_command(work) if option.flag}
-    return planned({name: value for name, value in options.items() if value or name not in flags}, work)
+    return plan_of({name: value for name, value in options.items() if value or name not in flags}, work)
 
 
 def _studies() -> dict[str, StudySpec]:
@@ -437,7 +447,7 @@ def _studies() -> dict[str, StudySpec]:
 class _ProgressObserver(Observer):
     """Observer that reports progress to a function."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: ProgressCallback) -> None:
         self._watch = watch
 
     def progress(self, progress: Progress) -> None:

@@ -53,7 +53,7 @@ class Interrupted(SqlstressError):
     exit_code = 130
 
 
-def message_of(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """Return the message of an exception; if bytes of a damaged file are not UTF-8, show them."""
     if isinstance(error, UnicodeDecodeError):
         return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
@@ -66,4 +66,4 @@ def plainly(error: BaseException) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
-    return f"{type(error).__name__}: {message_of(error)}".removesuffix(": ")
+    return f"{type(error).__name__}: {error_message(error)}".removesuffix(": ")

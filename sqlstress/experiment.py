@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, cast
 
-from sqlstress.options.option import Nothing, Option
+from sqlstress.options.option import NoOptions, Option
 from sqlstress.registry import EXPERIMENTS, ReportFormat, ResultFormat, format_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -77,7 +77,7 @@ class Experiment(ReportFormat):
     command: ClassVar[CommandLine] = CommandLine()
     options: ClassVar[tuple[Option, ...]] = ()
     """Options, in the order of `--help`."""
-    selection: ClassVar[type] = Nothing
+    selection: ClassVar[type] = NoOptions
     """Dataclass of options that select cases but are not stored in them."""
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
     """Reason why an option of other experiments is missing, by its name."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import Experiment, all_experiments, commands, get_experiment
 from sqlstress.options.option import REMOVED, Option, has_default, options_of
-from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
+from sqlstress.options.parsing import MAX_SUGGESTIONS, abbreviate, sentence, suggestion
 from sqlstress.registry import DEFAULT
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.request import Request
@@ -41,11 +41,11 @@ def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
     return cls(**{**unset, **by_field, **known})
 
 
-MOST_CASES = 1000
+MAX_CASES = 1000
 """Maximum number of cases in a plan."""
 
 
-class Planned(NamedTuple):
+class Plan(NamedTuple):
     """Cases to measure, and the options that requested them."""
 
     cases: tuple[Case, ...]
@@ -60,7 +60,7 @@ def options_of_command(command: str) -> tuple[Option, ...]:
     return commands()[command].options
 
 
-def parsed(option: Option, value: Any) -> Any:
+def parse_option(option: Option, value: Any) -> Any:
     """Return the parsed value of an option. Raises UsageError that names the option."""
     try:
         return None if value is None else option.parse(value)
@@ -69,9 +69,9 @@ def parsed(option: Option, value: Any) -> Any:
         raise UsageError(f"{name}: {sentence(error)}") from error
 
 
-def all_parsed(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parsed values of options, by name: unparsed values from `given`, else defaults."""
-    return {option.name: parsed(option, given.get(option.name, option.default)) for option in options}
+    return {option.name: parse_option(option, given.get(option.name, option.default)) for option in options}
 
 
 def options_of_load(
@@ -94,7 +94,7 @@ def fixed_options(command: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
+def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
     """Return the plan that one set of options requests.
 
     `given` holds unparsed values by option name; missing and None values have their default. Raises
@@ -107,7 +107,7 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
         if name not in options:
             raise UsageError(_stray(experiment, command, name))
     values = {name: option.value for name, option in options.items()}
-    values |= {name: parsed(options[name], value) for name, value in given.items()}
+    values |= {name: parse_option(options[name], value) for name, value in given.items()}
     lists = {name: values[name] or (None,) for name, option in options.items() if option.varies}
     first_values = {**values, **{name: listed[0] for name, listed in lists.items()}}
     window = {} if "duration" in values else {"duration_s": 0.0, "warmup_s": 0.0}
@@ -122,9 +122,9 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
     )
     selection: Any = built(experiment.selection, values)
     request: Request[Any, Any] = Request(case, selection, lists, frozenset(given))
-    cases = tuple(islice(experiment.cases(request), MOST_CASES + 1))
+    cases = tuple(islice(experiment.cases(request), MAX_CASES + 1))
     check_count(len(cases))
-    return Planned(cases, experiment, selection)
+    return Plan(cases, experiment, selection)
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
@@ -139,7 +139,7 @@ def _stray(experiment: Experiment, command: str, name: str) -> str:
 
 def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
     """Return the cases that one set of options requests. Raises UsageError."""
-    return planned(given, command).cases
+    return plan_of(given, command).cases
 
 
 def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,16 +150,16 @@ def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_count(cases: int) -> None:
     """Raise UsageError for more than MOST_CASES cases."""
-    if cases > MOST_CASES:
-        raise UsageError(f"the plan has more than {MOST_CASES:,} cases. Split it.")
+    if cases > MAX_CASES:
+        raise UsageError(f"the plan has more than {MAX_CASES:,} cases. Split it.")
 
 
 # A plan in a TOML file: options at the top are defaults, each [[case]] has its own.
 
 
-LARGEST = 128 << 10
+MAX_BYTES = 128 << 10
 """Maximum size of a plan, in bytes: a thousand cases of a hundred bytes."""
-LONGEST_LINE = 500
+MAX_LINE = 500
 """Maximum length of a line, in characters.
 
 The time and memory that tomllib takes grow with the square of the length of a dotted key."""
@@ -202,10 +202,10 @@ def from_toml(path: Path) -> tuple[Case, ...]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = read_text(path, LARGEST)
-        long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > LONGEST_LINE), None)
+        text = read_text(path, MAX_BYTES)
+        long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)
         if long:
-            raise ValueError(f"line {long} has more than {LONGEST_LINE} characters")
+            raise ValueError(f"line {long} has more than {MAX_LINE} characters")
         return tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}.") from error
@@ -229,9 +229,9 @@ def _cases(
     if not isinstance(workload, str) or workload not in options_by_workload:
         if workload is None:
             raise UsageError(f"workload is missing. Give one of {', '.join(options_by_workload)}.")
-        near = suggestion(workload, options_by_workload, NEAREST)
+        near = suggestion(workload, options_by_workload, MAX_SUGGESTIONS)
         raise UsageError(
-            f"workload = {shown(workload)} is not one of {', '.join(options_by_workload)}.{near}"
+            f"workload = {abbreviate(workload)} is not one of {', '.join(options_by_workload)}.{near}"
         )
     option_names = options_by_workload[workload]
     defaults = {
@@ -242,5 +242,7 @@ def _cases(
         if text := REMOVED.get(name):
             raise UsageError(text)
         if name not in option_names:
-            raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, option_names)}")
+            raise UsageError(
+                f"{abbreviate(name)} is not an option of {workload}.{suggestion(name, option_names)}"
+            )
     return cases_of(values, workload)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _REPORTS = pytest.StashKey[list["Report"]]()
 
 
-class Measuring:
+class Fixture:
     """Value of the fixture: each command that measures is a method. Databases lie in the test's folder.
 
     `sqlstress.app("bank.py", concurrency=8, duration=2)`
@@ -113,9 +113,9 @@ class Measuring:
 
 
 @pytest.fixture(name="sqlstress")
-def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Measuring:
+def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
     """Measure concurrency on SQLite: `report = sqlstress.app("bank.py", concurrency=8, duration=2)`."""
-    measuring_object = Measuring(tmp_path, request.path.parent)
+    measuring_object = Fixture(tmp_path, request.path.parent)
     request.node.stash[_REPORTS] = measuring_object.reports
     return measuring_object
 

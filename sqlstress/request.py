@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.report.case import SETTINGS, Case, Settings, traits
-from sqlstress.target import Known, serves, takes, target_name
+from sqlstress.target import DriverInfo, serves, takes, target_name
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -41,7 +41,7 @@ class Request(Generic[S, E]):
         """The largest number of processes."""
         return cast(int, max(self.lists.get("concurrency", (self.case.concurrency,))))
 
-    def some(self, name: str) -> tuple[Any, ...]:
+    def values_for(self, name: str) -> tuple[Any, ...]:
         """Return all values of an option that has one value per case."""
         return self.lists[name]
 
@@ -61,13 +61,13 @@ def check_locking(request: Request[Any, Any]) -> None:
         raise UsageError("PRAGMA locking_mode=exclusive allows one process only. Use --concurrency 1.")
 
 
-AT_A_RATE = ("rate", "arrival", "latency-limit")
+OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
 """Options of an open loop."""
 
 
-def at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
+def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
     """Yield a case at each requested rate, or in a closed loop if there is no rate."""
-    for rate in request.some("rate"):
+    for rate in request.values_for("rate"):
         yield (
             case
             if rate is None
@@ -81,19 +81,19 @@ def check_window(request: Request[Any, Any]) -> None:
         if request.case.ops is not None and name in request.given:
             raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
     if request.case.arrivals is None:
-        for name in AT_A_RATE[1:]:
+        for name in OPEN_LOOP_OPTIONS[1:]:
             if name in request.given:
                 raise UsageError(f"--{name} needs an open loop. Add --rate.")
     elif request.case.ops is not None:
         raise UsageError("--rate needs a window. Leave out --ops or --rate.")
 
 
-OF_SERVERS = ("dsn", "isolation", "anyway")
+SERVER_OPTIONS = ("dsn", "isolation", "anyway")
 """Options for servers only."""
 
 
 def drivers_of(
-    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
+    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, DriverInfo]
 ) -> tuple[str, ...]:
     """Return the drivers to measure with, one per target: the requested or the first known one.
 
@@ -127,15 +127,15 @@ def check_options(
             raise UsageError(f"--{option} is not supported by {' and '.join(unsupporting)}. Leave it out.")
 
 
-def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, Known]) -> None:
+def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, DriverInfo]) -> None:
     """Raise UsageError for an option of servers if no driver has a server."""
-    for option in OF_SERVERS:
+    for option in SERVER_OPTIONS:
         if option in request.given and not any(map(serves, names)):
             servers = " or ".join(dict.fromkeys(driver.target for driver in known.values() if driver.serves))
             raise UsageError(f"--{option} needs a server. Add --target {servers}, or leave it out.")
 
 
-def traits_there(case: Case) -> dict[str, str]:
+def supported_traits(case: Case) -> dict[str, str]:
     """Return a case as text by option, without settings that its driver does not support."""
     values = {
         name: value

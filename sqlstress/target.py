@@ -24,7 +24,7 @@ AS_SET = "as set"
 """Used instead of an isolation level for the user's programs: their sessions keep the server's default."""
 
 
-class Known(NamedTuple):
+class DriverInfo(NamedTuple):
     """Properties of a driver that are known before it is imported."""
 
     target: str
@@ -49,7 +49,7 @@ class Known(NamedTuple):
     """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
     """Description of the driver's cheapest call (`Place.bare_call`)."""
-    apart: str = ""
+    difference: str = ""
     """Sentence, without its full stop, on data that only this driver works on; empty if there is none.
 
     Comparisons with other drivers show it."""
@@ -62,10 +62,10 @@ class Known(NamedTuple):
 _SQLITE = "sqlstress.targets.sqlite.drivers"
 
 DRIVERS = {
-    "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library", programs=True),
-    "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "optional"),
-    "peewee": Known("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
-    "psycopg": Known(
+    "sqlite3": DriverInfo("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library", programs=True),
+    "apsw": DriverInfo("sqlite", f"{_SQLITE}.apsw_driver", "optional"),
+    "peewee": DriverInfo("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
+    "psycopg": DriverInfo(
         "postgres",
         "sqlstress.targets.postgres.client",
         "PostgreSQL, optional",
@@ -78,46 +78,46 @@ DRIVERS = {
         bare_call="SELECT 1, of no table; the way to the server and back is in it",
         serves=True,
     ),
-    "dry": Known("dry", "", "stores nothing: shows the limit of the harness", stores=False),
+    "dry": DriverInfo("dry", "", "stores nothing: shows the limit of the harness", stores=False),
 }
 """Drivers by name, as in cases and reports. The first is the default."""
 
 DEFAULT = next(iter(DRIVERS))
 
-GROUP = "sqlstress.targets"
+ENTRY_POINT_GROUP = "sqlstress.targets"
 """Group of entry points for drivers of other packages. Each entry point refers to a `Known`."""
 
 
-class Installed(NamedTuple):
+class InstalledDrivers(NamedTuple):
     """Drivers of other packages, by name."""
 
-    drivers: dict[str, Known]
+    drivers: dict[str, DriverInfo]
     broken: dict[str, str]
     """Reason why a driver cannot be used, by its name."""
 
 
 @cache
-def installed() -> Installed:
+def installed() -> InstalledDrivers:
     """Return the drivers of other packages. They cannot replace a built-in driver of the same name."""
-    result = Installed({}, {})
+    result = InstalledDrivers({}, {})
     # Every command calls this function, and importing importlib.metadata takes 20 ms. So the entry points
     # are searched as files first.
     has_entry_point = False
     for path in (path for folder in sys.path for path in Path(folder).glob("*-info/entry_points.txt")):
         with suppress(OSError):
-            has_entry_point = has_entry_point or GROUP.encode() in path.read_bytes()
+            has_entry_point = has_entry_point or ENTRY_POINT_GROUP.encode() in path.read_bytes()
     if not has_entry_point:
         return result
     from importlib.metadata import entry_points
 
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:
             driver = entry.load()
         except Exception as error:  # code of another package can raise anything
             result.broken[entry.name] = f"{type(error).__name__}: {error}"
             continue
-        if not isinstance(driver, Known):
-            result.broken[entry.name] = f"{entry.value} is no sqlstress.target.Known"
+        if not isinstance(driver, DriverInfo):
+            result.broken[entry.name] = f"{entry.value} is no sqlstress.target.DriverInfo"
         elif entry.name in DRIVERS:
             result.broken[entry.name] = "sqlstress has a driver of that name"
         else:
@@ -125,7 +125,7 @@ def installed() -> Installed:
     return result
 
 
-def drivers() -> dict[str, Known]:
+def drivers() -> dict[str, DriverInfo]:
     """Return all drivers that the user can choose, by name.
 
     Child processes get only the built-in ones: the parent tells them which driver to use.
@@ -135,37 +135,37 @@ def drivers() -> dict[str, Known]:
     return dict(DRIVERS) if child else {**DRIVERS, **installed().drivers}
 
 
-def known_as(driver: str) -> Known:
+def driver_info(driver: str) -> DriverInfo:
     """Return the properties of a driver that the user can choose. Raises KeyError."""
     return DRIVERS[driver] if driver in DRIVERS else installed().drivers[driver]
 
 
-def usual() -> dict[str, Known]:
+def usual() -> dict[str, DriverInfo]:
     """Return the drivers that every experiment can use."""
     return {name: driver for name, driver in DRIVERS.items() if driver.everywhere}
 
 
-def for_keyvalue() -> dict[str, Known]:
+def keyvalue_drivers() -> dict[str, DriverInfo]:
     """Return the drivers that the key-value experiment can use."""
     return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.keyvalue}
 
 
-def for_scripts() -> dict[str, Known]:
+def script_drivers() -> dict[str, DriverInfo]:
     """Return the drivers that the experiment with SQL scripts can use."""
     return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.scripts}
 
 
-def for_programs() -> dict[str, Known]:
+def program_drivers() -> dict[str, DriverInfo]:
     """Return the drivers that can store data for the user's programs, by name. sqlstress uses them, too."""
     return {name: driver for name, driver in drivers().items() if driver.programs}
 
 
-def driver_help(drivers: Mapping[str, Known]) -> str:
+def driver_help(drivers: Mapping[str, DriverInfo]) -> str:
     """Return the help text of an option that selects one of these drivers."""
     return f"Driver: {', '.join(f'{name} ({driver.words})' for name, driver in drivers.items())}."
 
 
-def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:
+def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
     """Return the targets of the drivers that store data, in their order."""
     return tuple(dict.fromkeys(driver.target for driver in drivers.values() if driver.stores))
 
@@ -173,9 +173,9 @@ def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:
 # Properties of a driver named in a report: it may be unknown here, or no longer exist.
 
 
-def _reported(driver: str) -> Known:
+def _reported(driver: str) -> DriverInfo:
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
-    return properties or Known(driver, "", "", bare_call="")
+    return properties or DriverInfo(driver, "", "", bare_call="")
 
 
 def target_name(driver: str) -> str:
@@ -199,9 +199,9 @@ def bare_call(driver: str) -> str:
     return _reported(driver).bare_call
 
 
-def apart(driver: str) -> str:
+def driver_difference(driver: str) -> str:
     """Return a sentence on data that only this driver works on; empty if there is no such data."""
-    return _reported(driver).apart
+    return _reported(driver).difference
 
 
 def serves(driver: str) -> bool:
@@ -214,6 +214,6 @@ def stores_nothing(driver: str) -> bool:
     return not _reported(driver).stores
 
 
-def commit_class(durability: str) -> str:
+def durability_level(durability: str) -> str:
     """Return the durability of a commit on the shared scale, from a target's description of it."""
     return durability.partition(":")[0].strip()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import all_experiments, experiment_of
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import Picks
@@ -70,7 +70,7 @@ def modules(*arguments: str) -> set[str]:
 
 def told(case: Case) -> str:
     """Return what a worker is told of its case, as an argument of WORKER."""
-    return pickle.dumps((experiment_of(case).worker_half(), plain(case), case.ops)).hex()
+    return pickle.dumps((experiment_of(case).worker_half(), to_namespace(case), case.ops)).hex()
 
 
 def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:

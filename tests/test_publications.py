@@ -14,7 +14,7 @@ from sqlstress.analysis.advice import advise
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import case_label
-from sqlstress.experiments.classics.methods_findings import Cells
+from sqlstress.experiments.classics.methods_findings import MethodsCells
 from sqlstress.experiments.classics.methods_findings import best as best_cell
 from sqlstress.report import Report, read, to_json
 from sqlstress.report.json_schema import schema_text
@@ -147,7 +147,7 @@ def test_nothing_is_said_of_a_published_report_but_what_its_totals_say() -> None
 
 def test_the_published_summary_of_methods_is_that_of_the_published_tables() -> None:
     (group,) = group_runs(METHODS.runs)
-    cells = Cells(group)
+    cells = MethodsCells(group)
 
     def best(phase: str, tricks: str) -> tuple[float, float]:
         """Return the best rate of a method, and its ratio to single insertions, as the text has it."""

@@ -53,7 +53,7 @@ class Finding:
         text = self.sentence(**self.facts)
         return f"[{self.part}] {text}" if self.part else text
 
-    def of_part(self, part: str) -> Finding:
+    def with_part(self, part: str) -> Finding:
         """Return this finding about a part of a group."""
         finding = Finding(self.sentence, **self.facts)
         finding.part = part
@@ -82,7 +82,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
     return [finding.text for finding in findings]
 
 
-def leaves_open(finding: Finding) -> bool:
+def is_unclear(finding: Finding) -> bool:
     """Return whether the data cannot tell: `unclear` is true of the finding or of a named tuple in it."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 

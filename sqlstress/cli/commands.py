@@ -14,19 +14,19 @@ from sqlstress.analysis.wording import listing
 from sqlstress.cli.common_options import (
     NO_SWEEP,
     GroupedCommand,
-    Running,
+    RunOptions,
     click_options,
     no_such_option,
     run_options,
-    typed,
+    set_options,
     with_options,
 )
-from sqlstress.cli.outputs import complain
+from sqlstress.cli.outputs import print_error
 from sqlstress.errors import Interrupted, SqlstressError, UsageError
 from sqlstress.experiment import StudySpec, commands, get_experiment, windowed_commands
 from sqlstress.options.option import REST, Option
 from sqlstress.options.parsing import suggestion
-from sqlstress.plan import Planned, from_toml, options_of_command, planned
+from sqlstress.plan import Plan, from_toml, options_of_command, plan_of
 from sqlstress.registry import DEFAULT
 from sqlstress.show.blocks import shortened
 from sqlstress.version import __version__
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-OTHERS = {
+OTHER_COMMANDS = {
     "ab": (
         "sqlstress.cli.studies:ab",
         "Compare two settings, or two Pythons, here: pass or fail.",
@@ -62,7 +62,7 @@ The line is here so that `--help` loads no command.
 def summaries() -> dict[str, str]:
     """Return a line of help for each command, by name."""
     lines = {name: experiment.command.summary for name, experiment in commands().items()}
-    return {**lines, **{name: text for name, (_, text) in OTHERS.items()}}
+    return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
 
 def _suggest_command(word: str) -> str:
@@ -93,8 +93,8 @@ class LazyGroup(click.Group):
         return list(summaries())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in OTHERS:
-            return cast(click.Command, resolve_name(OTHERS[cmd_name][0]))
+        if cmd_name in OTHER_COMMANDS:
+            return cast(click.Command, resolve_name(OTHER_COMMANDS[cmd_name][0]))
         if cmd_name not in commands():
             return None
         return _measuring_command(cmd_name)
@@ -185,24 +185,24 @@ def _measuring_command(name: str) -> click.Command:
     )
     @add_running
     def measure(**values: Any) -> int:
-        running = Running.taken(values)
+        running = RunOptions.pop_from(values)
         if study and study.reads_options:
             return _run_study(study, running, values)
-        return running.measure_plan(planned(typed(values), name))
+        return running.measure_plan(plan_of(set_options(values), name))
 
     return measure
 
 
-def _run_study(study: StudySpec, running: Running, values: dict[str, Any]) -> int:
+def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
     """Run a study that reads its options. Return the exit code."""
     # Imported when there is something to measure: errors in options are reported at once.
     from sqlstress.cli.measure import command_line
-    from sqlstress.engine.session import Session
+    from sqlstress.engine.session import MeasuringSession
 
-    request = study.parse_request(typed(values), given_in)
+    request = study.parse_request(set_options(values), read_options)
     if study.observes_only:
         return running.look_on(request)
-    session = Session(request.cases, running.directory, False, command_line())
+    session = MeasuringSession(request.cases, running.directory, False, command_line())
     return running.measure(request.study, session, strict=request.strict)
 
 
@@ -214,7 +214,7 @@ def measure_plan(plan: Path, **given: Any) -> int:
 
     Every case names its workload. Options at the top of the file are defaults for all cases.
     """
-    return Running.taken(given).measure_plan(Planned(from_toml(plan)))
+    return RunOptions.pop_from(given).measure_plan(Plan(from_toml(plan)))
 
 
 # Commands that measure the default experiment, or a named one: `sqlstress limit sql a.sql`.
@@ -226,7 +226,7 @@ Made = Callable[[str], click.Command]
 """Function that returns the command for an experiment, with its options, from the experiment's name."""
 
 
-class OfExperiment(GroupedCommand):
+class ExperimentCommand(GroupedCommand):
     """Command for the default experiment. If another experiment is named, that one's command runs instead."""
 
     def __init__(self, *args: Any, made: Made, **known: Any) -> None:
@@ -256,11 +256,11 @@ def experiment_command(
     `settings` are arguments of click.command.
     """
     if experiment == DEFAULT:
-        return click.command(cls=OfExperiment, made=made, **settings)
+        return click.command(cls=ExperimentCommand, made=made, **settings)
     return click.command(cls=GroupedCommand, **settings)
 
 
-def others() -> str:
+def other_experiments() -> str:
     """Return the names of all experiments with windows except the default one, as part of a sentence."""
     return listing([name for name in windowed_commands() if name != DEFAULT], "or")
 
@@ -294,7 +294,7 @@ def short_names(files: Sequence[Path]) -> list[str]:
     return [path.name for path in paths]
 
 
-def given_in(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
+def read_options(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
     """Return the options in a list of words, by name, with unparsed values.
 
     Raises UsageError that begins with `where`: the option that has these words.
@@ -311,7 +311,7 @@ def given_in(words: Sequence[str], options: Iterable[Option], where: str) -> dic
     except click.UsageError as error:
         message = error.format_message().rstrip(".?")
         raise UsageError(f"{where}: {message}. Give options of the load.") from error
-    return typed(context.params)
+    return set_options(context.params)
 
 
 # Every error becomes one or two lines and an exit code.
@@ -351,5 +351,5 @@ def run(arguments: Sequence[str]) -> int:
 
 def _report_error(text: str, code: int, read_on: str = "") -> int:
     """Print an error in one line, without line breaks and escape sequences. Return the exit code."""
-    complain(f"Error: {shortened(text, LONGEST)}{read_on}")
+    print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

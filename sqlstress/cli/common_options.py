@@ -14,14 +14,14 @@ import click
 
 from sqlstress.experiment import commands
 from sqlstress.options.option import ONE, REMOVED, REST, Option
-from sqlstress.options.parsing import NEAREST, constraint, either, suggestion
+from sqlstress.options.parsing import MAX_SUGGESTIONS, join_alternatives, schema_keywords, suggestion
 from sqlstress.show.formats import DOCUMENTS, FORMATS, SUFFIXES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sqlstress.engine.study import B, LookingOn, Opening, Study
-    from sqlstress.plan import Planned
+    from sqlstress.engine.study import B, BenchOpener, ObservationRequest, Study
+    from sqlstress.plan import Plan
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,7 +38,7 @@ class _CompletedParameter(click.Parameter):
         from click.shell_completion import CompletionItem
 
         option = self.option
-        names = constraint(option.parse).get("enum") or ["on", "off"] * (option.metavar == "on|off")
+        names = schema_keywords(option.parse).get("enum") or ["on", "off"] * (option.metavar == "on|off")
         if not names:
             return _paths(option.metavar, incomplete)
         first_items, separator, last_item = (
@@ -98,7 +98,7 @@ class HeadedArgument(_CompletedParameter, click.Argument):
         return self.metavar or "", self.text
 
 
-MOST_USED = "Most used"
+MAIN_HEADING = "Most used"
 RUNNING = "Running"
 
 
@@ -146,7 +146,7 @@ class GroupedCommand(click.Command):
         by_name = {f"--{name}": param for name in self._main for param in shown if f"--{name}" in param.opts}
         words = [param for param in shown if isinstance(param, HeadedArgument)]
         first: list[click.Parameter] = [*words, *by_name.values()] if self._main else []
-        sections: dict[str, list[click.Parameter]] = {MOST_USED: first} if first else {}
+        sections: dict[str, list[click.Parameter]] = {MAIN_HEADING: first} if first else {}
         for param in shown:
             if param not in first:
                 heading = param.heading if isinstance(param, HeadedOption | HeadedArgument) else RUNNING
@@ -168,8 +168,10 @@ def no_such_option(word: str, known: Iterable[str]) -> str:
     """Return the error for an unknown option, with options of the same beginning or a similar spelling."""
     if text := REMOVED.get(word.lstrip("-")):
         return text
-    longer = [name for name in known if name.startswith(word)][:NEAREST]
-    near = f" Did you mean {either(longer)}?" if longer else suggestion(word, known, NEAREST)
+    longer = [name for name in known if name.startswith(word)][:MAX_SUGGESTIONS]
+    near = (
+        f" Did you mean {join_alternatives(longer)}?" if longer else suggestion(word, known, MAX_SUGGESTIONS)
+    )
     return f"No such option '{word}'.{near}"
 
 
@@ -272,12 +274,12 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     return add
 
 
-def typed(given: Mapping[str, Any]) -> dict[str, Any]:
+def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that the user set, by name, unparsed."""
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
-class Running(NamedTuple):
+class RunOptions(NamedTuple):
     """Values of the options for files and for the display."""
 
     outputs: tuple[str, ...]
@@ -290,12 +292,16 @@ class Running(NamedTuple):
     keep_going: bool = False
 
     @classmethod
-    def taken(cls, given: dict[str, Any]) -> Running:
+    def pop_from(cls, given: dict[str, Any]) -> RunOptions:
         """Remove these options from a command's values, and return them."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(
-        self, study: Study[B], opening: Opening[B], formats: Collection[str] = FORMATS, strict: bool = False
+        self,
+        study: Study[B],
+        opening: BenchOpener[B],
+        formats: Collection[str] = FORMATS,
+        strict: bool = False,
     ) -> int:
         """Run a study; return the exit code."""
         from sqlstress.cli.measure import measure, watcher
@@ -305,20 +311,20 @@ class Running(NamedTuple):
         watching = watcher(self._shows_progress and sys.stderr is not None and sys.stderr.isatty())
         return measure(study, opening, saver, watching, strict=strict)
 
-    def look_on(self, asked: LookingOn) -> int:
+    def look_on(self, asked: ObservationRequest) -> int:
         """Run a study that observes other programs, and show each moment; return the exit code."""
-        from sqlstress.cli.measure import command_line, measure, screen
+        from sqlstress.cli.measure import command_line, measure, moment_observer
         from sqlstress.cli.outputs import Saver
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
-        shown = screen(self._shows_progress and saver.prints, asked.plain)
+        shown = moment_observer(self._shows_progress and saver.prints, asked.plain)
         return measure(asked.study, asked.opens(command_line()), saver, shown)
 
     @property
     def _shows_progress(self) -> bool:
         return not (self.quiet or self.no_progress)
 
-    def measure_plan(self, plan: Planned) -> int:
+    def measure_plan(self, plan: Plan) -> int:
         """Measure the cases of a plan; return the exit code."""
         # Imported when there is something to measure: errors in options are reported at once.
         from sqlstress.cli.measure import command_line

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.outputs import say
+from sqlstress.cli.outputs import print_text
 from sqlstress.errors import EnvironmentFailure, NotInstalled, SqlstressError, UsageError
 from sqlstress.options.dsn import Dsn
 from sqlstress.options.dsn import dsn as read_dsn
@@ -80,7 +80,7 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
     except EnvironmentFailure as failure:
         warning = Warning("no-shared-memory", str(failure), True)
         environment = replace(environment, warnings=(warning, *environment.warnings))
-    say(doctor_text(environment, experiment_of(case).loop_of(case), other_drivers, free, sharing))
+    print_text(doctor_text(environment, experiment_of(case).loop_of(case), other_drivers, free, sharing))
     return _hunt(case.driver, directory) if hunt else FINE
 
 
@@ -94,11 +94,13 @@ def _show_builds(program: str) -> int:
     for build in builds:
         bug = " WARNING: it can lose commits (WAL-reset bug)." if has_wal_reset_bug(build.version) else ""
         title = f"SQLite {build.version or 'of unknown version'} (source of {build.source_date})"
-        say(f"{title}: {build.file}.{bug}")
+        print_text(f"{title}: {build.file}.{bug}")
     if len(builds) > 1:
-        say("WARNING: several SQLite libraries in one process. On one file they drop each other's locks.")
+        print_text(
+            "WARNING: several SQLite libraries in one process. On one file they drop each other's locks."
+        )
     if not builds:
-        say(f"No SQLite in {'process ' if is_process else ''}{program}.")
+        print_text(f"No SQLite in {'process ' if is_process else ''}{program}.")
     return FINE
 
 
@@ -125,21 +127,21 @@ def _hunt(driver: str, directory: Path) -> int:
 
     report = hunt(driver=driver, directory=directory, max_time="10s", shrink_time="0s")
     (part,) = parts(report.document)
-    say(hunt_text(part.verdict.finding.text))
+    print_text(hunt_text(part.verdict.finding.text))
     return report.exit_code
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
     """Yield a line for each other driver: its server or library here, or the error; last, missing drivers."""
     from sqlstress.analysis.wording import listing
-    from sqlstress.target import for_keyvalue, installed
+    from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of
 
     missing: list[NotInstalled] = []
-    for name, properties in for_keyvalue().items():
+    for name, properties in keyvalue_drivers().items():
         if properties.stores and name != driver:
             try:
-                yield f"{name}: {target_of(name).at_hand(name, address)}"
+                yield f"{name}: {target_of(name).describe_available(name, address)}"
             except NotInstalled as error:
                 missing.append(error)
             except SqlstressError as error:

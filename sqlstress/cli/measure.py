@@ -13,21 +13,21 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.outputs import Saver, complain, say
-from sqlstress.engine.study import B, Observer, Opening, Progress, Study
-from sqlstress.options.dsn import redacted
+from sqlstress.cli.outputs import Saver, print_error, print_text
+from sqlstress.engine.study import B, BenchOpener, Observer, Progress, Study
+from sqlstress.options.dsn import redact_words
 from sqlstress.show.endings import FAILURE, FINE, endings, exit_code
-from sqlstress.studies.sweep import carry_out
+from sqlstress.studies.sweep import run_study
 
 
 def command_line() -> tuple[str, ...]:
     """Return the words of the current command line, without secrets such as passwords."""
-    return redacted(("sqlstress", *(click.get_current_context().obj or ())))
+    return redact_words(("sqlstress", *(click.get_current_context().obj or ())))
 
 
 def measure(
     study: Study[B],
-    opening: Opening[B],
+    opening: BenchOpener[B],
     saver: Saver,
     watching: AbstractContextManager[Observer],
     *,
@@ -36,20 +36,20 @@ def measure(
     """Run a study, print problems on standard error and return the exit code."""
     with saver.interruption_explained():
         with watching as observer:
-            report = carry_out(study, opening, saver.after_step, observer)
-        saver.at_end(report, opening.kept_folder)
+            report = run_study(study, opening, saver.after_step, observer)
+        saver.save_final(report, opening.kept_folder)
     if stayed := opening.stayed:
         more = f" and {len(stayed) - 1:,} more" if len(stayed) > 1 else ""
-        complain(
+        print_error(
             f"Warning: {stayed[0]}{more} could not be removed: another program has it open. "
             "The next measurement in that folder removes it."
         )
     run_endings = endings(report, strict=strict, saved=saver.saved())
     for ending in run_endings:
         if message := ending.text or ("" if saver.prints else ending.reason):
-            complain(message)
+            print_error(message)
     if saver.problem:
-        complain(f"Error: {saver.problem}")
+        print_error(f"Error: {saver.problem}")
     return exit_code(run_endings) or (FAILURE if saver.problem else FINE)
 
 
@@ -106,15 +106,15 @@ def watcher(visible: bool) -> Iterator[Observer]:
 # The display during a watch.
 
 
-class Lines(Observer):
+class LinePrinter(Observer):
     """Observer that prints a line for each moment at once, also into a pipe."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Print the line."""
-        say(line())
+        print_text(line())
 
 
-class Page(Observer):
+class PagePrinter(Observer):
     """Observer that draws each moment over the last one."""
 
     def __init__(self) -> None:
@@ -124,23 +124,23 @@ class Page(Observer):
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Draw the page."""
         text = page()
-        say(self._clear + text)
+        print_text(self._clear + text)
         self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"
 
     def remove(self) -> None:
         """Remove the page: the report follows."""
-        say(self._clear, end="")
+        print_text(self._clear, end="")
 
 
 @contextmanager
-def screen(wanted: bool, plain: bool) -> Iterator[Observer]:
+def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
     """Yield the Observer of a watch: pages on a terminal, else or if `plain` lines; if not `wanted`, none."""
     if not wanted:
         yield Observer()
     elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        yield Lines()
+        yield LinePrinter()
     else:
-        page = Page()
+        page = PagePrinter()
         try:
             yield page
         finally:

@@ -18,9 +18,9 @@ import click
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.options.parsing import suggestion
 from sqlstress.report import Report, to_json, write_atomically
-from sqlstress.report.document import LARGEST, STDOUT, is_stdout, is_stream, remove_unfinished, try_creation
-from sqlstress.show.formats import BESIDE, FORMATS, NAMED
-from sqlstress.system.files import for_message, reason, too_long
+from sqlstress.report.document import MAX_BYTES, STDOUT, is_stdout, is_stream, remove_unfinished, try_creation
+from sqlstress.show.formats import BESIDE, FORMATS, NAMED_FORMATS
+from sqlstress.system.files import path_length_note, reason, short_path
 
 Tell = Callable[[str], None]
 """Function that prints a text: `say`, or `complain` if a report goes to standard output."""
@@ -28,7 +28,7 @@ CLOSED = "standard output is closed, so nothing can be printed"
 _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa: RUF001 - the dash of a missing figure
 
 
-def say(text: str, end: str = "\n") -> None:
+def print_text(text: str, end: str = "\n") -> None:
     """Print on standard output, in the characters of its encoding. A closed pipe is no error.
 
     Raises EnvironmentFailure if the text cannot be written, such as into a file on a full disk.
@@ -49,7 +49,7 @@ def say(text: str, end: str = "\n") -> None:
         raise EnvironmentFailure(f"cannot write to standard output: {error.strerror}.") from error
 
 
-def say_page(text: str) -> None:
+def print_page(text: str) -> None:
     """Print a page, in colours if a terminal shows them (https://no-color.org).
 
     Raises EnvironmentFailure.
@@ -58,10 +58,10 @@ def say_page(text: str) -> None:
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
     wanted = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    say(coloured(text) if wanted else text, end="")
+    print_text(coloured(text) if wanted else text, end="")
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Print on standard error; ignore errors."""
     with suppress(OSError):
         click.echo(text, err=True)
@@ -86,8 +86,8 @@ class Output:
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
         """Write reports, with their names if the format shows names."""
-        if len(named) > 1 and self.format in NAMED:
-            self.write(NAMED[self.format](named))
+        if len(named) > 1 and self.format in NAMED_FORMATS:
+            self.write(NAMED_FORMATS[self.format](named))
         else:
             self.save(*(report for _, report in named))
 
@@ -117,21 +117,21 @@ def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> l
     outputs = [parse_output(text, formats) for text in texts]
     if sum(output.is_stdout for output in outputs) > 1:
         raise UsageError("only one report can go to standard output. Give a file name for the other.")
-    if take_stdout(outputs) and sys.stdout is None:
+    if use_stdout(outputs) and sys.stdout is None:
         raise EnvironmentFailure("standard output is closed. Give the report a file name with -o.")
     for folder in {output.path.resolve().parent for output in outputs if not is_stream(output.path)}:
         remove_unfinished(folder)
     return outputs
 
 
-def take_stdout(outputs: Sequence[Output]) -> bool:
+def use_stdout(outputs: Sequence[Output]) -> bool:
     """Return whether an output is standard output: its reader must be able to parse all of it."""
     return any(output.is_stdout for output in outputs)
 
 
 def beside(outputs: Sequence[Output]) -> Tell:
     """Return the function that prints texts other than the report."""
-    return complain if take_stdout(outputs) else say
+    return print_error if use_stdout(outputs) else print_text
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
@@ -164,7 +164,7 @@ def _check(text: str, path: Path) -> None:
         is_folder, paths = path.is_dir(), _writable_paths(path)
         has_folder = paths[0].exists()
     except PermissionError as error:
-        problem = f"no permission to open the folder {for_message(path.parent)}{_permissions(path.parent)}"
+        problem = f"no permission to open the folder {short_path(path.parent)}{_permissions(path.parent)}"
         raise UsageError(f"-o {text!r:.60}: {problem}. Choose another file.") from error
     except OSError as error:
         raise UsageError(f"-o {text!r:.60}: {error.strerror}. Choose another file.") from error
@@ -172,11 +172,12 @@ def _check(text: str, path: Path) -> None:
         raise UsageError(f"-o {text!r}: this is not a file name. Give one such as report.json.")
     if not has_folder:
         raise UsageError(
-            f"-o {text!r:.60}: no such folder: {for_message(paths[0])}{too_long(path)}. Create it first."
+            f"-o {text!r:.60}: no such folder: {short_path(paths[0])}{path_length_note(path)}. "
+            "Create it first."
         )
     problem = "" if is_stream(path) else _refusal_of_folder(path.resolve())
     if not problem and paths[-1].exists() and not os.access(paths[-1], os.W_OK):
-        problem = f"cannot write {for_message(paths[-1])}: no permission{_permissions(paths[-1])}"
+        problem = f"cannot write {short_path(paths[-1])}: no permission{_permissions(paths[-1])}"
     if problem:
         raise UsageError(f"-o {text!r:.200}: {problem}. Choose another file.")
 
@@ -193,7 +194,7 @@ def _refusal_of_folder(target: Path) -> str:
         problem = reason(error)
     else:
         return ""
-    return f"cannot write {for_message(target.parent)}: {problem}"
+    return f"cannot write {short_path(target.parent)}: {problem}"
 
 
 def _permissions(path: Path) -> str:
@@ -219,17 +220,17 @@ VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SaveStep:
     """Step of a job on GitHub Actions."""
 
     summary: Path
     """File to which the summary is appended."""
 
-    tell: Tell = say
+    tell: Tell = print_text
     """Function that prints an annotation. GitHub reads annotations from both standard streams."""
 
     @classmethod
-    def here(cls, tell: Tell = say) -> Step:
+    def here(cls, tell: Tell = print_text) -> SaveStep:
         """Return the step that this process runs in. Raises UsageError outside of GitHub Actions."""
         name = os.environ.get(VARIABLE)
         if not name:
@@ -264,7 +265,7 @@ class Terminal:
         """Print a report. Raises EnvironmentFailure."""
         from sqlstress.show.text import pages
 
-        say_page(pages(self.details).report(report))
+        print_page(pages(self.details).report(report))
 
 
 class Saver:
@@ -274,7 +275,7 @@ class Saver:
         self,
         outputs: Sequence[Output],
         terminal: Terminal | None = None,
-        step: Step | None = None,
+        step: SaveStep | None = None,
         note: Tell | None = None,
     ) -> None:
         """`note` prints the folder of kept databases; None prints nothing."""
@@ -307,9 +308,9 @@ class Saver:
             if not parsed_outputs and not github:
                 raise EnvironmentFailure(f"{CLOSED}. Save the report with -o report.json.")
             quiet = True  # the files have the report
-        tell = complain if sys.stdout is None else beside(parsed_outputs)
-        terminal = None if quiet or take_stdout(parsed_outputs) else Terminal(details)
-        step = Step.here(tell) if github else None
+        tell = print_error if sys.stdout is None else beside(parsed_outputs)
+        terminal = None if quiet or use_stdout(parsed_outputs) else Terminal(details)
+        step = SaveStep.here(tell) if github else None
         return cls(parsed_outputs, terminal, step, None if quiet else tell)
 
     def after_step(self, report: Report) -> None:
@@ -317,7 +318,7 @@ class Saver:
         self.problem = None
         self._save(self._files, report)
 
-    def at_end(self, report: Report, kept_folder: Path | None = None) -> None:
+    def save_final(self, report: Report, kept_folder: Path | None = None) -> None:
         """Write the final report to outputs that can be written only once: terminal, pipes, devices, GitHub.
 
         `kept_folder` has the databases, if they are kept.
@@ -336,9 +337,9 @@ class Saver:
             self._rescue(report)
         for output in self._files:
             with suppress(OSError):
-                if output.format == "json" and output.path.stat().st_size > LARGEST:
-                    complain(
-                        f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, so sqlstress cannot "
+                if output.format == "json" and output.path.stat().st_size > MAX_BYTES:
+                    print_error(
+                        f"Warning: {output.path} is larger than {MAX_BYTES >> 20} MiB, so sqlstress cannot "
                         "read it again. Split the plan, or also save -o report.html -o report.csv."
                     )
 
@@ -358,22 +359,22 @@ class Saver:
         Signals to stop are ignored after the block, because only the final messages are left to print.
         """
         # Imported here, because commands that only show reports do not need it.
-        from sqlstress.system.interrupt import stop_no_more
+        from sqlstress.system.interrupt import ignore_stop_signals
 
         try:
             yield
-            stop_no_more()
+            ignore_stop_signals()
         except KeyboardInterrupt as stop:
             kept = f"; what was measured is in {', '.join(self._written)}" if self._written else ""
             raise Interrupted(f"stopped{kept}.") from stop
 
-    def _save(self, outputs: Sequence[Output | Terminal | Step], report: Report) -> None:
+    def _save(self, outputs: Sequence[Output | Terminal | SaveStep], report: Report) -> None:
         for output in outputs:
             try:
                 output.save(report)
             except SqlstressError as error:
                 self.problem = error
-                if not isinstance(output, Step):  # a summary is not the report
+                if not isinstance(output, SaveStep):  # a summary is not the report
                     self._lost.add(output)
                 continue
             if isinstance(output, Output):

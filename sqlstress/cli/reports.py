@@ -13,11 +13,11 @@ import click
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.cli.commands import short_names
 from sqlstress.cli.common_options import details_option, github_option, output_option
-from sqlstress.cli.outputs import Step, beside, parse_outputs, say, say_page, take_stdout
+from sqlstress.cli.outputs import SaveStep, beside, parse_outputs, print_page, print_text, use_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
-from sqlstress.report.document import no_search
-from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE
+from sqlstress.report.document import without_gc
+from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE_REPORT_FORMATS
 
 
 @click.command(epilog="Example: sqlstress report reports/linux-1-and-20-files.json -o report.html")
@@ -25,7 +25,7 @@ from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE
 @output_option("Save the reports instead of printing them")
 @github_option
 @details_option
-@no_search()
+@without_gc()
 def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, details: bool) -> None:
     """Show saved reports again as text, or with -o in another format. Needs no SQLite.
 
@@ -34,8 +34,8 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, deta
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs)
-    step = Step.here(beside(targets)) if github else None
-    if len(files) > 1 and any(target.format in SINGLE for target in targets):
+    step = SaveStep.here(beside(targets)) if github else None
+    if len(files) > 1 and any(target.format in SINGLE_REPORT_FORMATS for target in targets):
         raise UsageError("a JSON file holds one report. Give one FILE, or choose another format.")
     reports = [read(path) for path in files]
     named = list(zip(short_names(files), reports, strict=True))
@@ -44,7 +44,7 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, deta
     if step is not None:
         step.save(*reports)
     if not targets and step is None:
-        say_page(pages(details).report(*reports))
+        print_page(pages(details).report(*reports))
 
 
 @click.command(epilog="Example: sqlstress schema > report.schema.json")
@@ -52,7 +52,7 @@ def schema() -> None:
     """Print the JSON Schema of the reports that `-o report.json` saves."""
     from sqlstress.report.json_schema import schema_text
 
-    say(schema_text(), end="")
+    print_text(schema_text(), end="")
 
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -95,7 +95,7 @@ def _json_files(folder: Path) -> Iterator[Path]:
 @click.option("--anyway", is_flag=True, help="Also show ratios of figures that are not comparable.")
 @output_option("Save the comparison", tuple(COMPARISON_FORMATS))
 @details_option
-@no_search()
+@without_gc()
 def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], details: bool) -> None:
     """Compare saved reports side by side, case by case. The first report is the baseline.
 
@@ -104,7 +104,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     SQLite.
     """
     from sqlstress.analysis.comparison import compare as compared
-    from sqlstress.analysis.differences import options_apart
+    from sqlstress.analysis.differences import differing_options
     from sqlstress.analysis.study_parts import called
     from sqlstress.analysis.wording import listing
     from sqlstress.show.text import pages
@@ -124,9 +124,9 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     if not comparison.tables:
         raise UsageError(
             "the reports have no case in common, so there is nothing to compare. "
-            f"Measure with the same {listing(options_apart(reports))}."
+            f"Measure with the same {listing(differing_options(reports))}."
         )
-    if not take_stdout(targets):
-        say_page(pages(details).comparison(comparison))
+    if not use_stdout(targets):
+        print_page(pages(details).comparison(comparison))
     for output in targets:
         output.write(COMPARISON_FORMATS[output.format](comparison))

@@ -13,7 +13,7 @@ from typing import Any
 
 NAME = "dsn"
 """Name of the option with a connection string."""
-UNSHOWN = "..."
+HIDDEN = "..."
 """Shown instead of a part that may be secret."""
 PACKAGE = "'.[postgres]'"
 EXTRA = f"python -m pip install {PACKAGE}"
@@ -61,23 +61,23 @@ def dsn(value: Any) -> Dsn:
     return Dsn(f"{user_part}{host_part}{port}/{database or user}", value, is_local)
 
 
-def shown_of(value: str) -> str:
+def redact(value: str) -> str:
     """Return the parts of a text that may be shown if it is a connection string; else UNSHOWN."""
     try:
         return str(dsn(value))
     except ValueError:
-        return UNSHOWN
+        return HIDDEN
 
 
-def redacted(words: Sequence[str]) -> tuple[str, ...]:
+def redact_words(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words of a command line without secrets, also within options that contain several words."""
     shown: list[str] = []
     for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
         if previous == f"--{NAME}":
-            shown.append(shown_of(word))
+            shown.append(redact(word))
         elif is_given and name in (NAME, f"--{NAME}"):
-            shown.append(f"{name}={shown_of(value)}")
+            shown.append(f"{name}={redact(value)}")
         elif f"--{NAME}" in (word if " " in word else value):
             shown.append(_redact_nested(word))
         else:
@@ -91,9 +91,9 @@ def _redact_nested(word: str) -> str:
     if not is_given or " " in name:
         name, is_given, value = "", "", word
     try:
-        return f"{name}{is_given}{shlex.join(redacted(shlex.split(value)))}"
+        return f"{name}{is_given}{shlex.join(redact_words(shlex.split(value)))}"
     except ValueError:
-        return UNSHOWN
+        return HIDDEN
 
 
 def _parse(text: str) -> dict[str, str]:
@@ -133,7 +133,7 @@ def _defaults() -> dict[str, str]:
 
 
 def _shown_name(value: str | None) -> str:
-    return "" if not value else value if _PLAIN.fullmatch(value) else UNSHOWN
+    return "" if not value else value if _PLAIN.fullmatch(value) else HIDDEN
 
 
 def _is_local(host: str) -> bool:

@@ -105,12 +105,12 @@ def has_default(one: Field[Any]) -> bool:
     return one.default is not MISSING or one.default_factory is not MISSING
 
 
-def chosen(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
+def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
     """Return the options with these names, in this order; without names, all options."""
     by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoOptions:
     """Spec of an experiment without options of its own."""

@@ -17,10 +17,10 @@ from sqlstress.statistics.units import parse_duration
 Parse = Callable[[Any], Any]
 
 DAY_S = 86_400.0
-MOST_NUMBERS = 10_000
+MAX_NUMBERS = 10_000
 """Maximum length of a list, including repetitions: "1-1000,1-1000,..." would take time and memory."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
-BARE_S = 60.0
+MAX_UNITLESS_S = 60.0
 """Longest duration without a unit, in seconds: "2000" probably does not mean 2,000 s."""
 _NUMBER = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
 _PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
@@ -40,7 +40,7 @@ _PRAGMAS_WITH_OPTIONS = {
 }
 
 
-def shown(value: Any) -> str:
+def abbreviate(value: Any) -> str:
     """Return any value as text for an error message, in one line, cut to 40 characters."""
     try:
         text = repr(value)
@@ -49,9 +49,9 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-NEAREST = 3
+MAX_SUGGESTIONS = 3
 """Maximum number of names in a suggestion."""
-LONGEST_LIST = 120
+MAX_LISTED_CHARACTERS = 120
 """Maximum length of the names in an error, in characters. If they are longer, only two are listed."""
 
 
@@ -60,21 +60,21 @@ def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
     if not isinstance(word, str):
         return ""
     near = difflib.get_close_matches(word.strip().lower()[:100], list(known), n=most, cutoff=0.6)
-    return f" Did you mean {either(near)}?" if near else ""
+    return f" Did you mean {join_alternatives(near)}?" if near else ""
 
 
-def either(names: Sequence[str]) -> str:
+def join_alternatives(names: Sequence[str]) -> str:
     """Return names as a choice: "int, text or blob"."""
     *first_names, last = names
     return f"{', '.join(first_names)} or {last}" if first_names else last
 
 
-def not_one_of(value: Any, names: Sequence[str]) -> ValueError:
+def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
     """Return the error for a value that is not among these names, with the most similar ones."""
-    near, expected = suggestion(value, names, NEAREST), f"one of {', '.join(names)}"
-    if len(expected) > LONGEST_LIST:
-        expected = f"a value such as {either(names[:2])}"
-    return ValueError(f"{shown(value)} is not {expected}{'.' if near else ''}{near}")
+    near, expected = suggestion(value, names, MAX_SUGGESTIONS), f"one of {', '.join(names)}"
+    if len(expected) > MAX_LISTED_CHARACTERS:
+        expected = f"a value such as {join_alternatives(names[:2])}"
+    return ValueError(f"{abbreviate(value)} is not {expected}{'.' if near else ''}{near}")
 
 
 def sentence(error: object) -> str:
@@ -83,7 +83,7 @@ def sentence(error: object) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def whole(least: int, most: int) -> Parse:
+def whole_number(least: int, most: int) -> Parse:
     """Return a parser of whole numbers from `least` to `most`."""
 
     def parse(value: Any) -> int:
@@ -91,13 +91,13 @@ def whole(least: int, most: int) -> Parse:
         if isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d(_?\d){0,18}\s*", value):
             number = int(value)
         if number is None or not least <= number <= most:
-            raise ValueError(f"{shown(value)} is not a whole number from {least:,} to {most:,}")
+            raise ValueError(f"{abbreviate(value)} is not a whole number from {least:,} to {most:,}")
         return number
 
     return parse
 
 
-def constraint(parse: Parse) -> dict[str, Any]:
+def schema_keywords(parse: Parse) -> dict[str, Any]:
     """Return the JSON Schema keywords for the parsed values: an enum, or bounds."""
     return dict(getattr(parse, "constraint", {}))
 
@@ -119,11 +119,11 @@ def percentage(least: float, most: float) -> Parse:
             share = math.nan
         if isinstance(value, bool) or not least <= share <= most:
             if is_percent and not math.isnan(share):
-                raise ValueError(f"{shown(value)} is not from {least * 100:.4g}% to {most * 100:.4g}%")
+                raise ValueError(f"{abbreviate(value)} is not from {least * 100:.4g}% to {most * 100:.4g}%")
             hint = "write 10% or 0.1"
             if 1 < share <= 100 and least <= share / 100 <= most:
                 hint = f"write {share:.15g}% or {share / 100:.15g}"
-            raise ValueError(f"{shown(value)} is not a share from {least:.4g} to {most:.4g}: {hint}")
+            raise ValueError(f"{abbreviate(value)} is not a share from {least:.4g} to {most:.4g}: {hint}")
         return share
 
     return _with_keywords(parse, minimum=least, maximum=most)
@@ -139,7 +139,7 @@ def choice(*names: str) -> Parse:
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
             return value.lower()
-        raise not_one_of(value, names)
+        raise unknown_name_error(value, names)
 
     return _with_keywords(parse, enum=[*names])
 
@@ -169,7 +169,7 @@ def switch(value: Any) -> bool:
     word = value.lower() if isinstance(value, str) else value
     result = _SWITCH.get(word) if isinstance(word, str | int) else None
     if result is None:
-        raise ValueError(f"{shown(value)} is not on or off")
+        raise ValueError(f"{abbreviate(value)} is not on or off")
     return result
 
 
@@ -178,20 +178,20 @@ def duration_with_unit(least_s: float) -> Parse:
     return duration(least_s, 0.0)
 
 
-def duration(least_s: float, most_bare_s: float = BARE_S) -> Parse:
+def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
     """Return a parser of durations up to a day, in seconds. Above `most_bare_s` a unit is required."""
 
     def parse(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"{shown(value)} is not a duration: write 500ms, 2s, 2m or plain seconds")
+            raise ValueError(f"{abbreviate(value)} is not a duration: write 500ms, 2s, 2m or plain seconds")
         seconds = parse_duration(value) if isinstance(value, str) else value
         if most_bare_s < seconds <= DAY_S and (number := _NUMBER.fullmatch(str(value))):
             units = ("ms", "s") if seconds / 1000 >= least_s else ("s",)
             raise ValueError(
-                f"{number[1]} needs a unit: write {either([number[1] + unit for unit in units])}"
+                f"{number[1]} needs a unit: write {join_alternatives([number[1] + unit for unit in units])}"
             )
         if not least_s <= seconds <= DAY_S:
-            raise ValueError(f"{shown(value)} is not a duration from {least_s:g} s to a day")
+            raise ValueError(f"{abbreviate(value)} is not a duration from {least_s:g} s to a day")
         return float(seconds)
 
     return parse
@@ -213,11 +213,11 @@ def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Pars
 
     def parse(value: Any) -> tuple[int, ...]:
         all_numbers = (number for part in _parts(value) for number in span(part))
-        numbers = list(islice(all_numbers, MOST_NUMBERS + 1))
+        numbers = list(islice(all_numbers, MAX_NUMBERS + 1))
         if not numbers:
             raise ValueError(f"the list is empty: write {examples}")
-        if len(numbers) > MOST_NUMBERS:
-            raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} {noun}")
+        if len(numbers) > MAX_NUMBERS:
+            raise ValueError(f"{abbreviate(value)} is more than {MAX_NUMBERS:,} {noun}")
         return tuple(dict.fromkeys(numbers))
 
     return parse
@@ -229,11 +229,11 @@ def _range(value: Any, most: int) -> range:
     elif isinstance(value, str) and (match := _RANGE.fullmatch(value)):
         first, last = int(match[1]), int(match[2] or match[1])
     else:
-        raise ValueError(f"{shown(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
+        raise ValueError(f"{abbreviate(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
     if not (1 <= first <= most and 1 <= last <= most):
-        raise ValueError(f"{shown(value)} is not within 1-{most}")
+        raise ValueError(f"{abbreviate(value)} is not within 1-{most}")
     if first > last:
-        raise ValueError(f"{shown(value)} is reversed: write {last}-{first}")
+        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}")
     return range(first, last + 1)
 
 
@@ -241,9 +241,9 @@ def power_of_two(least: int, most: int) -> Parse:
     """Return a parser of powers of two from `least` to `most`."""
 
     def parse(value: Any) -> int:
-        number = int(whole(1, most)(value))
+        number = int(whole_number(1, most)(value))
         if number < least or number & (number - 1):
-            raise ValueError(f"{shown(value)} is not a power of two from {least} to {most}")
+            raise ValueError(f"{abbreviate(value)} is not a power of two from {least} to {most}")
         return number
 
     return parse
@@ -255,7 +255,7 @@ def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _PRAGMA.fullmatch(text.strip()) if isinstance(text, str) else None
         if not match:
-            raise ValueError(f"{shown(text)} is not NAME=VALUE with a plain word or number")
+            raise ValueError(f"{abbreviate(text)} is not NAME=VALUE with a plain word or number")
         name = match[1].lower()
         if name in _PRAGMAS_WITH_OPTIONS:
             raise ValueError(f"{name} has its own option: use --{name.replace('_', '-')}")
@@ -263,7 +263,7 @@ def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-MOST_RATE = 1_000_000
+MAX_RATE = 1_000_000
 _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 
@@ -274,13 +274,13 @@ def _rate_range(value: Any) -> range:
     elif isinstance(value, str) and (match := _RATES.fullmatch(value)):
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
     else:
-        raise ValueError(f"{shown(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
-    if not (1 <= first <= MOST_RATE and 1 <= last <= MOST_RATE):
-        raise ValueError(f"{shown(value)} is not within 1-{MOST_RATE:,} operations per second")
+        raise ValueError(f"{abbreviate(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
+    if not (1 <= first <= MAX_RATE and 1 <= last <= MAX_RATE):
+        raise ValueError(f"{abbreviate(value)} is not within 1-{MAX_RATE:,} operations per second")
     if not step:
-        raise ValueError(f"{shown(value)} has a step of 0: write a step of 1 or more")
+        raise ValueError(f"{abbreviate(value)} has a step of 0: write a step of 1 or more")
     if first > last:
-        raise ValueError(f"{shown(value)} is reversed: write {last}-{first}/{step}")
+        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}/{step}")
     return range(first, last + 1, step)
 
 
@@ -292,7 +292,7 @@ def word_list(value: Any) -> tuple[str, ...]:
     """Return a list of words, such as another command, as a tuple. Raises ValueError."""
     if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
         return tuple(value)
-    raise ValueError(f"{shown(value)} is not a list of words")
+    raise ValueError(f"{abbreviate(value)} is not a list of words")
 
 
 _NAME = re.compile(r"[\w.+-]{1,24}", re.ASCII)

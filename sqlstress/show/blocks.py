@@ -25,7 +25,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerdictLine:
     """Verdict of the whole report, in one or two sentences. It comes last where figures come first."""
 
     text: str
@@ -52,7 +52,7 @@ class Bullets:
         return () if self.first is None else self.texts[self.first :]
 
 
-AT_FIRST = 3
+FIRST_FINDINGS = 3
 """Number of findings that are shown first; more if more are grave, and none with rank ASIDE.
 
 The others are shown on demand.
@@ -63,7 +63,7 @@ def conclusions(findings: Iterable[Finding]) -> Bullets:
     """Return the texts of findings, the most useful first."""
     ranked = sorted(findings, key=lambda finding: finding.rank)
     ranks = [finding.rank for finding in ranked]
-    first = max(ranks.count(GRAVE), min(AT_FIRST, len(ranks) - ranks.count(ASIDE)))
+    first = max(ranks.count(GRAVE), min(FIRST_FINDINGS, len(ranks) - ranks.count(ASIDE)))
     return Bullets(tuple(texts(ranked)), first)
 
 
@@ -216,7 +216,7 @@ class Legend:
         return self.of(self.table)
 
 
-Block = Paragraph | Verdict | Lines | Bullets | Note | Picture | Table | Legend
+Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
 # Numbers in cells: exact where that fits, and of bounded width for every number.

@@ -95,10 +95,10 @@ ARRIVED: dict[str, Getter[Arrived]] = {
     "due_operations": lambda arrived: arrived.due,
     "skipped_operations": lambda arrived: arrived.skipped,
     "queued_operations": lambda arrived: arrived.queued,
-    "from_due_p50_ns": lambda arrived: whole.p50_ns if (whole := arrived.whole) else None,
-    "from_due_p99_ns": lambda arrived: whole.p99_ns if (whole := arrived.whole) else None,
-    "from_due_p999_ns": lambda arrived: whole.p999_ns if (whole := arrived.whole) else None,
-    "from_due_max_ns": lambda arrived: whole.max_ns if (whole := arrived.whole) else None,
+    "from_due_p50_ns": lambda arrived: whole.p50_ns if (whole := arrived.all_kinds) else None,
+    "from_due_p99_ns": lambda arrived: whole.p99_ns if (whole := arrived.all_kinds) else None,
+    "from_due_p999_ns": lambda arrived: whole.p999_ns if (whole := arrived.all_kinds) else None,
+    "from_due_max_ns": lambda arrived: whole.max_ns if (whole := arrived.all_kinds) else None,
     "late_p99_ns": lambda arrived: arrived.lateness.p99_ns if arrived.lateness else None,
     "polled_share": lambda arrived: arrived.polled_share,
 }
@@ -194,7 +194,8 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
     columns |= _columns_of_runs(_OF_CASE)
     rows = [
-        _Row(report, number, run, run.shown(), None, run.latency) for number, run in enumerate(report.runs, 1)
+        _Row(report, number, run, run.valid_median_trial(), None, run.latency)
+        for number, run in enumerate(report.runs, 1)
     ]
     return [{name: _plain(value(row)) for name, value in columns.items()} for row in rows]
 

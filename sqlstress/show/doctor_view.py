@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from textwrap import wrap
 
-from sqlstress.analysis.durability import telling
+from sqlstress.analysis.durability import durability_options
 from sqlstress.analysis.wording import listing, quota
 from sqlstress.report import Environment, Warning
 from sqlstress.show.blocks import brief
@@ -121,7 +121,7 @@ def _surroundings(
         yield "", build.source_id
         if build.memory_gets_per_s is not None:
             yield "", f"{format_count(build.memory_gets_per_s)} gets per second from memory, one process"
-        yield "", telling(build.compile_options)
+        yield "", durability_options(build.compile_options)
 
 
 def _sync_line(kind: str, *percentiles_ns: int) -> str:

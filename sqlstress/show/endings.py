@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlstress.analysis.ab import conclusion, too_many_failed
-from sqlstress.analysis.highest_rate import answered, is_whole
-from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts, progress
+from sqlstress.analysis.highest_rate import answer_of, is_complete
+from sqlstress.analysis.study_parts import NO_ANSWER, UNPROVED, WRONG, parts, progress
 from sqlstress.analysis.wording import percent, place
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import case_label
@@ -70,7 +70,7 @@ def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
         yield Ending(BAD, f"Error: the data is wrong: {example}.")
     # If more operations failed than the case allows, its figures are no success.
     if too_many := [run for run in report.runs if run.failed_too_many]:
-        yield Ending(BAD, f"Error: {failed_too_many(max(too_many, key=Run.failed_share))}")
+        yield Ending(BAD, f"Error: {failures_sentence(max(too_many, key=Run.failed_share))}")
     if failed := [run for run in report.runs if run.error]:
         count = len(failed) - 1
         further = f" (and {count} more {'case' if count == 1 else 'cases'})" if count else ""
@@ -94,16 +94,16 @@ def _limit_endings(
         yield _stopped(plural(_trials(report), "window"), saved)
     else:
         yield from _case_endings(report, saved)
-        if strict and not is_whole(answered(report, search)):
+        if strict and not is_complete(answer_of(report, search)):
             yield Ending(UNSURE)
 
 
-def failed_too_many(run: Run) -> str:
+def failures_sentence(run: Run) -> str:
     """Return a sentence on the failed operations of a run that exceed the limit of its case."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
-        f"{share} of the operations failed at {place(run.case)}: {presenter_of(run.case).why_failed(run)}. "
-        f"At most {most} may fail (--max-failed)."
+        f"{share} of the operations failed at {place(run.case)}: "
+        f"{presenter_of(run.case).failure_reason(run)}. At most {most} may fail (--max-failed)."
     )
 
 
@@ -130,5 +130,5 @@ def _result_endings(report: Report, strict: bool, saved: Sequence[str]) -> Itera
     for part in all_parts:
         if part.error:
             yield Ending(FAILURE, f"Error: {part.name} was not completed: {part.error}")
-        if part.verdict.status == UNPROVED or (strict and part.verdict.status == UNTOLD):
+        if part.verdict.status == UNPROVED or (strict and part.verdict.status == NO_ANSWER):
             yield Ending(UNSURE)

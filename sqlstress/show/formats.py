@@ -68,7 +68,7 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
 }
 """Renderers for `--output` of `check`, by suffix. Arguments: result, metric, allowed drop."""
 
-NAMED: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
+NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
 }
 """Renderers of several reports side by side, each with its name."""
@@ -78,5 +78,5 @@ BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
 }
 """Second file of a format: suffix appended to the name of the first file, and renderer."""
 
-SINGLE = frozenset({"json"})
+SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""

@@ -10,22 +10,22 @@ from itertools import chain
 
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.baseline import BaselineCheck
 from sqlstress.analysis.finding import texts
-from sqlstress.analysis.highest_rate import answered, is_whole
+from sqlstress.analysis.highest_rate import answer_of, is_complete
 from sqlstress.analysis.highest_rate import conclusion as conclusion_of_limit
-from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts
+from sqlstress.analysis.study_parts import NO_ANSWER, UNPROVED, WRONG, parts
 from sqlstress.report import Report
 from sqlstress.show.blocks import brief, clean
-from sqlstress.show.endings import failed_too_many
+from sqlstress.show.endings import failures_sentence
 from sqlstress.show.markdown import check_markdown, report_markdown
-from sqlstress.show.study_view import check_conclusion, left_out
+from sqlstress.show.study_view import check_verdict, left_out
 from sqlstress.show.trackers import case_names
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 
 MOST = 10
 """Maximum number of annotations of a kind that GitHub shows for a step."""
-LARGEST_SUMMARY = 1 << 20
+MAX_SUMMARY_BYTES = 1 << 20
 """Maximum size of a step's summary, in bytes; GitHub refuses a larger summary as a whole."""
 
 _TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -39,9 +39,9 @@ def workflow_commands(*reports: Report) -> tuple[str, ...]:
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
-def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str, ...]:
+def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
     """Return the workflow commands that annotate a step in which a report was checked."""
-    sentence = check_conclusion(checked, metric, max_drop)
+    sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
         invalid = "Too many operations failed" if checked.failed else "Wrong data"
@@ -53,7 +53,7 @@ def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str,
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
-def check_summary(checked: Checked, metric: str, max_drop: float) -> str:
+def check_summary(checked: BaselineCheck, metric: str, max_drop: float) -> str:
     """Return the summary of a check in Markdown, or a sentence if GitHub would refuse it."""
     return _accepted(check_markdown(checked, metric, max_drop))
 
@@ -64,7 +64,7 @@ def summary(*reports: Report) -> str:
 
 
 def _accepted(text: str) -> str:
-    if len(text.encode("utf-8", "backslashreplace")) < LARGEST_SUMMARY:
+    if len(text.encode("utf-8", "backslashreplace")) < MAX_SUMMARY_BYTES:
         return text
     return "The report is too large for a step's summary: save it with -o report.html.\n"
 
@@ -84,18 +84,18 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
         elif run.error:
             yield f"Not measured: {name}", run.error
         elif run.failed_too_many:
-            yield f"Too many operations failed: {name}", failed_too_many(run)
+            yield f"Too many operations failed: {name}", failures_sentence(run)
 
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
-        if part.verdict.status in (UNPROVED, UNTOLD):
+        if part.verdict.status in (UNPROVED, NO_ANSWER):
             yield f"{part.kind}: {part.name}", part.verdict.finding.text
     for finding in missing(report):
         yield "Not everything was measured", finding.text
     if report.ab and report.ab.verdict not in (PASS, FAIL):
         yield "Cannot tell whether B is as good as A", conclusion(report, report.ab).text
-    if report.limit and not is_whole(answered(report, report.limit)):
+    if report.limit and not is_complete(answer_of(report, report.limit)):
         yield "Cannot tell which rate holds", " ".join(texts(conclusion_of_limit(report, report.limit)))
     for warning in report.environment.warnings:
         if warning.serious:

@@ -52,7 +52,7 @@ def describe(what: str, group: Group, report: Report) -> str:
     return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
 
 
-def describe_at_first(what: str, group: Group, report: Report) -> tuple[str, str]:
+def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
     """Return the description without the usual conditions, and these in a separate sentence, if any."""
     conditions = list(_conditions(group, report))
     host = report.environment.host

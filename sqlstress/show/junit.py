@@ -11,13 +11,13 @@ from xml.etree import ElementTree
 from sqlstress.analysis.ab import conclusion as ab_conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.finding import texts
-from sqlstress.analysis.highest_rate import answered, is_whole
+from sqlstress.analysis.highest_rate import answer_of, is_complete
 from sqlstress.analysis.highest_rate import conclusion as limit_conclusion
-from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts
+from sqlstress.analysis.study_parts import NO_ANSWER, UNPROVED, WRONG, parts
 from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
-from sqlstress.show.endings import failed_too_many
+from sqlstress.show.endings import failures_sentence
 from sqlstress.show.trackers import case_names, rates, surroundings, unit
 from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
@@ -75,7 +75,7 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
     if report.limit:
         limit = _test("highest rate", "limit", report.limit.seconds)
         text = " ".join(texts(limit_conclusion(report, report.limit)))
-        if not is_whole(answered(report, report.limit)):
+        if not is_complete(answer_of(report, report.limit)):
             _outcome(limit, "skipped", "inconclusive", text)
         ElementTree.SubElement(limit, "system-out").text = brief(text)
         yield limit
@@ -85,7 +85,7 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
             _outcome(test, "failure", WRONG, part.verdict.finding.text)
         elif part.error:
             _outcome(test, "error", "not-measured", part.error)
-        elif part.verdict.status in (UNPROVED, UNTOLD):
+        elif part.verdict.status in (UNPROVED, NO_ANSWER):
             _outcome(test, "skipped", part.verdict.status, part.verdict.finding.text)
         yield test
     for finding in missing(report):
@@ -110,7 +110,7 @@ def _case(run: Run, name: str) -> ElementTree.Element:
     elif error := run.error or invalid:
         _outcome(test, "error", "not-measured", error)
     elif run.failed_too_many:
-        _outcome(test, "failure", "given-up", failed_too_many(run))
+        _outcome(test, "failure", "given-up", failures_sentence(run))
     elif skipped := run.skipped or (None if run.trials else "No trial was made."):
         _outcome(test, "skipped", "not-measured", skipped)
     elif verdict.status == "unknown":

@@ -17,7 +17,7 @@ from sqlstress.show.sections import Pages
 _MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
-def drawn(block: Block) -> str:
+def draw(block: Block) -> str:
     """Return one block as GitHub Markdown."""
     match block:
         case Table():
@@ -47,5 +47,5 @@ def _tabulated(table: Table) -> str:
     )
 
 
-PAGES = Pages(drawn)
+PAGES = Pages(draw)
 report_markdown, comparison_markdown, check_markdown = PAGES.report, PAGES.comparison, PAGES.check

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.wording import cut, laid_out, place
+from sqlstress.analysis.comparison import ComparedTable
+from sqlstress.analysis.wording import buckets_label, place, truncate
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case
@@ -23,9 +23,9 @@ from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
 
 COLOURS = 8
-TOGETHER = 4
+MAX_LINES = 4
 """Maximum number of lines that readers can distinguish in one frame."""
-WIDE_RANGE = 20
+LOG_RATIO = 20
 """Ratio of the largest figure to the smallest above which an axis is logarithmic."""
 _LONGEST = 48
 
@@ -65,7 +65,7 @@ def colour(place: int) -> str:
 
 def name(words: str) -> str:
     """Return a text for a plot: cleaned, shortened, and without plotly's placeholders."""
-    return cut(clean(words), _LONGEST).replace("%{", "% {")
+    return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
 def level(value: float, shade: str) -> Plain:
@@ -76,13 +76,13 @@ def level(value: float, shade: str) -> Plain:
     }  # fmt: skip
 
 
-def apart(data: Sequence[Plain]) -> Plain:
+def small_multiples(data: Sequence[Plain]) -> Plain:
     """Return extra attributes of the layout if the lines are too many for one frame.
 
     Each line then gets a small frame, with the other lines behind it in the colour of rules.
     """
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
-    return {"multiples": True} if len(named) > TOGETHER else {}
+    return {"multiples": True} if len(named) > MAX_LINES else {}
 
 
 def axis(title: str, **more: Any) -> Plain:
@@ -99,7 +99,7 @@ def counts_axis(title: str, counts: Iterable[int]) -> Plain:
 
 def scale(values: Sequence[float]) -> Plain:
     """Return extra attributes of an axis: begin at zero, or logarithmic for a wide range."""
-    return {"type": "log"} if max(values) > WIDE_RANGE * min(values) else {"rangemode": "tozero"}
+    return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
@@ -149,7 +149,7 @@ Figure = Callable[[int, int], float | None]
 
 
 def bar_plots(
-    compared: Compared,
+    compared: ComparedTable,
     names: Sequence[str],
     bar: Callable[[Case], tuple[str, Hashable]],
     bar_name: Callable[[Case], str],
@@ -180,7 +180,7 @@ def bar_plots(
         yield Plot("Case by case", note, tuple(views), first, wide=True)
 
 
-def _over(compared: Compared, base: int) -> Figure:
+def _over(compared: ComparedTable, base: int) -> Figure:
     """Return the function of a row's rate relative to the rate of row `base` in the same report."""
 
     def figure(row: int, place: int) -> float | None:
@@ -215,7 +215,7 @@ def _bars(
     return View(label, data, layout)
 
 
-def row_name(compared: Compared, row: int, bar_name: Callable[[Case], str]) -> str:
+def row_name(compared: ComparedTable, row: int, bar_name: Callable[[Case], str]) -> str:
     """Return the name of a row, with its number of processes if the reports have several."""
     counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
     case = compared.table.case(row)
@@ -226,7 +226,7 @@ def row_name(compared: Compared, row: int, bar_name: Callable[[Case], str]) -> s
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def line_plots(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
+def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
     """Yield line plots of the throughput by processes, absolute and relative to one process."""
     figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
@@ -238,7 +238,7 @@ def line_plots(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
         yield Plot("Throughput", note, tuple(views), len(views) - 1 if barred else 0, wide=True)
 
 
-def _lines(compared: Compared, names: Sequence[str], label: str, figure: Figure) -> View:
+def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
     data = []
     for column, part in enumerate(compared.table.parts):
         cases = [run.case for run in part.runs if run]
@@ -247,7 +247,7 @@ def _lines(compared: Compared, names: Sequence[str], label: str, figure: Figure)
             if run and (value := figure(row, column)) is not None:
                 curves.setdefault(run.case.buckets, {})[run.case.concurrency] = value
         for number, (layout, curve) in enumerate(sorted(curves.items())):
-            shown = ", ".join(filter(None, (names[column], laid_out(layout, cases))))
+            shown = ", ".join(filter(None, (names[column], buckets_label(layout, cases))))
             counts = sorted(curve)
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]
@@ -255,7 +255,7 @@ def _lines(compared: Compared, names: Sequence[str], label: str, figure: Figure)
     axes = {
         "xaxis": counts_axis("processes", (count for trace in data for count in trace["x"])),
         "yaxis": axis(label, rangemode="tozero"),
-        **apart(data),
+        **small_multiples(data),
     }
     return View(label, data, axes)
 

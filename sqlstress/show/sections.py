@@ -8,13 +8,23 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sqlstress.analysis.advice import advise_group, missing
-from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.baseline import BaselineCheck
 from sqlstress.analysis.comparison import Comparison
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, merge_groups
 from sqlstress.analysis.study_parts import interruption
 from sqlstress.report import Report
 from sqlstress.show import heading
-from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Note, Paragraph, Verdict, clean, conclusions
+from sqlstress.show.blocks import (
+    FAILED,
+    Block,
+    Bullets,
+    Lines,
+    Note,
+    Paragraph,
+    VerdictLine,
+    clean,
+    conclusions,
+)
 from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
 from sqlstress.show.shown import presenter_of, shown_results
 from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
@@ -48,7 +58,7 @@ class Pages:
         """Return reports side by side: their differences, the tables, and the findings."""
         return self._page(comparison_blocks(comparison))
 
-    def check(self, checked: Checked, metric: str, max_drop: float) -> str:
+    def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
         """Return the check of a report against its baseline, and its reliability."""
         return self._page(check_blocks(checked, metric, max_drop))
 
@@ -76,7 +86,7 @@ def report_sections(report: Report) -> Iterator[Section]:
         yield Section(tuple(result_blocks))
         return
     warned: set[str] = set()
-    for group in joined(group_runs(report.runs)):
+    for group in merge_groups(group_runs(report.runs)):
         yield Section(tuple(_group(group, report, warned)), group)
     closing = [finding.text for finding in missing(report)]
     closing += ["Nothing was measured."] * (not report.runs)
@@ -90,7 +100,7 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
     warned.update(warnings)
-    description, usual = heading.describe_at_first(shown.what(group), group, report)
+    description, usual = heading.describe_briefly(shown.activity(group), group, report)
     yield Lines((description, *heading.durability(group, environment), *warnings))
     if usual:
         yield Note(usual)
@@ -114,13 +124,13 @@ def headline(sections: Iterable[Section]) -> str:
     Without findings, return the description of the measurement.
     """
     blocks = [block for section in sections for block in section.blocks]
-    statements = [block.text for block in blocks if isinstance(block, Verdict)]
+    statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
     statements += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
     wrong = [text for text in statements if text.startswith(FAILED)]
     return title_of(next(chain(wrong, statements, _texts(blocks))))
 
 
-def headline_beside(comparison: Comparison) -> str:
+def comparison_headline(comparison: Comparison) -> str:
     """Return the headline of a comparison: the first sentence of its findings, or of its heading."""
     findings = [text for table in comparison_tables(comparison) for text in table.findings.texts]
     return title_of(next(chain(findings, _texts(comparison_heading(comparison)))))

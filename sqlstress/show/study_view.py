@@ -10,24 +10,24 @@ from statistics import median
 
 from sqlstress.analysis import ab, highest_rate, sentences
 from sqlstress.analysis.ab import NAMES, Pairs, cells, differences, possible_ratios
-from sqlstress.analysis.advice import failures, partial_proofs, wrong_data
-from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.advice import failures, partial_proofs, wrong_data_findings
+from sqlstress.analysis.baseline import BaselineCheck
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding, texts
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.highest_rate import (
     SHARES,
-    Tried,
-    answered,
+    TriedRate,
+    answer_of,
     broken,
     enough,
-    promised,
-    reached,
-    tried,
-    unjudged,
+    latency_at,
+    promise_clause,
+    skip_reason,
+    tried_rates,
 )
 from sqlstress.analysis.wording import listing, loss, noun, percent, place, signed
-from sqlstress.analysis.wording import what_is_possible as possible
+from sqlstress.analysis.wording import possible_change as possible
 from sqlstress.experiment import experiment_of
 from sqlstress.report import AbTest, LimitSearch, Look, Promise, Report, Run, Trial
 from sqlstress.show import heading
@@ -44,7 +44,7 @@ from sqlstress.show.blocks import (
     Note,
     Paragraph,
     Table,
-    Verdict,
+    VerdictLine,
     count_cell,
     ms_cell,
     shortened,
@@ -55,7 +55,7 @@ from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, 
 from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
 from sqlstress.statistics.sequential import FAIL, PASS, tolerance
-from sqlstress.statistics.units import NS_PER_MS, finite, plural, rounded, whole
+from sqlstress.statistics.units import NS_PER_MS, digits, finite, plural, rounded
 
 CHANGE = (Column("from", ("95%", "from")), Column("to"))
 """Columns with the ends of the interval of a change."""
@@ -72,7 +72,7 @@ def _study(
     if report.runs:
         yield Lines(tuple(description))
     yield from figures
-    yield Verdict(verdict)
+    yield VerdictLine(verdict)
     notes = [finding.text for finding in findings]
     notes += ["Interrupted. The results so far are shown."] * report.interrupted
     if notes:
@@ -95,12 +95,12 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     groups = group_runs(report.runs)
     findings: list[Finding] = []
     for group in groups:
-        findings += (*wrong_data(group), *failures(group))
+        findings += (*wrong_data_findings(group), *failures(group))
         # Operations that fail at once take no time, so that no figure shows them.
         run = max(group.runs, key=Run.failed_share)
         # The verdict names an arm with too many failures.
         if (share := run.failed_share()) and not run.failed_too_many:
-            why = presenter_of(run.case).why_failed(run)
+            why = presenter_of(run.case).failure_reason(run)
             findings.append(Finding(sentences.arm_failed, arm=run.arm or "", share=share, why=why))
     figures: tuple[Block, ...] = ()
     if (pairs := Pairs(report, test)).means:
@@ -116,7 +116,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    yield heading.describe(f"A/B test. {presenter_of(first.case).what(first)}", first, report)
+    yield heading.describe(f"A/B test. {presenter_of(first.case).activity(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
         python = f"{arm.python} ({arm.version}, sqlstress {arm.tool_version})" if arm.python else ""
@@ -238,7 +238,7 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
         "mode": "markers",
         "name": "estimate",
         "x": [look.pairs + BESIDE for look in shown_looks],
-        "text": [whole(look.pairs) for look in shown_looks],
+        "text": [digits(look.pairs) for look in shown_looks],
         "y": [look.ratio for look in shown_looks],
         "error_y": {
             "array": [max(0.0, high - look.ratio) for look, (_, high) in zip(shown_looks, ends, strict=True)],
@@ -263,7 +263,7 @@ TRUST = (
 )
 
 
-def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Block]:
+def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterator[Block]:
     """Yield all blocks of a check."""
     if checked.cases:
         what = f"{NAMES[metric]}{' ms' * (metric == 'p99')}"
@@ -293,16 +293,16 @@ def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Blo
         yield Paragraph(f"The reports differ in {listing(checked.differing)}.")
     if checked.left_out > 0:
         yield Paragraph(left_out(checked))
-    yield Verdict(check_conclusion(checked, metric, max_drop))
+    yield VerdictLine(check_verdict(checked, metric, max_drop))
     yield Paragraph(TRUST)
 
 
-def left_out(checked: Checked) -> str:
+def left_out(checked: BaselineCheck) -> str:
     """Return a sentence with the number of baseline cases that the report lacks."""
     return f"Cases of the baseline that were not measured again: {checked.left_out}."
 
 
-def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
+def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
     """Return the verdict with its reason, and the next step."""
     if checked.failed is not None:
         return f"FAIL: {checked.failed}."
@@ -358,10 +358,10 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
     findings = tuple(
         finding
         for group in groups
-        for topic in (wrong_data, failures, partial_proofs, harness)
+        for topic in (wrong_data_findings, failures, partial_proofs, harness)
         for finding in topic(group)
     )
-    rates = tried(report, search)
+    rates = tried_rates(report, search)
     figures: tuple[Block, ...] = ()
     if rates:
         legend = (
@@ -376,9 +376,9 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    what = presenter_of(last.case).what(last)
+    what = presenter_of(last.case).activity(last)
     yield heading.describe(
-        f"Search for the highest rate with {promised(search.promise)}. {what}", last, report
+        f"Search for the highest rate with {promise_clause(search.promise)}. {what}", last, report
     )
     yield from heading.durability(last, report.environment)
     closed = next((run for run in report.runs if not run.case.rate and run.valid), None)
@@ -391,7 +391,7 @@ def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Fi
 
 def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
     """Yield the number of checkpoints per window, if it follows from the commits."""
-    answer, rates = answered(report, search), tried(report, search)
+    answer, rates = answer_of(report, search), tried_rates(report, search)
     near = [attempt for attempt in rates if answer.verdict(attempt.rate) == OPEN] or rates[:1]
     longer = "use a longer --duration."
     if any(_may_contain_checkpoints(attempt.run) for attempt in near):
@@ -418,37 +418,37 @@ def _min_checkpoints(run: Run) -> float | None:
 
 def _may_contain_checkpoints(run: Run) -> bool:
     """Return whether a window may contain checkpoints although commits are not counted."""
-    experiment, trial = experiment_of(run.case), run.shown()
+    experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
     return trial.effective.get("journal_mode", "wal") == "wal" and experiment.writes(run.case)
 
 
 def _rates_table(report: Report, search: LimitSearch) -> Table:
-    answer = answered(report, search)
+    answer = answer_of(report, search)
 
-    def latency(label: str) -> Column[Tried]:
+    def latency(label: str) -> Column[TriedRate]:
         leaves = {"p50": 10, "max": 20, "p99.9": 30}.get(label)
         return Column(f"{label} ms", cell=lambda attempt: _latency_cell(attempt, label), leaves=leaves)
 
-    columns: tuple[Column[Tried], ...] = (
+    columns: tuple[Column[TriedRate], ...] = (
         replace(DUE_PER_S, cell=lambda attempt: count_cell(attempt.rate)),
         Column("TPS", cell=lambda attempt: count_cell(attempt.run.median_tps())),
         *map(latency, (*SHARES, "max")),
-        Column("windows", cell=lambda attempt: f"{attempt.kept} of {len(attempt.margins)}"),
+        Column("windows", cell=lambda attempt: f"{attempt.kept_count} of {len(attempt.margins)}"),
         Column("verdict", align="left", cell=lambda attempt: _WORDS[answer.verdict(attempt.rate)]),
         Column("broken by", ("", "broken by"), "left", cell=lambda attempt: _broken_by(attempt, search)),
     )
-    return table_of(tried(report, search), columns)
+    return table_of(tried_rates(report, search), columns)
 
 
-def _latency_cell(attempt: Tried, name: str) -> str | None:
+def _latency_cell(attempt: TriedRate, name: str) -> str | None:
     """Return a percentile of the median window; None if windows have too few operations for it."""
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
 
 
-def _broken_by(attempt: Tried, search: LimitSearch) -> str:
+def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
     """Return the kinds of promises that windows at a rate broke, the most frequent first."""
     kinds = Counter(kind for trial in attempt.run.valid for kind in _reasons(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
@@ -456,7 +456,7 @@ def _broken_by(attempt: Tried, search: LimitSearch) -> str:
 
 def _reasons(trial: Trial, promise: Promise) -> tuple[str, ...]:
     """Return the promises that a window broke, or the reason why it was not judged."""
-    reason = unjudged(trial, promise)
+    reason = skip_reason(trial, promise)
     return (reason,) if reason else broken(trial, promise)
 
 
@@ -484,7 +484,7 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
     windows = [
         (not broken(trial, search.promise), attempt.rate, ms)
-        for attempt in tried(report, search)
+        for attempt in tried_rates(report, search)
         for trial in attempt.run.valid
         if (ms := _in_ms(trial, bound))
     ]
@@ -492,10 +492,10 @@ def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]
         points = [(rate, ms) for kept, rate, ms in windows if kept == wanted]
         if points:
             rates, times = zip(*points, strict=True)
-            hover, texts = f"%{{text}}/s: {bound} %{{y:.3g}} ms", list(map(whole, rates))
+            hover, texts = f"%{{text}}/s: {bound} %{{y:.3g}} ms", list(map(digits, rates))
             yield marks(label, rates, times, hover, texts, color=shade, size=9, opacity=0.7)
 
 
 def _in_ms(trial: Trial, bound: str) -> float | None:
-    latency_ns = finite(reached(trial.arrived.whole if trial.arrived else None, bound))
+    latency_ns = finite(latency_at(trial.arrived.all_kinds if trial.arrived else None, bound))
     return latency_ns / NS_PER_MS if latency_ns else None

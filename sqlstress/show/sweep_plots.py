@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, Point, by_files
-from sqlstress.analysis.wording import laid_out, on_buckets, place, processes
+from sqlstress.analysis.wording import buckets_label, layout_suffix, place, processes
 from sqlstress.experiment import units_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.results import WorkerResult
@@ -19,7 +19,6 @@ from sqlstress.show.plots import (
     Plain,
     Plot,
     View,
-    apart,
     axis,
     colour,
     counts_axis,
@@ -29,6 +28,7 @@ from sqlstress.show.plots import (
     line,
     marks,
     name,
+    small_multiples,
 )
 from sqlstress.statistics.units import finite
 
@@ -69,10 +69,10 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
 # Throughput: in total, of each process, and over the window.
 
 
-ABOVE_MEASURED = 1.6
+MAX_IDEAL_RATIO = 1.6
 """Upper limit of the axis, relative to the highest measured value; the ideal may exceed it."""
 BIN_S = 0.1
-FEWEST_BINS = 6
+MIN_BINS = 6
 """Minimum number of bins that are plotted over time."""
 
 
@@ -88,7 +88,7 @@ def throughput(group: Group) -> Iterator[Plot]:
     runs = by_files(group.runs, lambda run: run.case.buckets)
     for number, (layout, layout_points) in enumerate(by_files(points, lambda point: point.files).items()):
         where = _name(layout, runs[layout])
-        hover = f"%{{x}} processes{on_buckets(runs[layout][0].case)}: %{{y:,.0f}} {group.unit}/s"
+        hover = f"%{{x}} processes{layout_suffix(runs[layout][0].case)}: %{{y:,.0f}} {group.unit}/s"
         measured = _curve(where, layout_points, runs[layout], number, hover)
         counts, rates = measured["x"], measured["y"]
         ideal = [rates[0] / counts[0] * count for count in counts]
@@ -102,11 +102,11 @@ def throughput(group: Group) -> Iterator[Plot]:
             "hoverinfo": "skip",
         }
         data += [dashed, measured]
-    top = min(highest_ideal, ABOVE_MEASURED * max(point.tps for point in points))
+    top = min(highest_ideal, MAX_IDEAL_RATIO * max(point.tps for point in points))
     layout_of = {
         "xaxis": counts_axis("processes", (point.processes for point in points)),
         "yaxis": axis(f"{group.unit} per second", range=[0, 1.05 * top]),
-        **apart(data),
+        **small_multiples(data),
     }
     note = f"Dashed: the ideal, as many times the first point as there are processes.{_spread_note(data)}"
     yield Plot("Throughput", note, (View("", data, layout_of),), wide="multiples" in layout_of)
@@ -118,7 +118,7 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
     if _sweeps(group):
         layouts = sorted({run.case.buckets for run in group.runs})
         for number, (part, layout) in enumerate((part, layout) for part in group.parts for layout in layouts):
-            label = group.at_layout(name(group.value(part.case)), layout)
+            label = group.layout_value_label(name(group.value(part.case)), layout)
             points = [point for point in part.points() if point.files == layout]
             runs = [run for run in part.runs if run.case.buckets == layout]
             hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s"
@@ -146,7 +146,11 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
             data.append(_with_spread(trace, [run for _, run, _ in bars], "--muted"))
         xaxis, note = axis(name(group.setting), type="category"), "All processes together."
     if data:
-        axes = {"xaxis": xaxis, "yaxis": axis(f"{group.unit} per second", rangemode="tozero"), **apart(data)}
+        axes = {
+            "xaxis": xaxis,
+            "yaxis": axis(f"{group.unit} per second", rangemode="tozero"),
+            **small_multiples(data),
+        }
         views = (View("", data, axes),)
         yield Plot("Throughput", note + _spread_note(data), views, wide="multiples" in axes)
 
@@ -158,7 +162,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
         return
     bars = {
         "type": "bar",
-        "x": [laid_out(point.files, [run.case for run in group.runs]) for point in points],
+        "x": [buckets_label(point.files, [run.case for run in group.runs]) for point in points],
         "y": [point.tps for point in points],
         "marker": {"color": colour(0)},
         "hovertemplate": f"%{{x}}: %{{y:,.0f}} {group.unit}/s",
@@ -191,7 +195,7 @@ def _spread_note(data: Iterable[Plain]) -> str:
 
 def _name(layout: int, runs: Iterable[Run]) -> str:
     """Return the name of a layout's line."""
-    return laid_out(layout, [run.case for run in runs]) or "measured"
+    return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 
 def over_time(
@@ -206,7 +210,11 @@ def over_time(
         data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
         if data:
             axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} per second", rangemode="tozero")}
-            views.append(View(laid_out(layout, [run.case for run in runs]), data, {**axes, **apart(data)}))
+            views.append(
+                View(
+                    buckets_label(layout, [run.case for run in runs]), data, {**axes, **small_multiples(data)}
+                )
+            )
     if views:
         note = "In steps of 0.1 s: a steady load stays level."
         many = any("multiples" in view.layout for view in views)
@@ -218,16 +226,16 @@ def _window(run: Run, label: str, number: int) -> Plain | None:
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
-    if len(totals) < FEWEST_BINS:
+    if len(totals) < MIN_BINS:
         return None
-    where = "".join(f"{part}, " for part in (label, laid_out(run.case.buckets, [run.case])) if part)
+    where = "".join(f"{part}, " for part in (label, buckets_label(run.case.buckets, [run.case])) if part)
     hover = f"{where}%{{x:.1f}} s: %{{y:,.0f}}/s"
     seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
     # The last tenth of a second needs an end point, too.
     return line(label, seconds, [*totals, totals[-1]], number, hover, width=1.8, shape="hv")
 
 
-APART = 0.14
+LAYOUT_OFFSET = 0.14
 """Horizontal distance between the layouts, in processes."""
 
 
@@ -239,13 +247,13 @@ def shares(group: Group) -> Iterator[Plot]:
     layouts = by_files(measured, lambda pair: pair[0].case.buckets)
     data = []
     for number, (layout, layout_runs) in enumerate(layouts.items()):
-        offset = APART * (number - (len(layouts) - 1) / 2)
+        offset = LAYOUT_OFFSET * (number - (len(layouts) - 1) / 2)
         x, y, hover_texts = [], [], []
         for run, worker, share in _shares_of(layout_runs):
             x.append(run.case.concurrency + offset)
             y.append(share)
             hover_texts.append(
-                f"process {worker.worker} of {processes(run.case.concurrency)}{on_buckets(run.case)}: "
+                f"process {worker.worker} of {processes(run.case.concurrency)}{layout_suffix(run.case)}: "
                 f"{worker.transactions:,} {units_of(run.case)}"
             )
         where = _name(layout, [run for run, _ in layout_runs])
@@ -301,11 +309,13 @@ def percentiles(group: Group) -> Iterator[Plot]:
     views = []
     for kind in sorted(kinds):
         for layout, layout_runs in by_files(measured, lambda pair: pair[0].case.buckets).items():
-            where = laid_out(layout, [run.case for run, _ in layout_runs])
+            where = buckets_label(layout, [run.case for run, _ in layout_runs])
             whole = ", ".join(filter(None, (kind, where)))
             data, axes = draw(group, layout_runs, kind)
             if data:
-                views.append(View(group.at_layout(kind, layout) if group.parts else whole, data, axes))
+                views.append(
+                    View(group.layout_value_label(kind, layout) if group.parts else whole, data, axes)
+                )
     if views:
         shown = "p50 and p99: 50% and 99%" if group.parts else "50, 90, 99 and 99.9%"
         note = f"Including waits for the lock. {shown} of the operations took at most this long."
@@ -344,7 +354,7 @@ def _over_processes(group: Group, measured: Measured, kind: str) -> tuple[list[P
             hover = f"{label}, %{{x}} processes: %{{y:.3g}} ms"
             data += latency_lines(label, latencies, percentile, number, hover, dash)
     xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
-    return data, {"xaxis": xaxis, "yaxis": _MS, **apart(data)}
+    return data, {"xaxis": xaxis, "yaxis": _MS, **small_multiples(data)}
 
 
 def _over_values(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:

@@ -16,7 +16,7 @@ from sqlstress.statistics.units import plural
 WIDTH = 80
 
 
-def drawn(block: Block) -> str:
+def draw(block: Block) -> str:
     """Return one block as text, in lines of 80 columns."""
     match block:
         case Table():
@@ -67,14 +67,14 @@ def _tabulated(table: Table, gap: str) -> str:
     return "\n".join(line.rstrip() for line in drawn.splitlines())
 
 
-def drawn_at_first(block: Block) -> str:
+def draw_briefly(block: Block) -> str:
     """Return one block as text without details; empty for legends and notes."""
     match block:
         case Legend() | Note():
             return ""
         case Bullets():
-            return drawn(Bullets(block.texts[: block.first]))
-    return drawn(block)
+            return draw(Bullets(block.texts[: block.first]))
+    return draw(block)
 
 
 MARKS = "±~*"
@@ -101,7 +101,7 @@ def _left_out(blocks: Sequence[Block]) -> str:
     return "\n".join(filter(None, (_marks(blocks), closing)))
 
 
-BRIEF, FULL = Pages(drawn_at_first, _left_out), Pages(drawn)
+BRIEF, FULL = Pages(draw_briefly, _left_out), Pages(draw)
 report_text, comparison_text, check_text = FULL.report, FULL.comparison, FULL.check
 
 

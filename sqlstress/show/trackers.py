@@ -81,7 +81,7 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
 
 def rates(run: Run) -> Iterator[float | None]:
     """Yield the rate of each trial: transactions per second, or the experiment's own figure."""
-    return presenter_of(run.case).tracked(run)
+    return presenter_of(run.case).tracked_rates(run)
 
 
 def unit(run: Run) -> str:

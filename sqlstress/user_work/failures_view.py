@@ -12,7 +12,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, name
-from sqlstress.statistics.units import NS_PER_S, plural, whole
+from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_STATEMENT, WAL_SIZE
 from sqlstress.user_work.failure_facts import facts_of
 
@@ -87,7 +87,7 @@ def failure_blocks(group: Group) -> Iterator[Block]:
 
 
 def _timeout(failure: Failure) -> str | None:
-    return None if failure.timeout_ms is None else whole(failure.timeout_ms)
+    return None if failure.timeout_ms is None else digits(failure.timeout_ms)
 
 
 def _ms(value: Callable[[Failure], float]) -> Callable[[Failure], str | None]:
@@ -103,7 +103,7 @@ _COLUMNS: tuple[Column[Failure], ...] = (
     Column(
         "times",
         ("", "times"),
-        cell=lambda failure: whole(failure.times),
+        cell=lambda failure: digits(failure.times),
         meaning="times: also in the warm-up; median and longest: time of the failed calls",
     ),
     Column("median ms", cell=_ms(lambda failure: failure.waited_ms)),

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, merge_groups
 from sqlstress.report import Check, Run, Trial, Verdict
 from sqlstress.report.case import Case
 from tests.example_report import example_report
@@ -59,7 +59,7 @@ def at_each_pass(
 
 def one_table(*runs: Run) -> Group:
     """Return the only table of these runs, whose cases may differ in a single option."""
-    (table,) = joined(group_runs(runs))
+    (table,) = merge_groups(group_runs(runs))
     return table
 
 

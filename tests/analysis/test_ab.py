@@ -36,8 +36,8 @@ def test_figure_is_the_tps_or_p99_of_all_operations() -> None:
 
 def test_p99_at_a_rate_counts_from_due_times() -> None:
     due = rate_trial(2_900, 3_000)
-    assert due.arrived and due.arrived.whole
-    assert figure(due, "p99") == due.arrived.whole.p99_ns
+    assert due.arrived and due.arrived.all_kinds
+    assert figure(due, "p99") == due.arrived.all_kinds.p99_ns
     assert figure(replace(due, arrived=None), "p99") != figure(due, "p99")
 
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis import group as groups
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.answers import answer, doubts, leaders, leads, sides_of
+from sqlstress.analysis.answers import answer, inconclusive_findings, leaders, leads, sides_of
 from sqlstress.analysis.finding import Finding, texts
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
-from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, Known
+from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, DriverInfo
 from tests.analysis.hand_made import NOISE, at_each_pass, group, one_table, passes
 from tests.example_report import assert_golden_texts
 from tests.several import with_trials
@@ -34,9 +34,9 @@ def wrong(base: Run) -> Run:
     return with_trials(base, verdict=lost)
 
 
-def runs_and_tests(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]]:
+def runs_and_tests(*totals: float, noise: float) -> tuple[groups.PairwiseTests, Sequence[Run]]:
     runs = [passes(1, processes, tps, noise) for processes, tps in enumerate(totals, 1)]
-    tests = group(*runs).tested(runs)
+    tests = group(*runs).pairwise_tests(runs)
     assert tests
     return tests, runs
 
@@ -73,11 +73,15 @@ def test_reason_for_unclear_findings_appears_once() -> None:
         return str(facts)
 
     sure, unsure = Finding(sentence), Finding(sentence, leads=(Lead(unclear=True),))
-    assert list(doubts(tests, [sure], Case())) == list(doubts(None, [], Case())) == []
-    (reason,) = doubts(tests, [sure, unsure, unsure], Case())
+    assert (
+        list(inconclusive_findings(tests, [sure], Case()))
+        == list(inconclusive_findings(None, [], Case()))
+        == []
+    )
+    (reason,) = inconclusive_findings(tests, [sure, unsure, unsure], Case())
     assert reason.text.startswith('Reason for "cannot tell": 5 passes cannot show a ')
     for repeat, help_ in ((2, "use --repeat 3 or more."), (3, "let all 3 passes finish.")):
-        (few,) = doubts(None, [sure], Case(repeat=repeat))
+        (few,) = inconclusive_findings(None, [sure], Case(repeat=repeat))
         assert few.text == f"Too few trials to tell a difference from noise: {help_}"
 
 
@@ -126,7 +130,7 @@ ANOTHER = "another"
 
 @pytest.fixture(autouse=True)
 def another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(DRIVERS, ANOTHER, Known("elsewhere", "", "of a test", keyvalue=True))
+    monkeypatch.setitem(DRIVERS, ANOTHER, DriverInfo("elsewhere", "", "of a test", keyvalue=True))
 
 
 def driven(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.disturbances import disturbances, disturbed, taken
+from sqlstress.analysis.disturbances import disturbances, disturbed, taken_share
 from sqlstress.analysis.finding import texts
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import experiment_of
@@ -37,7 +37,7 @@ def texts_of(*runs: Run) -> list[str]:
 def test_foreign_load_is_a_share_for_any_values_of_a_file(
     foreign: float | None, stolen: float | None, expected: float
 ) -> None:
-    assert taken(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
+    assert taken_share(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
 
 
 def test_row_is_marked_if_half_of_its_passes_were_disturbed() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, merge_groups
 from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -31,7 +31,7 @@ def swept(*cases: Case) -> list[Run]:
 
 def tables(*cases: Case) -> list[tuple[str, list[str]]]:
     """Return, for each table, the option in which its parts differ, and its values."""
-    return [shape(table) for table in joined(group_runs(swept(*cases)))]
+    return [shape(table) for table in merge_groups(group_runs(swept(*cases)))]
 
 
 def shape(group: Group) -> tuple[str, list[str]]:
@@ -88,12 +88,12 @@ def test_own_tables_and_values_of_equal_text_are_not_joined() -> None:
     twin = with_settings(pragmas=(("a", "1, b=2"),)), with_settings(pragmas=(("a", "1"), ("b", "2")))
     assert tables(*twin) == [("", []), ("", [])]
     groups = group_runs(swept(CASE))
-    assert joined(groups) == groups
+    assert merge_groups(groups) == groups
 
 
 def test_places_in_a_joined_table_name_the_value_first() -> None:
     cases = [with_settings(synchronous=level) for level in ("full", "normal")]
-    (whole,) = joined(group_runs(swept(*cases)))
+    (whole,) = merge_groups(group_runs(swept(*cases)))
     full, normal = ([single_run.case for single_run in part.runs] for part in whole.parts)
     assert whole.place(normal[1]) == "normal, 4 processes on 1 bucket"
     assert whole.places([*full, *normal]) == "every case"
@@ -101,5 +101,5 @@ def test_places_in_a_joined_table_name_the_value_first() -> None:
     assert whole.places([full[0], *normal]) == (
         "synchronous normal and synchronous full with 1 process on 1 bucket"
     )
-    (short,) = joined(group_runs([run(1, 2, case=case) for case in cases]))
+    (short,) = merge_groups(group_runs([run(1, 2, case=case) for case in cases]))
     assert short.place(short.runs[1].case) == "normal"

@@ -15,19 +15,19 @@ from sqlstress.analysis.finding import texts
 from sqlstress.analysis.highest_rate import (
     FEW,
     HARNESS,
-    answered,
+    answer_of,
     broken,
     conclusion,
-    is_whole,
+    is_complete,
     margin,
-    promised,
-    unjudged,
+    promise_clause,
+    skip_reason,
 )
 from sqlstress.report import Check, Promise, Trial, Verdict
 from sqlstress.show.blocks import Table
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.study_view import limit_blocks
-from sqlstress.statistics.search import FARTHEST, Answer
+from sqlstress.statistics.search import MAX_MARGIN, SearchAnswer
 from tests.drawing import examples
 from tests.example_report import assert_golden_texts
 from tests.limit_report import FAST, PROMISE, SEARCH, TRIED, limit_report
@@ -79,18 +79,18 @@ def test_window_breaks_promises_by_latency_failures_or_saturation(
 def test_window_with_few_operations_or_late_harness_is_not_judged(
     window: Trial, promise: Promise, reason: str
 ) -> None:
-    assert unjudged(window, promise) == reason
+    assert skip_reason(window, promise) == reason
 
 
 def test_margin_is_the_log_ratio_of_latency_to_promise() -> None:
-    ns = KEPT.arrived.whole.p99_ns if KEPT.arrived and KEPT.arrived.whole else None
+    ns = KEPT.arrived.all_kinds.p99_ns if KEPT.arrived and KEPT.arrived.all_kinds else None
     assert ns
     for bound_s in (ns / 2e9, ns / 0.5e9):
         expected = math.log(ns / bound_s / 1e9)
         assert margin(KEPT, Promise(p99_s=bound_s)) == pytest.approx(expected, abs=0.01)
     assert margin(KEPT, Promise(p50_s=60.0, p99_s=ns / 2e9)) == pytest.approx(math.log(2), abs=0.01)
     assert (
-        margin(replace(KEPT, failed=1), PROMISE) == margin(replace(KEPT, arrived=None), PROMISE) == FARTHEST
+        margin(replace(KEPT, failed=1), PROMISE) == margin(replace(KEPT, arrived=None), PROMISE) == MAX_MARGIN
     )
 
 
@@ -150,7 +150,7 @@ def tables(draw: st.DrawFn) -> dict[int, list[bool]]:
 def test_table_rows_never_contradict_the_answer(drawn: Mapping[int, Sequence[bool]]) -> None:
     assume(drawn)
     report = limit_report(drawn)
-    answer, text = answered(report, SEARCH), conclusion_text(drawn)
+    answer, text = answer_of(report, SEARCH), conclusion_text(drawn)
     for rate, phrase in ((answer.holds, "Holds"), (answer.breaks, "Does not hold")):
         assert (f"{phrase} {rate:,}/s" if rate else f"{phrase} ") in text or rate is None
     if answer.about:
@@ -184,16 +184,16 @@ def test_incomplete_answer_has_a_reason_and_exits_3_if_strict(
 
 def test_complete_answer_exits_0_and_wrong_data_1() -> None:
     report = limit_report()
-    assert answered(report, SEARCH) == Answer(1_440, 1_800, 1_610)
+    assert answer_of(report, SEARCH) == SearchAnswer(1_440, 1_800, 1_610)
     assert exit_code(endings(report, strict=True)) == 0
-    assert is_whole(Answer(None, 1)) and not is_whole(Answer(None, 2))
+    assert is_complete(SearchAnswer(None, 1)) and not is_complete(SearchAnswer(None, 2))
     wrong = Verdict((Check("last write", "failed", 10, 1, ("key 1 is gone",)),))
     lost = with_trials(report.runs[1], verdict=wrong)
     assert exit_code(endings(replace(report, runs=(report.runs[0], lost)))) == 1
 
 
 def test_promise_is_written_as_it_was_given() -> None:
-    assert promised(Promise(0.001, 0.01, 0.02, 1.0)) == (
+    assert promise_clause(Promise(0.001, 0.01, 0.02, 1.0)) == (
         "p50 within 1ms, p99 within 10ms, p99.9 within 20ms and max within 1s"
     )
 

@@ -14,7 +14,7 @@ from sqlstress.analysis.scaling import (
     KEPT_UP,
     RATE_UNKNOWN,
     SATURATED,
-    achieved,
+    achieved_share,
     saturation,
     starvation,
     waits,
@@ -58,8 +58,8 @@ def test_saturation_follows_from_the_completed_shares(shares: list[float], expec
 
 def test_closed_loop_and_empty_window_are_not_saturated() -> None:
     closed = replace(rate_trial(10, 1e9), arrived=None)
-    assert achieved([closed]) is None and saturation([closed], 0.05) == KEPT_UP
-    assert achieved(trials(1.0, due=0)) is None
+    assert achieved_share([closed]) is None and saturation([closed], 0.05) == KEPT_UP
+    assert achieved_share(trials(1.0, due=0)) is None
 
 
 @pytest.mark.thorough

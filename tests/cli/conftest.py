@@ -17,7 +17,7 @@ from sqlstress.engine.study import Observer
 from sqlstress.report import Report, from_json
 from sqlstress.report.case import Case
 from sqlstress.report.json_schema import report_schema
-from sqlstress.studies.sweep import Save, Sweep, carry_out
+from sqlstress.studies.sweep import Save, Sweep, run_study
 from tests.example_report import GOLDEN, assert_golden, example_report
 
 EXAMPLE = example_report()
@@ -108,7 +108,7 @@ class FakeSession:
     def carry_out(cls, study: Any, session: Any, save: Save, observer: Observer) -> Report:
         """Record the arguments of a sweep, and return the report."""
         if not isinstance(study, Sweep):
-            return carry_out(study, session, save, observer)
+            return run_study(study, session, save, observer)
         cls.cases, cls.directory, cls.keep = study.cases, session.directory, session.keep
         session.kept_folder = session.directory / "sqlstress-01234567" if session.keep else None
         session.stayed = cls.stayed
@@ -123,7 +123,7 @@ class FakeSession:
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeSession]]:
     """Replace the engine for sweeps of cases."""
-    monkeypatch.setattr("sqlstress.cli.measure.carry_out", FakeSession.carry_out)
+    monkeypatch.setattr("sqlstress.cli.measure.run_study", FakeSession.carry_out)
     yield FakeSession
     FakeSession.report = EXAMPLE
     FakeSession.cases = ()

@@ -17,7 +17,7 @@ from sqlstress.engine.study import Observer
 from sqlstress.errors import Interrupted
 from sqlstress.report import AbTest, Report, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.sequential import Look
+from sqlstress.statistics.sequential import InterimLook
 from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
@@ -165,9 +165,9 @@ FEW_PAIRS = 5
 
 
 def _looking_once(
-    cases: tuple[Sequence[Case], Sequence[Case]], test: AbTest, looks: Sequence[Look]
+    cases: tuple[Sequence[Case], Sequence[Case]], test: AbTest, looks: Sequence[InterimLook]
 ) -> AbStudy:
-    return AbStudy(cases, test, (Look(FEW_PAIRS, 0.05),))
+    return AbStudy(cases, test, (InterimLook(FEW_PAIRS, 0.05),))
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 
 from sqlstress import __version__
 from sqlstress.cli.commands import main_options, summaries
-from sqlstress.cli.common_options import MOST_USED
-from sqlstress.cli.outputs import say
+from sqlstress.cli.common_options import MAIN_HEADING
+from sqlstress.cli.outputs import print_text
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import commands, get_experiment
 from sqlstress.report import Check, Verdict
@@ -47,7 +47,7 @@ def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> N
     text = cli("kv", "--help").out
     most_used = {option.name for option in main_options()}
     for option in get_experiment("kv").options:
-        heading = text.index(f"\n{MOST_USED if option.name in most_used else option.group}:\n")
+        heading = text.index(f"\n{MAIN_HEADING if option.name in most_used else option.group}:\n")
         assert heading < text.index(f"--{option.name} ", heading)
         assert len(re.findall(rf"^  (?:-\w, )?--{option.name} ", text, re.M)) == 1
     assert text.index("\nRunning:\n") < text.index("--quiet")
@@ -59,7 +59,7 @@ def test_the_help_of_every_command_that_has_many_options_begins_with_the_most_us
 ) -> None:
     headings = re.findall(r"^(\S.*):\n((?:  .*\n)+)", cli(command, "--help").out, re.M)
     first, options = headings[0]
-    assert first == MOST_USED
+    assert first == MAIN_HEADING
     assert 5 <= len(re.findall(r"^  (?:-\w, )?--", options, re.M)) <= 8
 
 
@@ -200,7 +200,7 @@ def test_full_disk_is_an_environment_failure(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(click, "echo", full)
     with pytest.raises(EnvironmentFailure, match="cannot write to standard output: No space left"):
-        say("text")
+        print_text("text")
 
 
 @pytest.mark.parametrize(

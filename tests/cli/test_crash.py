@@ -136,5 +136,5 @@ def test_a_thousand_kills_lose_nothing(cli: Cli, options: tuple[str, ...]) -> No
     said = cli("crash", "--rounds", "334", *options, "-o", "crash.json")
     assert (said.code, said.err) == (0, "")
     found = kills_of()
-    assert (found.kills, found.lost, found.torn) == (1002, 0, 0)
+    assert (found.kills, found.lost_count, found.torn_count) == (1002, 0, 0)
     assert found.wals + found.hot_journals > 0

@@ -11,10 +11,12 @@ import pytest
 
 from sqlstress.experiments.hunt.result import WAL_RESET
 from sqlstress.machine.warnings import has_wal_reset_bug
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import versions
 
-pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+pytestmark = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason="there is no C extension here"
+)
 
 
 def sqlstress(*words: str | Path) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from sqlstress.experiments.app.work import NAME
 from sqlstress.report import Trial
-from sqlstress.report.results import EXAMPLES
+from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from tests.cli.conftest import Cli, Said
 from tests.cli.on_postgres import OUTPUTS, left, measured, password
 from tests.pages import ROOT
@@ -51,7 +51,7 @@ def app(cli: Cli, url: str, text: str, *options: str, code: int = 0) -> tuple[Sa
 
 def status(trial: Trial, name: str = NAME) -> tuple[str, str]:
     (found,) = [check for check in trial.verdict.checks if check.name == name]
-    return found.status, " ".join((*found.counterexamples[:EXAMPLES], found.note)).strip()
+    return found.status, " ".join((*found.counterexamples[:MAX_COUNTEREXAMPLES], found.note)).strip()
 
 
 def test_application_is_proved_and_its_connection_settings_are_reported(

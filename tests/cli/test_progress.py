@@ -15,9 +15,9 @@ import pytest
 
 from sqlstress.cli.measure import Bar, clock_text, watcher
 from sqlstress.engine.study import Observer, Progress
-from sqlstress.experiments.crash.study import how_far as rounds_done
+from sqlstress.experiments.crash.study import progress_of as rounds_done
 from sqlstress.statistics.sequential import looks
-from sqlstress.studies.ab import how_far as pairs_done
+from sqlstress.studies.ab import pair_progress as pairs_done
 from tests.ab_report import TEST, ab_report, around
 from tests.crash_report import KILLS
 from tests.engine.processes import Command, sqlstress

@@ -14,7 +14,7 @@ from sqlstress.cli.outputs import Output, Saver, parse_output
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.report import from_json
 from sqlstress.show.formats import FORMATS
-from sqlstress.system.interrupt import stop_once
+from sqlstress.system.interrupt import install_stop_handlers
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
 from tests.faults.surroundings import is_root, read_only
 
@@ -45,7 +45,7 @@ def test_report_that_is_too_large_to_read_again_is_a_warning(
 ) -> None:
     assert cli("-o", "report.json", "--quiet").err == ""
     size = (tmp_path / "report.json").stat().st_size
-    monkeypatch.setattr("sqlstress.cli.outputs.LARGEST", size - 100)
+    monkeypatch.setattr("sqlstress.cli.outputs.MAX_BYTES", size - 100)
     said = cli("-o", "report.json", "-o", "report.csv", "--quiet")
     assert (said.code, len(said.lines)) == (0, 1)
     assert said.err.startswith("Warning: report.json is larger than ")
@@ -80,7 +80,7 @@ def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
         saver = Saver([parse_output(str(pipe))])
         saver.after_step(EXAMPLE)
         assert os.read(reader, 1) == b""
-        saver.at_end(EXAMPLE)
+        saver.save_final(EXAMPLE)
         assert os.read(reader, 1 << 20).decode() == FORMATS["csv"](EXAMPLE)
         assert saver.problem is None
     finally:
@@ -235,7 +235,7 @@ def test_a_place_that_cannot_hold_a_report_is_refused_at_once(cli: Cli, tmp_path
 def heard_once() -> Iterator[None]:
     """Let signals to stop raise KeyboardInterrupt, as in the program; restore the handlers afterwards."""
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    stop_once()
+    install_stop_handlers()
     yield
     for number in before:
         if signal.getsignal(number) != before[number]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.cli.commands import run
-from sqlstress.cli.measure import screen
+from sqlstress.cli.measure import moment_observer
 from sqlstress.experiments.watch.spec import WRITE
 from sqlstress.machine import host
 from sqlstress.report import FileSystem
@@ -182,11 +182,11 @@ def test_page_replaces_the_last_page_and_is_erased_at_the_end(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with screen(True, plain=False) as shown:
+    with moment_observer(True, plain=False) as shown:
         shown.moment(lambda: "one\ntwo", lambda: "a line")
         shown.moment(lambda: "three", lambda: "a line")
     assert capsys.readouterr().out == "one\ntwo\n\033[2A\033[Jthree\n\033[1A\033[J"
-    with screen(True, plain=True) as shown:
+    with moment_observer(True, plain=True) as shown:
         shown.moment(lambda: "page", lambda: "a line")
     assert capsys.readouterr().out == "a line\n"
 
@@ -196,7 +196,7 @@ def test_dumb_terminal_gets_plain_lines(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
-    with screen(True, plain=False) as shown:
+    with moment_observer(True, plain=False) as shown:
         shown.moment(lambda: "page", lambda: "a line")
     assert capsys.readouterr().out == "a line\n"
 

@@ -16,7 +16,7 @@ from sqlstress.report.results import BINDING, CHECKPOINT, FREE, HELD, PROCESSOR,
 from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.native import extension
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.cli.conftest import Cli, saved
 from tests.rows import mostly_long, mostly_thorough
 
@@ -25,7 +25,9 @@ SHORT = (*BRIEF, "--duration", "400ms", "--warmup", "100ms")
 ATTEMPTS = 8
 """Attempts. On a busy machine a process may begin late, or report its end late, which falsifies the times."""
 
-built = pytest.mark.skipif(lacks("sqlite3") is not None, reason=f"{lacks('sqlite3')}")
+built = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason=f"{native_unavailable('sqlite3')}"
+)
 
 
 def measured(cli: Cli, *options: str, how: tuple[str, ...] = SHORT) -> Run:
@@ -177,12 +179,12 @@ def test_option_where_without_the_extension_is_refused(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sqlstress.targets.native._native", None)
-    for known in (extension, lacks):
+    for known in (extension, native_unavailable):
         known.cache_clear()
     try:
         said = cli(*SHORT, "-c", "1")
     finally:
-        for known in (extension, lacks):
+        for known in (extension, native_unavailable):
             known.cache_clear()
     assert said.code == 2
     assert said.err.startswith("Error: --where is not available: the C extension was not built (")

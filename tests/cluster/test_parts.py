@@ -22,7 +22,7 @@ pytest.importorskip("distributed")
 
 from sqlstress.cluster import fleet, job
 from sqlstress.cluster.fleet import Fleet, connected, file_name, order_of, security_of
-from sqlstress.cluster.job import Watch, identity, take_turn
+from sqlstress.cluster.job import HeartbeatMonitor, identity, take_turn
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
 from tests.drawing import CHARACTERS, examples
@@ -121,11 +121,11 @@ def test_machine_gives_a_single_turn_at_a_time() -> None:
 
 def test_host_measures_while_there_are_heartbeats() -> None:
     clock, beats = FakeClock(), iter(range(10**6))
-    watch = Watch(lambda: next(beats), clock)
+    watch = HeartbeatMonitor(lambda: next(beats), clock)
     for clock.now in range(0, 1001, 10):
         watch.check()
     with pytest.raises(EnvironmentFailure, match="the fleet was stopped"):
-        Watch(lambda: job.STOP, clock).check()
+        HeartbeatMonitor(lambda: job.STOP, clock).check()
 
 
 @pytest.mark.parametrize("silence", ["the same", "an error"])
@@ -137,7 +137,7 @@ def test_a_host_stops_without_a_new_heartbeat(silence: str) -> None:
             raise OSError("the connection is gone")
         return 7
 
-    watch = Watch(read, clock)
+    watch = HeartbeatMonitor(read, clock)
     watch.check()
     broken = silence == "an error"
     clock.now = job.SILENT_S - 1

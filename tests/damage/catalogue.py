@@ -12,11 +12,11 @@ from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.crash.spec import Transactions
-from sqlstress.experiments.hunt.rounds import drawn
+from sqlstress.experiments.hunt.rounds import draw_round
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.damage import rows
 from tests.damage.flips import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK, flip
 from tests.damage.rows import drop, give, swap, tear
@@ -225,7 +225,7 @@ def _hunt(name: str, **given: str) -> Workload:
     (base,) = cases_of(fixed, "hunt")
 
     def case(seed: int) -> Case:
-        return drawn(replace(base, seed=seed), seed)
+        return draw_round(replace(base, seed=seed), seed)
 
     return Workload(name, case, _possible(rows.hunt_words, PARTS, NO_FREE_PAGES))
 
@@ -236,7 +236,7 @@ def _all() -> Iterator[Workload]:
     yield _kv("kv, 3 files", elsewhere, buckets=3, key_type="text", value_size=100)
     yield _kv("kv, batches", {**KV, "tear": rows.kv_tear}, batch=5, key_type="blob")
     yield _kv("kv, updates", COUNTERS, update_ratio=0.6)
-    if lacks("sqlite3") is None:  # if so, C checks the rows first
+    if native_unavailable("sqlite3") is None:  # if so, C checks the rows first
         yield _kv("kv, 1 file, in C", KV, loop="native")
         yield _kv("kv, 3 files, in C", elsewhere, buckets=3, key_type="text", value_size=100, loop="native")
         yield _kv("kv, batches, in C", {**KV, "tear": rows.kv_tear}, batch=5, key_type="blob", loop="native")

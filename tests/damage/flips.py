@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, OVERFLOW, Page, PageFile, Tree, varint
+from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, OVERFLOW, BtreePage, PageFile, Tree, varint
 from sqlstress.targets.sqlite.space import trees_of
 from tests.damage.trial import Change, Mutation, NothingToChange, Trial, Words
 
@@ -140,7 +140,7 @@ Part = tuple[str, int, int, int]
 """Part, its begin and end in the file, and another page that is concerned, or 0."""
 
 
-def _parts(image: bytes, file: PageFile, tree: Tree, page: Page, numbered: bool) -> Iterator[Part]:
+def _parts(image: bytes, file: PageFile, tree: Tree, page: BtreePage, numbered: bool) -> Iterator[Part]:
     base, content = (page.number - 1) * file.page_size, ENTRY if tree.is_index else ROW
     if page.kind == OVERFLOW:
         yield POINTER, base, base + 4, 0
@@ -166,7 +166,7 @@ def _cell(image: bytes, usable: int, tree: Tree, content: str, at: int, numbered
     size, payload = varint(image, at)
     if not tree.keyed:
         _, payload = varint(image, payload)
-    here = pages.stored_here(size, usable, tree.keyed)
+    here = pages.local_bytes(size, usable, tree.keyed)
     end = payload + here
     if numbered:  # the first column's type is the first byte after the header's length
         yield content, at, payload + 1, 0

@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.pool import Pool, WorkerExit
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import plan_window
 from sqlstress.experiment import experiment_of
-from sqlstress.experiments.crash.database import Acknowledged, Database
+from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase
 from sqlstress.experiments.crash.study import Victims
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
@@ -121,7 +121,7 @@ class Worked:
     """Both halves of a trial after its work."""
 
     work: Work
-    ended: Sequence[Ended]
+    ended: Sequence[WorkerExit]
     """Result of each worker."""
     seen: Sequence[Series]
     """Series that the workers' companions recorded."""
@@ -183,7 +183,7 @@ def measure(case: Case, folder: Path, salt: int, trials: int) -> Trial:
 def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
     """Kill the writers of a crash test during their work."""
     place = SqlitePlace(case, folder)
-    database = Database(place)
+    database = CrashDatabase(place)
     database.create()
     with Victims(case, place, before=0) as victims:
         victims.start(nothing)
@@ -195,7 +195,7 @@ def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
         victims.kill([*victims.alive])
         done = {number: ledger.acknowledged() for number, ledger in victims.ledgers.items()}
         told = {
-            number: Acknowledged(done[number], done[number] + ledger.under_way())
+            number: AcknowledgedRecords(done[number], done[number] + ledger.under_way())
             for number, ledger in victims.ledgers.items()
         }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.worker import peak_memory_bytes
-from sqlstress.system.child import Pipe, begin_child
+from sqlstress.system.child import Pipe, init_child
 from sqlstress.targets import open_place
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def begin(source: Callable[..., Any], case: Case, where: Path, shared: tuple[Any, ...], pipe: Pipe) -> None:
     """Connect and seal like a worker, and read what a worker reads at its end."""
     before = set(sys.modules)
-    begin_child()
+    init_child()
     place = open_place(case, where)
     half = source(case, place, 1, 1, shared)
     seal = place.seal()

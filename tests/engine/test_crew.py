@@ -9,14 +9,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.pool import Crew
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.pool import IdleWorkers
+from sqlstress.engine.study import SILENT
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.processes import starting
+from sqlstress.system.processes import process_starter
 from tests.rows import fault, thorough
 
 CASE = Case(
@@ -32,7 +32,7 @@ CASE = Case(
 class Sweep:
     """Trials of cases in a folder, with workers that stay between them."""
 
-    def __init__(self, runner: TrialRunner, crew: Crew) -> None:
+    def __init__(self, runner: TrialRunner, crew: IdleWorkers) -> None:
         self._runner, self._crew = runner, crew
 
     def run(self, case: Case) -> Trial:
@@ -47,8 +47,8 @@ class Sweep:
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Iterator[Sweep]:
-    with starting(["sqlstress.engine.worker"]) as starter, Crew() as crew:
-        runner = TrialRunner(tmp_path, False, StopSignals(), NOBODY, 0, starter, crew=crew)
+    with process_starter(["sqlstress.engine.worker"]) as starter, IdleWorkers() as crew:
+        runner = TrialRunner(tmp_path, False, StopSignals(), SILENT, 0, starter, crew=crew)
         yield Sweep(runner, crew)
         last = Sweep(runner, crew).sleeping()
     assert not any(process.is_running() for process in last.values())

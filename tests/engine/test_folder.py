@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from sqlstress.engine import folder as folders
-from sqlstress.engine.folder import MARKER, RunFolder, further, remove_abandoned, remove_ours
+from sqlstress.engine.folder import MARKER, RunFolder, further, remove_abandoned, remove_our_files
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock
 from tests.held_open import held_open
@@ -180,7 +180,7 @@ def test_folders_and_files_with_other_names_are_never_touched(folders_in: Path) 
     (folders_in / "sqlstress-12345678").write_bytes(b"x")
     assert remove_abandoned(folders_in) == []
     assert (folders_in / "sqlstress-12345678").read_bytes() == b"x"
-    assert remove_ours(folders_in / "sqlstress-12345678") is False
+    assert remove_our_files(folders_in / "sqlstress-12345678") is False
 
 
 link_in_place = "a symbolic link in place of our folder, marker or database"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.trial import Guard, unread
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
@@ -43,7 +43,7 @@ def make_guard(case: Case, folder: Path) -> Guard:
     return Guard(open_place(case, folder), nothing)
 
 
-def disturbance_after(case: Case, folder: Path, act: Act, *ended: Ended) -> Disturbance | None:
+def disturbance_after(case: Case, folder: Path, act: Act, *ended: WorkerExit) -> Disturbance | None:
     guard = make_guard(case, folder)
     act(folder / VICTIM)
     return guard.disturbance(ended)
@@ -139,7 +139,7 @@ def stranger(tmp_path: Path, case: Case) -> Iterator[sqlite3.Connection]:
 def test_foreign_lock_is_reported_and_the_verdict_is_unknown(
     case: Case, tmp_path: Path, stranger: sqlite3.Connection, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.targets.sqlite.files.PATIENCE_MS", 0)
+    monkeypatch.setattr("sqlstress.targets.sqlite.files.LOCK_TIMEOUT_MS", 0)
     guard = Guard(open_place(case, tmp_path), nothing)
     stranger.execute(f"BEGIN {kind}")
     disturbance = guard.disturbance([])

@@ -45,7 +45,7 @@ class Limit:
 def limits_after_provide(monkeypatch: pytest.MonkeyPatch, limit: Limit, count: int) -> tuple[int, int]:
     monkeypatch.setattr(resource, "getrlimit", limit.get)
     monkeypatch.setattr(resource, "setrlimit", limit.set)
-    limits.provide(count)
+    limits.raise_descriptor_limit(count)
     return limit.soft, limit.hard
 
 
@@ -73,11 +73,13 @@ def test_too_low_hard_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_needed_descriptors_grow_with_buckets_and_workers() -> None:
-    single = limits.needed(Case())
-    assert single > TARGET.DESCRIPTORS + limits.PER_WORKER + limits.SPARE
-    assert limits.needed(Case(buckets=1000)) - single == TARGET.DESCRIPTORS * 999
-    assert limits.needed(Case(concurrency=1000)) - single == limits.PER_WORKER * 999
-    assert limits.needed(Case(driver="dry", buckets=1000)) == limits.needed(Case(driver="dry"))
+    single = limits.needed_descriptors(Case())
+    assert single > TARGET.DESCRIPTORS + limits.DESCRIPTORS_PER_WORKER + limits.SPARE_DESCRIPTORS
+    assert limits.needed_descriptors(Case(buckets=1000)) - single == TARGET.DESCRIPTORS * 999
+    assert limits.needed_descriptors(Case(concurrency=1000)) - single == limits.DESCRIPTORS_PER_WORKER * 999
+    assert limits.needed_descriptors(Case(driver="dry", buckets=1000)) == limits.needed_descriptors(
+        Case(driver="dry")
+    )
 
 
 @pytest.mark.thorough
@@ -100,5 +102,5 @@ def test_parent_holds_the_descriptors_provided_for(tmp_path: Path) -> None:
     _, starting, measuring, *_ = (count - before for count in counts)
     # One connection stays with each file and keeps an extra descriptor. The proof opens two more.
     kept = (TARGET.DESCRIPTORS - 2) * 30
-    assert kept <= starting <= limits.needed(case) - limits.PER_WORKER * 7
-    assert limits.PER_WORKER * 7 + kept <= measuring <= limits.needed(case)
+    assert kept <= starting <= limits.needed_descriptors(case) - limits.DESCRIPTORS_PER_WORKER * 7
+    assert limits.DESCRIPTORS_PER_WORKER * 7 + kept <= measuring <= limits.needed_descriptors(case)

@@ -19,7 +19,7 @@ from sqlstress.engine.loop import (
     Totals,
     Window,
     closed_loop,
-    next_size,
+    next_chunk_size,
     timed_loop,
 )
 from sqlstress.engine.protocols import Stamps
@@ -120,7 +120,7 @@ def test_chunks_grow_with_short_operations_and_shrink_with_long_ones() -> None:
 def test_next_chunk_size_depends_on_the_time_of_the_last_chunk(
     size: int, done: int, took_ns: int, expected: int
 ) -> None:
-    assert next_size(size, done, took_ns, LARGEST) == expected
+    assert next_chunk_size(size, done, took_ns, LARGEST) == expected
 
 
 def test_abandoned_operation_counts_as_failed_and_has_no_result() -> None:

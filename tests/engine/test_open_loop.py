@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.loop import Totals, Window, closed_loop, timed_loop
-from sqlstress.engine.open_loop import IDLE_NS, MOST_NS, OpenLoop, Waiting, due_times
+from sqlstress.engine.open_loop import IDLE_NS, MOST_NS, DueSleeper, OpenLoop, due_times
 from sqlstress.experiments.kv.worker import GET, REPLACE
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics.histogram import percentile
@@ -177,7 +177,7 @@ def test_idle_worker_checks_the_stop_flag() -> None:
 @pytest.mark.parametrize("late_ns", [0, 80_000, 700_000, 50 * MS])
 def test_waiting_learns_the_wake_up_delay_and_polls_briefly(late_ns: int) -> None:
     machine = Machine([], late_ns)
-    waiting = Waiting(Window(0, 0, 1 << 62), machine.pause)
+    waiting = DueSleeper(Window(0, 0, 1 << 62), machine.pause)
     for number in range(1, 101):
         waiting.until(number * 100 * MS, machine.tick)
     assert waiting.margin_ns <= MOST_NS

@@ -16,17 +16,17 @@ import pytest
 
 from sqlstress.engine import pool as pools
 from sqlstress.engine.loop import Totals, Window
-from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours, starts_silently
+from sqlstress.engine.pool import Pool, WorkerExit, WorkerFailure, ours, starts_without_disk
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.study import as_failure
 from sqlstress.engine.trial import plan_window
-from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Observed, Ready
+from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, FailedWork, Observed, Ready
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system.child import MORE, PIECE, send
-from sqlstress.system.processes import GROUP, wait_some
+from sqlstress.system.processes import MAX_PIPES, wait_readable
 from sqlstress.targets import open_place
 from tests.halves import open_work
 from tests.pulses import nothing
@@ -37,11 +37,11 @@ DONE = Done(Totals(), Findings())
 
 
 def test_pipes_beyond_the_limit_of_windows_are_waited_for() -> None:
-    pairs = [Pipe() for _ in range(2 * GROUP + 5)]
+    pairs = [Pipe() for _ in range(2 * MAX_PIPES + 5)]
     try:
-        for number in (0, GROUP - 1, GROUP, 2 * GROUP + 4):
+        for number in (0, MAX_PIPES - 1, MAX_PIPES, 2 * MAX_PIPES + 4):
             pairs[number][1].send("here")
-        ready = wait_some([ours for ours, _ in pairs], 0.0)
+        ready = wait_readable([ours for ours, _ in pairs], 0.0)
         assert [[ours for ours, _ in pairs].index(pipe) for pipe in ready] == [0, 59, 60, 124]
     finally:
         for pair in pairs:
@@ -93,7 +93,7 @@ def test_worker_not_ready_in_time_is_reported(waiting: Waiting) -> None:
     pool, (first, _), _ = waiting
     send(first, Ready(500))
     late = pool.wait_ready(5.0, nothing)
-    assert late == [Ended(2, reason="did not get ready within the time-out, and was ended")]
+    assert late == [WorkerExit(2, reason="did not get ready within the time-out, and was ended")]
 
 
 def test_start_continues_while_workers_become_ready(waiting: Waiting) -> None:
@@ -111,10 +111,10 @@ def test_start_continues_while_workers_become_ready(waiting: Waiting) -> None:
 
 def test_worker_that_fails_while_starting_is_reported(waiting: Waiting) -> None:
     pool, (first, second), _ = waiting
-    send(first, Failed("SQLITE_CANTOPEN: unable to open database file"))
+    send(first, FailedWork("SQLITE_CANTOPEN: unable to open database file"))
     send(second, Ready(500))
     failed = pool.wait_ready(5.0, nothing)
-    assert failed == [Ended(1, reason="SQLITE_CANTOPEN: unable to open database file")]
+    assert failed == [WorkerExit(1, reason="SQLITE_CANTOPEN: unable to open database file")]
     assert failed[0].over_ns == 1_000
 
 
@@ -123,7 +123,7 @@ def test_worker_with_another_clock_is_reported(waiting: Waiting, stamp_ns: int) 
     pool, (first, second), _ = waiting
     send(first, Ready(stamp_ns))
     send(second, Ready(1_000))
-    assert pool.wait_ready(5.0, nothing) == [Ended(1, reason="its clock is not the parent's")]
+    assert pool.wait_ready(5.0, nothing) == [WorkerExit(1, reason="its clock is not the parent's")]
 
 
 def test_results_come_in_the_order_of_the_workers(waiting: Waiting) -> None:
@@ -143,7 +143,7 @@ def test_hung_worker_is_ended_and_other_results_are_kept(waiting: Waiting) -> No
     pool, (first, _), _ = waiting
     send(first, DONE)
     ended = pool.gather(30.0, nothing)
-    assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+    assert ended == [WorkerExit(1, DONE), WorkerExit(2, reason="hung within the time-out, and was ended")]
     assert ended[1].over_ns == 0, "it may still write"
 
 
@@ -153,7 +153,7 @@ def test_half_sent_results_are_abandoned_after_the_time_out(waiting: Waiting) ->
     second.send_bytes(MORE + bytes(PIECE))
     pulses: list[int] = []
     ended = pool.gather(30.0, lambda: pulses.append(1))
-    assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+    assert ended == [WorkerExit(1, DONE), WorkerExit(2, reason="hung within the time-out, and was ended")]
     assert len(pulses) > 10
 
 
@@ -166,7 +166,7 @@ def test_worker_that_makes_progress_is_waited_for(waiting: Waiting) -> None:
             for pipe in theirs:
                 send(pipe, DONE)
 
-    assert pool.gather(30.0, work) == [Ended(1, DONE), Ended(2, DONE)]
+    assert pool.gather(30.0, work) == [WorkerExit(1, DONE), WorkerExit(2, DONE)]
     assert clock.now > 500
     assert pool.done_so_far() == pool._words[2 * SLOT_WORDS]
 
@@ -219,7 +219,7 @@ def test_failed_companion_is_reported_and_other_series_are_kept(
     companions: tuple[Pool, list[Any]],
 ) -> None:
     pool, (checkpointer, watcher) = companions
-    send(checkpointer, Failed("SQLITE_FULL: database or disk is full"))
+    send(checkpointer, FailedWork("SQLITE_FULL: database or disk is full"))
     send(watcher, observed("b"))
     series, problem = pool.dismiss(1000.0, nothing)
     assert [entry.name for entry in series] == ["b"]
@@ -387,14 +387,14 @@ def test_process_families_change_only_with_user_programs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     programs = only("exec", command=[sys.executable], alone=True)
-    monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", True)
+    monkeypatch.setattr("sqlstress.engine.pool.COUNTS_ENDED_CHILDREN", True)
     assert [family.changing for case in (only("kv"), programs) if (family := ours(case))] == [False, True]
-    monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", False)
+    monkeypatch.setattr("sqlstress.engine.pool.COUNTS_ENDED_CHILDREN", False)
     assert ours(programs) is None
 
 
 def test_only_our_own_workers_with_files_start_without_disk_use() -> None:
-    assert starts_silently(only("kv")) and starts_silently(only("methods"))
+    assert starts_without_disk(only("kv")) and starts_without_disk(only("methods"))
     for case in (
         only("kv", driver="dry"),
         only("exec", command=[sys.executable], alone=True),
@@ -402,7 +402,7 @@ def test_only_our_own_workers_with_files_start_without_disk_use() -> None:
         Case(workload="classic", ops=5),
         elsewhere("postgresql://user@127.0.0.1/app"),
     ):
-        assert not starts_silently(case), case
+        assert not starts_without_disk(case), case
 
 
 def test_local_user_server_hides_the_load_of_our_processes() -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine import pool
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import experiment_of
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.processes import starting
+from sqlstress.system.processes import process_starter
 from tests.engine import preloaded
 from tests.engine.processes import ROOT
 from tests.halves import open_work
@@ -94,8 +94,8 @@ def test_forked_worker_imports_nothing_itself(name: str, tmp_path: Path) -> None
     ours, theirs = Pipe()
     try:
         work.prepare(lambda: None)
-        with starting(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
-            task = (experiment_of(case).worker_half(), plain(case), tmp_path, work.shared, theirs)
+        with process_starter(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
+            task = (experiment_of(case).worker_half(), to_namespace(case), tmp_path, work.shared, theirs)
             process = starter.start(preloaded.begin, task)
             assert ours.poll(PATIENCE_S)
             assert ours.recv() == set()

@@ -15,7 +15,7 @@ from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.report.results import EXAMPLES
+from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.dry import DryPlace
 from sqlstress.targets.sqlite.place import SqlitePlace
@@ -100,7 +100,7 @@ def test_bad_reads_fail_the_check_and_first_examples_are_kept() -> None:
     assert torn["torn transactions"].status == "failed"
     assert torn["torn transactions"].counterexamples == ("half of it",)
     many = [outcome(number, Findings(bad_reads=3, bad_read_examples=["a", "b", "c"])) for number in (1, 2, 3)]
-    assert len(reading_checks(many)[0].counterexamples) == EXAMPLES
+    assert len(reading_checks(many)[0].counterexamples) == MAX_COUNTEREXAMPLES
 
 
 def test_unchecked_reads_are_left_out_or_skipped() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlstress.engine.loop import Window
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.summary import summarise
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
@@ -17,7 +17,7 @@ from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 CASE = Case(concurrency=2, duration_s=2.0)
 
 
-def trial_of(*ended: Ended, case: Case = CASE, window: Window = WINDOW, whole_s: float = 9.0) -> Trial:
+def trial_of(*ended: WorkerExit, case: Case = CASE, window: Window = WINDOW, whole_s: float = 9.0) -> Trial:
     return summarise(case, 0, window, ended, whole_s, start_s=0.4)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.loop import BIN_NS, FOREVER_NS, MOST_BINS, Tally, Totals, Window
+from sqlstress.engine.loop import BIN_NS, FOREVER_NS, MAX_BINS, LoopTally, Totals, Window
 from sqlstress.engine.protocols import FAILED, Stamps
 from sqlstress.experiments.kv.worker import GET, KINDS, PAIR, REPLACE, UPDATE
 from sqlstress.statistics.histogram import Recorder, bucket_of, merge
@@ -23,7 +23,7 @@ operations = st.lists(st.tuples(st.sampled_from((0, 1, 2, 3, FAILED)), st.intege
 
 def tally_of(window: Window, *chunks: list[tuple[int, int]], begin: int = 1, gap: int = 0) -> Totals:
     """Count chunks of operations, each operation `gap` ns after the previous end."""
-    tally = Tally(window, KINDS, WEIGHTS)
+    tally = LoopTally(window, KINDS, WEIGHTS)
     now = begin - gap
     for chunk in chunks:
         begins, ends = [], []
@@ -103,7 +103,7 @@ def test_idle_time_between_operations_is_in_no_latency(done: list[tuple[int, int
 def test_a_bin_is_a_tenth_of_a_second_unless_the_window_is_long(seconds: float, bin_ns: int) -> None:
     window = Window(0, 500, 500 + round(seconds * NS_PER_S))
     assert window.bin_ns == bin_ns
-    assert -(-(window.closes_ns - window.opens_ns) // window.bin_ns) <= MOST_BINS
+    assert -(-(window.closes_ns - window.opens_ns) // window.bin_ns) <= MAX_BINS
 
 
 def test_bins_count_completed_operations_and_are_limited() -> None:
@@ -111,8 +111,8 @@ def test_bins_count_completed_operations_and_are_limited() -> None:
     totals = tally_of(window, [(GET, 1000), (GET, BIN_NS - 1001), (GET, 1001)], [(GET, 2 * BIN_NS)], begin=0)
     # The ends, after the opening: 0, one short of a bin, a whole bin, three bins.
     assert totals.bins == [2, 1, 0, 1]
-    totals = tally_of(WIDE, [(GET, BIN_NS)] * 3, [(GET, MOST_BINS * BIN_NS)], [(GET, 1)], begin=0)
-    assert len(totals.bins) <= MOST_BINS
+    totals = tally_of(WIDE, [(GET, BIN_NS)] * 3, [(GET, MAX_BINS * BIN_NS)], [(GET, 1)], begin=0)
+    assert len(totals.bins) <= MAX_BINS
     assert sum(totals.bins) == 3
     assert totals.operations == {"get": 5}
     assert WIDE.bin_ns == BIN_NS

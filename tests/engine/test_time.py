@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.trial import NOTICED_S
+from sqlstress.engine.trial import MIN_STALL_S
 from tests.engine.processes import Command, saved_report, sqlstress
 from tests.rows import fault
 
@@ -60,7 +60,7 @@ def thaw(command: Command) -> None:
     program = psutil.Process(command.process.pid)
     command.until(lambda: program.status() == psutil.STATUS_STOPPED, "stop of it")
     if sys.platform != "win32":
-        time.sleep(NOTICED_S + 0.3)
+        time.sleep(MIN_STALL_S + 0.3)
         os.killpg(command.process.pid, signal.SIGCONT)
 
 
@@ -76,7 +76,7 @@ def test_stopped_trial_is_repeated(tmp_path: Path) -> None:
     (trial,) = run.trials
     # On a busy machine a worker may come late to the second attempt.
     assert trial.attempts > 1 and trial.error is None
-    assert (trial.longest_wait_ns or 0) < NOTICED_S * 1e9
+    assert (trial.longest_wait_ns or 0) < MIN_STALL_S * 1e9
 
 
 @pytest.mark.thorough

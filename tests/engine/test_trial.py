@@ -10,22 +10,22 @@ from typing import Any, cast
 import pytest
 
 from sqlstress.engine.loop import BIN_NS, FOREVER_NS, Window
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import (
-    ANSWERS,
     ATTEMPTS,
-    LEAD_S,
-    NOTICED_S,
-    PATIENCE,
-    Flaw,
-    Standstill,
+    LEAD_ANSWERS,
+    MAX_RERUNS,
+    MIN_LEAD_S,
+    MIN_STALL_S,
+    RetryReason,
+    StallDetector,
     TrialRunner,
-    empty_flaw,
-    flaw_of,
+    empty_window_reason,
     lateness_s,
     plan_window,
+    retry_reason,
     seconds_asleep,
     went_on,
 )
@@ -47,11 +47,11 @@ TRIAL = example_report().runs[0].trials[0]
 
 def test_window_opens_after_lead_answers_and_warm_up() -> None:
     window = plan_window(Case(concurrency=8, warmup_s=0.5, duration_s=2.0), 1_000, 0.0)
-    assert window.starts_ns == 1_000 + LEAD_S * NS_PER_S
+    assert window.starts_ns == 1_000 + MIN_LEAD_S * NS_PER_S
     assert window.opens_ns == window.starts_ns + 500 * NS_PER_MS
     assert window.closes_ns == window.opens_ns + 2 * NS_PER_S
     begin, later = (plan_window(Case(), 0, answer_s).starts_ns for answer_s in (0.0, 0.3))
-    assert later - begin == pytest.approx(ANSWERS * 300 * NS_PER_MS)
+    assert later - begin == pytest.approx(LEAD_ANSWERS * 300 * NS_PER_MS)
     window = plan_window(Case(ops=10, warmup_s=0.0), 0, 0.0)
     assert (window.opens_ns, window.closes_ns) == (window.starts_ns, FOREVER_NS)
 
@@ -112,13 +112,13 @@ def test_outcomes_have_deaths_and_findings_of_workers() -> None:
 class Scripted(TrialRunner):
     """A runner whose attempts return listed trials, each with a reason to repeat it or None."""
 
-    def __init__(self, *attempts: tuple[Trial, Flaw | None]) -> None:
+    def __init__(self, *attempts: tuple[Trial, RetryReason | None]) -> None:
         super().__init__(Path(), False, StopSignals(), Observer(), 0)
         self.attempts, self.extras = iter(attempts), list[float]()
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, *_: Any, **__: Any
-    ) -> tuple[Trial, Flaw | None]:
+    ) -> tuple[Trial, RetryReason | None]:
         self.extras.append(extra_s)
         return next(self.attempts)
 
@@ -128,12 +128,12 @@ def crowded(*trials: Trial) -> Scripted:
 
 
 def run(*lateness: float) -> tuple[Trial, list[float]]:
-    runner = Scripted(*((TRIAL, flaw_of(late_s, 0.0)) for late_s in lateness))
+    runner = Scripted(*((TRIAL, retry_reason(late_s, 0.0)) for late_s in lateness))
     return runner.run(Case(), 0), runner.extras
 
 
 def frozen(case: Case, *seconds: float) -> Trial:
-    return Scripted(*((TRIAL, flaw_of(0.0, still_s)) for still_s in seconds)).run(case, 0)
+    return Scripted(*((TRIAL, retry_reason(0.0, still_s)) for still_s in seconds)).run(case, 0)
 
 
 def test_late_trial_is_repeated_with_twice_the_missing_time() -> None:
@@ -149,7 +149,7 @@ def test_late_trial_is_repeated_with_twice_the_missing_time() -> None:
 
 
 def test_stalled_trial_is_repeated_unless_it_is_the_published_script() -> None:
-    runner = Scripted((TRIAL, flaw_of(0.0, 2.5)), (TRIAL, None))
+    runner = Scripted((TRIAL, retry_reason(0.0, 2.5)), (TRIAL, None))
     trial = runner.run(Case(), 0)
     assert (trial.attempts, trial.error, runner.extras) == (2, None, [0.0, 0.0])
     trial = frozen(Case(), *[2.5] * 9)
@@ -167,38 +167,41 @@ def test_stalled_trial_is_repeated_unless_it_is_the_published_script() -> None:
 @pytest.mark.parametrize(
     ("flaw", "beginning"),
     [
-        (flaw_of(0.0, 2.5, workers=100_000), "nothing ran for up to 2.5 s: 100,000 processes on "),
+        (retry_reason(0.0, 2.5, workers=100_000), "nothing ran for up to 2.5 s: 100,000 processes on "),
         (
-            flaw_of(0.0, 2.5, 4, Throttling(0.5, 9, 9, 3.0)),
+            retry_reason(0.0, 2.5, 4, Throttling(0.5, 9, 9, 3.0)),
             "the CPU quota of 0.5 cores stopped the",
         ),
-        (flaw_of(0.0, 2.5, 4, Throttling(0.5, 9, 0, 0.0)), "the machine slept, or this program was stopped"),
+        (
+            retry_reason(0.0, 2.5, 4, Throttling(0.5, 9, 0, 0.0)),
+            "the machine slept, or this program was stopped",
+        ),
     ],
 )
-def test_stall_names_its_probable_cause(flaw: Flaw | None, beginning: str) -> None:
+def test_stall_names_its_probable_cause(flaw: RetryReason | None, beginning: str) -> None:
     assert flaw
     assert flaw.message(1).startswith(beginning)
 
 
 def test_late_worker_among_many_names_the_number_of_processes() -> None:
-    flaw = flaw_of(0.5, 0.0, 100_000)
+    flaw = retry_reason(0.5, 0.0, 100_000)
     assert flaw and "came late to the window: 100,000 processes on" in flaw.message(1)
     assert "more processors" in flaw.message(1) and "--warmup" not in flaw.message(1)
-    few = flaw_of(0.5, 0.0, 2)
+    few = retry_reason(0.5, 0.0, 2)
     assert few and "--warmup" in few.message(1)
 
 
 def test_late_look_is_no_stall_if_workers_continued() -> None:
-    def standstill() -> Standstill:
+    def standstill() -> StallDetector:
         times = iter([0.0, 2.5])
-        return Standstill(lambda: next(times), lambda: 0.0)
+        return StallDetector(lambda: next(times), lambda: 0.0)
 
     for workers_went_on, expected in ((True, 0.0), (False, 2.5)):
         still = standstill()
         still.look()
         assert still.seconds(lambda begin_s, end_s, answer=workers_went_on: answer) == expected  # type: ignore[misc]
     slept = iter([0.0, 3.0])
-    assert Standstill(lambda: 0.0, lambda: next(slept)).seconds(lambda begin_s, end_s: True) == 3.0
+    assert StallDetector(lambda: 0.0, lambda: next(slept)).seconds(lambda begin_s, end_s: True) == 3.0
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,7 @@ def test_late_look_is_no_stall_if_workers_continued() -> None:
 def test_workers_went_on_if_most_bins_between_two_looks_have_operations(
     bins: tuple[int, ...], begin_s: float, end_s: float, expected: bool
 ) -> None:
-    ended = [Ended(1, cast(Done, SimpleNamespace(totals=SimpleNamespace(bins=list(bins)))))]
+    ended = [WorkerExit(1, cast(Done, SimpleNamespace(totals=SimpleNamespace(bins=list(bins)))))]
     assert went_on(Window(0, 0, 10 * BIN_NS), ended, begin_s, end_s) is expected
     assert not went_on(Window(0, 0, FOREVER_NS), ended, begin_s, end_s)
 
@@ -227,14 +230,17 @@ def test_empty_trial_is_repeated_unless_its_data_is_wrong() -> None:
     """A disk that stalls for a whole window must not end a run."""
     case = Case(workload="exec", duration_s=0.3)
     empty = replace(TRIAL, transactions=0, failed=0, arrived=None)
-    flaw = empty_flaw(case, empty)
+    flaw = empty_window_reason(case, empty)
     assert flaw is not None
-    assert [empty_flaw(other_case, empty) for other_case in (Case(workload="exec", ops=9), Case())] == [
+    assert [
+        empty_window_reason(other_case, empty) for other_case in (Case(workload="exec", ops=9), Case())
+    ] == [
         None,
         None,
     ]
     assert [
-        empty_flaw(case, replace(empty, **fields)) for fields in ({"failed": 1}, {"error": "it died"})
+        empty_window_reason(case, replace(empty, **fields))
+        for fields in ({"failed": 1}, {"error": "it died"})
     ] == [
         None,
         None,
@@ -294,7 +300,9 @@ def test_quiet_failed_or_wrong_trial_is_not_repeated(trial: Trial) -> None:
 def test_repeats_are_limited_on_a_machine_that_is_always_busy() -> None:
     assert crowded(with_foreign_load(0.9)).run(Case(workload="classic", ops=5), 0) == with_foreign_load(0.9)
     runner = crowded(*[with_foreign_load(0.9)] * 20)
-    assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)
+    assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * MAX_RERUNS + [1] * (
+        6 - MAX_RERUNS
+    )
 
 
 @pytest.mark.thorough
@@ -321,7 +329,7 @@ def test_unremovable_database_moves_the_next_trial_to_another_folder(
 def noticed_s(*pauses: float, slept: float = 0.0) -> float:
     """Return the noticed stall after looks with these pauses, and after `slept` s on the sleep clock."""
     clock, asleep = FakeClock(), FakeClock()
-    standstill = Standstill(clock, asleep)
+    standstill = StallDetector(clock, asleep)
     for pause in pauses:
         clock.now += pause
         standstill.look()
@@ -331,7 +339,7 @@ def noticed_s(*pauses: float, slept: float = 0.0) -> float:
 
 def test_late_look_or_sleep_clock_measures_a_stall() -> None:
     assert noticed_s(*[0.1] * 600) == 0.0
-    assert noticed_s(0.1, NOTICED_S, 0.1) == 0.0
+    assert noticed_s(0.1, MIN_STALL_S, 0.1) == 0.0
     assert noticed_s(0.1, 2.0, 0.1, 3.5, 0.1) == 3.5
     assert noticed_s(0.1, 0.1, slept=30.0) == 30.0
     before = seconds_asleep()

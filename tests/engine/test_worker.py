@@ -17,7 +17,7 @@ import pytest
 
 from sqlstress.engine import worker
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.worker import CALL, POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.engine.worker import POLL_NS, READY_CALL, SLOT_WORDS, Done, FailedWork, Job, Ready
 from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
@@ -47,7 +47,7 @@ class Parent:
     def recv(self) -> Window | str:
         if not self.called:
             self.called = True
-            return CALL
+            return READY_CALL
         if self.window is None:
             raise EOFError
         return self.window
@@ -120,23 +120,23 @@ def test_worker_that_cannot_connect_sends_sqlites_message(driver: str, tmp_path:
     case = Case(driver=driver, ops=1, warmup_s=0.0, buckets=3)
     (tmp_path / "kv_1.db").write_bytes(b"not a database at all" * 1000)
     (failed,) = run(job_of(case, tmp_path, number=1), Parent())
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedWork)
     assert failed.reason.startswith("cannot open kv_1.db: SQLITE_NOTADB: ")
     assert failed.reason.endswith("file is not a database")
 
 
 def test_worker_that_fails_sends_the_stores_message(tmp_path: Path) -> None:
     (failed,) = run(job_of(Case(ops=1, warmup_s=0.0), tmp_path / "missing", number=1), Parent())
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedWork)
     assert failed.reason.startswith(
         "cannot open kv.db: SQLITE_CANTOPEN: unable to open database file (check that"
     )
     case = Case(ops=1, warmup_s=0.0)  # connects, but there is no table
     ready, failed = run(job_of(case, tmp_path, number=1), Parent())
     assert isinstance(ready, Ready)
-    assert failed == Failed("SQLITE_ERROR: no such table: kv")
+    assert failed == FailedWork("SQLITE_ERROR: no such table: kv")
     job = job_of(CASE)._replace(half=broken)
-    assert run(job, Parent()) == [Failed("LookupError: no such thing")]
+    assert run(job, Parent()) == [FailedWork("LookupError: no such thing")]
 
 
 def broken(*_: object) -> None:
@@ -174,7 +174,7 @@ def test_peak_memory_of_an_earlier_trial_is_reset() -> None:
     large = 64 << 20
     bytearray(large)
     before = worker.peak_memory_bytes()
-    worker.forget_peak_memory()
+    worker.reset_peak_memory()
     after = worker.peak_memory_bytes()
     assert before is not None
     assert after is not None

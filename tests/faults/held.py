@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.study import Observer
 
 MOMENTS = ("examining", "preparing", "starting", "measuring", "verifying", "saving", "showing")
@@ -54,7 +54,7 @@ def install(hold: Hold) -> None:
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
     from sqlstress.engine.trial import Guard, TrialRunner
-    from sqlstress.experiments.crash.database import Database
+    from sqlstress.experiments.crash.database import CrashDatabase
     from sqlstress.experiments.crash.study import Victims
     from sqlstress.targets.place import Disturbance
 
@@ -68,7 +68,7 @@ def install(hold: Hold) -> None:
 
     disturbance = Guard.disturbance
 
-    def looked(guard: Guard, ended: Sequence[Ended]) -> Disturbance | None:
+    def looked(guard: Guard, ended: Sequence[WorkerExit]) -> Disturbance | None:
         found = disturbance(guard, ended)
         hold.reach("proving")
         return found
@@ -79,10 +79,10 @@ def install(hold: Hold) -> None:
     vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
     for kind, name, moment in (
         (TrialRunner, "_window", "connected"),
-        (Database, "create", "preparing"),
+        (CrashDatabase, "create", "preparing"),
         (Victims, "wait_ready", "starting"),
         (Victims, "let_write", "measuring"),
-        (Database, "examine", "verifying"),
+        (CrashDatabase, "examine", "verifying"),
     ):
         setattr(kind, name, hold.before(moment, getattr(kind, name)))
     move = Path.replace

@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from sqlstress.report import to_json
-from sqlstress.report.document import LARGEST
+from sqlstress.report.document import MAX_BYTES
 from tests.cli.conftest import Said
 from tests.example_report import example_report
 from tests.hostile.conftest import Judge
@@ -125,7 +125,7 @@ def largest_report(where: str, unit: str) -> str:
     before, _, after = text.partition(where)
     assert after
     item = f"{unit}, "
-    return f"{before}{where}{item * ((LARGEST - len(text)) // len(item.encode()))}{after}"
+    return f"{before}{where}{item * ((MAX_BYTES - len(text)) // len(item.encode()))}{after}"
 
 
 @pytest.mark.fault(

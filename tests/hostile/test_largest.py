@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.report.document import LARGEST, MOST_RUNS, MOST_TEXTS
+from sqlstress.report.document import MAX_BYTES, MAX_RUNS, MAX_TEXTS
 from sqlstress.show.formats import FORMATS
 from tests.hostile.conftest import Judge
 
@@ -25,7 +25,7 @@ def runs_of(name: str, change: str) -> Iterator[Any]:
     """Yield the runs of a saved report repeatedly, each with another value at `change` in its case."""
     runs = saved(name)["runs"]
     *path, last = change.split(".")
-    for number in range(MOST_RUNS):
+    for number in range(MAX_RUNS):
         run = copy.deepcopy(runs[number % len(runs)])
         place = run["case"]
         for step in path:
@@ -41,7 +41,7 @@ def largest(name: str, change: str) -> str:
     for run in runs_of(name, change):
         written = json.dumps(run)
         size, texts = size + len(written) + 2, texts + written.count('"') // 2
-        if size > 0.98 * LARGEST or texts > 0.98 * MOST_TEXTS:
+        if size > 0.98 * MAX_BYTES or texts > 0.98 * MAX_TEXTS:
             break
         document["runs"].append(run)
     return json.dumps(document)
@@ -82,9 +82,7 @@ def test_thousand_layouts_are_shown_in_time(judge: Judge) -> None:
     (first, *_) = document["runs"]
     for latency in first["trials"][0]["latency"].values():
         latency["buckets"] = latency["buckets"][:20]
-    document["runs"] = [
-        first | {"case": first["case"] | {"buckets": place + 1}} for place in range(MOST_RUNS)
-    ]
+    document["runs"] = [first | {"case": first["case"] | {"buckets": place + 1}} for place in range(MAX_RUNS)]
     Path("a.json").write_text(json.dumps(document), encoding="utf-8")
     show(judge, [])
     show(judge, ["-o", "html:out"])

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, Family
+from sqlstress.machine.foreign_load import COUNTS_ENDED_CHILDREN, Family
 
 BURNS = "import time\nuntil = time.process_time() + {}\nwhile time.process_time() < until: pass\n"
 WAITS = "input()\n"
@@ -60,7 +60,7 @@ def test_time_of_a_grandchild_is_ours() -> None:
         assert spent(Family(process.pid)) >= 0.3  # in ticks of 10 ms, cut off
 
 
-@pytest.mark.skipif(not KEEPS_ACCOUNT, reason="this system keeps no account of those that have ended")
+@pytest.mark.skipif(not COUNTS_ENDED_CHILDREN, reason="this system keeps no account of those that have ended")
 @pytest.mark.parametrize("changing", [False, True])
 @pytest.mark.thorough
 def test_time_of_an_ended_child_stays_ours(changing: bool) -> None:
@@ -78,7 +78,7 @@ def test_time_of_an_ended_child_stays_ours(changing: bool) -> None:
 def test_ended_child_keeps_its_last_seen_time_without_accounts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sqlstress.machine.foreign_load.KEEPS_ACCOUNT", False)
+    monkeypatch.setattr("sqlstress.machine.foreign_load.COUNTS_ENDED_CHILDREN", False)
     monkeypatch.setattr(
         "sqlstress.machine.foreign_load._processor_s", lambda process: sum(process.cpu_times()[:2])
     )
@@ -92,7 +92,7 @@ def test_ended_child_keeps_its_last_seen_time_without_accounts(
         assert spent(ours) >= before >= 0.3
 
 
-@pytest.mark.skipif(not KEEPS_ACCOUNT, reason="this system keeps no account of those that have ended")
+@pytest.mark.skipif(not COUNTS_ENDED_CHILDREN, reason="this system keeps no account of those that have ended")
 def test_later_child_is_found_in_a_changing_family() -> None:
     later = starting(BURNS.format(0.4) + SAYS + "time.sleep(60)")
     with running(SAYS + WAITS + later + WAITS) as process:

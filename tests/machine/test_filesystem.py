@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from sqlstress.machine.host import UNKNOWN, Mount, file_system_of, find
+from sqlstress.machine.host import UNKNOWN, Mount, file_system_of, find_file_system
 from sqlstress.report import FileSystem
 
 
@@ -36,15 +36,15 @@ CONTAINER = (
     ],
 )
 def test_longest_mount_point_above_a_folder_wins(folder: str, kind: str) -> None:
-    assert find(PurePosixPath(folder), CONTAINER).kind == kind
+    assert find_file_system(PurePosixPath(folder), CONTAINER).kind == kind
 
 
 def test_later_mount_hides_an_earlier_one_of_the_same_path() -> None:
     expected = FileSystem("overlay", "overlay", "rw,lowerdir=/a:/b,upperdir=/u")
-    assert find(PurePosixPath("/srv"), CONTAINER) == expected
+    assert find_file_system(PurePosixPath("/srv"), CONTAINER) == expected
     mounts = (mounted("/m", "autofs"), mounted("/m", "nfs4"), mounted("/", "ext4"))
-    assert find(PurePosixPath("/m/x"), mounts).kind == "nfs4"
-    assert find(PurePosixPath("/m/x"), mounts[::-1]).kind == "autofs"
+    assert find_file_system(PurePosixPath("/m/x"), mounts).kind == "nfs4"
+    assert find_file_system(PurePosixPath("/m/x"), mounts[::-1]).kind == "autofs"
 
 
 DRIVES = (
@@ -65,7 +65,7 @@ DRIVES = (
     ],
 )
 def test_drives_of_windows_are_found_by_their_letter(folder: str, expected: FileSystem) -> None:
-    assert find(PureWindowsPath(folder), DRIVES) == expected
+    assert find_file_system(PureWindowsPath(folder), DRIVES) == expected
 
 
 def test_file_system_is_unknown_without_a_list_of_mounts(tmp_path: Path) -> None:

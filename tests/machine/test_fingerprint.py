@@ -85,12 +85,12 @@ def test_fullfsync_of_any_case_selects_the_timed_sync(
     folder: Path, settings: list[Settings], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requested: list[tuple[str, bool]] = []
-    usual = sync_cost.primitives
+    usual = sync_cost.sync_calls
 
     def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
         requested.append((system, fullfsync))
         return usual(system, fullfsync)
 
-    monkeypatch.setattr(sync_cost, "primitives", primitives)
+    monkeypatch.setattr(sync_cost, "sync_calls", primitives)
     fingerprint(folder, [BUILD], settings, 1)
     assert requested == [(platform.system(), expected)]

@@ -10,13 +10,13 @@ import psutil
 import pytest
 
 from sqlstress.machine.foreign_load import (
-    LEAST_MS,
-    DiskLook,
-    DiskWatch,
+    MIN_SPAN_MS,
+    CpuMonitor,
+    CpuSample,
+    DiskMonitor,
+    DiskSample,
     Family,
-    Look,
     Shares,
-    Watch,
     disk_of,
     disk_share,
     look,
@@ -32,21 +32,23 @@ PATIENCE_S = 30.0
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        (Look(S, 0.0, 0.0, 0.0), Shares(0.0, 0.0)),
-        (Look(S, 2.0, 2.0, 0.0), Shares(0.0, 0.0)),
-        (Look(S, 2.0, 0.5, 0.0), Shares(0.75, 0.0)),
-        (Look(S, 1.0, 1.0, 0.5), Shares(0.0, 0.25)),
-        (Look(S, 1.0, 1.1, 0.0), Shares(0.0, 0.0)),
-        (Look(S, 9.0, 0.0, 9.0), Shares(1.0, 1.0)),
+        (CpuSample(S, 0.0, 0.0, 0.0), Shares(0.0, 0.0)),
+        (CpuSample(S, 2.0, 2.0, 0.0), Shares(0.0, 0.0)),
+        (CpuSample(S, 2.0, 0.5, 0.0), Shares(0.75, 0.0)),
+        (CpuSample(S, 1.0, 1.0, 0.5), Shares(0.0, 0.25)),
+        (CpuSample(S, 1.0, 1.1, 0.0), Shares(0.0, 0.0)),
+        (CpuSample(S, 9.0, 0.0, 9.0), Shares(1.0, 1.0)),
     ],
     ids=["idle", "all is ours", "others", "a hypervisor", "ticks that disagree", "more than there is"],
 )
-def test_busy_time_beyond_ours_is_foreign(last: Look, expected: Shares) -> None:
-    assert shares(Look(0, 0.0, 0.0, 0.0), last, processors=2) == pytest.approx(expected)
+def test_busy_time_beyond_ours_is_foreign(last: CpuSample, expected: Shares) -> None:
+    assert shares(CpuSample(0, 0.0, 0.0, 0.0), last, processors=2) == pytest.approx(expected)
 
 
 def test_unknown_own_time_leaves_only_the_stolen_share() -> None:
-    assert shares(Look(0, 0.0, None, 0.0), Look(S, 2.0, None, 0.5), processors=2) == Shares(None, 0.25)
+    assert shares(CpuSample(0, 0.0, None, 0.0), CpuSample(S, 2.0, None, 0.5), processors=2) == Shares(
+        None, 0.25
+    )
     result = seen_at_last(None)
     assert result and result.foreign is None
 
@@ -64,7 +66,7 @@ def seen_at_last(family: Family | None) -> Shares | None:
 
 def watched(family: Family | None, seconds: float) -> Shares | None:
     start_ns = time.perf_counter_ns()
-    watch = Watch(family, start_ns, start_ns + int(seconds * S))
+    watch = CpuMonitor(family, start_ns, start_ns + int(seconds * S))
     while time.perf_counter_ns() < start_ns + seconds * S:
         watch.pulse()
         time.sleep(0.02)
@@ -98,7 +100,7 @@ def test_costly_looks_are_rare_and_an_ended_family_is_no_error(
 ) -> None:
     looks_taken: list[object] = []
 
-    def costly(family: Family | None) -> Look | None:
+    def costly(family: Family | None) -> CpuSample | None:
         looks_taken.append(family)
         time.sleep(0.03)
         return look(family)
@@ -116,12 +118,12 @@ def test_costly_looks_are_rare_and_an_ended_family_is_no_error(
 def test_looks_outside_the_window_or_too_close_give_no_shares() -> None:
     now = time.perf_counter_ns()
     for begins, ends in ((now + 100 * S, now + 200 * S), (now - 2 * S, now - S)):
-        watch = Watch(Family(), begins, ends)
+        watch = CpuMonitor(Family(), begins, ends)
         watch.pulse()
         watch.pulse()
         assert watch.shares() is None
     now = time.perf_counter_ns()
-    watch = Watch(Family(), now, now + S)
+    watch = CpuMonitor(Family(), now, now + S)
     watch.pulse()
     watch.pulse()
     assert watch.shares() is None
@@ -142,17 +144,17 @@ def test_throttling_by_heat_is_counted_over_all_processors(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        (DiskLook(S, 0, 0), 0.0),
-        (DiskLook(S, 300, 250), 0.25),
-        (DiskLook(S, 200, 250), 0.2),
-        (DiskLook(S, 8000, 5000), 1.0),
-        (DiskLook(S, -5, 100), 0.0),
-        (DiskLook(S // 1000, 1, 4), 1 / LEAST_MS),
+        (DiskSample(S, 0, 0), 0.0),
+        (DiskSample(S, 300, 250), 0.25),
+        (DiskSample(S, 200, 250), 0.2),
+        (DiskSample(S, 8000, 5000), 1.0),
+        (DiskSample(S, -5, 100), 0.0),
+        (DiskSample(S // 1000, 1, 4), 1 / MIN_SPAN_MS),
     ],
     ids=["quiet", "requests side by side", "ticks", "no more than all", "a new disk", "too short"],
 )
-def test_disk_share_uses_the_smaller_of_two_times(last: DiskLook, expected: float) -> None:
-    assert disk_share(DiskLook(0, 0, 0), last) == pytest.approx(expected)
+def test_disk_share_uses_the_smaller_of_two_times(last: DiskSample, expected: float) -> None:
+    assert disk_share(DiskSample(0, 0, 0), last) == pytest.approx(expected)
 
 
 SYNCS = """
@@ -169,15 +171,15 @@ def test_a_neighbour_that_syncs_keeps_the_disk_busy(tmp_path: Path) -> None:
     if disk is None:
         pytest.skip("the disk of this folder is not known")
     with running(SYNCS, str(tmp_path / "theirs")):
-        until, watch = time.monotonic() + PATIENCE_S, DiskWatch(disk)
+        until, watch = time.monotonic() + PATIENCE_S, DiskMonitor(disk)
         while not watch.share():
             assert time.monotonic() < until
             time.sleep(0.05)
 
 
 def test_unknown_disk_has_no_share(tmp_path: Path) -> None:
-    assert DiskWatch(None).share() is None
-    assert DiskWatch("no such disk").share() is None
+    assert DiskMonitor(None).share() is None
+    assert DiskMonitor("no such disk").share() is None
     assert disk_of(tmp_path / "not there" / "kv") in (None, disk_of(tmp_path))
 
 
@@ -186,4 +188,4 @@ def test_request_times_count_if_there_is_no_busy_time(
 ) -> None:
     counters = iter([SimpleNamespace(read_time=1, write_time=1), SimpleNamespace(read_time=9, write_time=11)])
     monkeypatch.setattr(psutil, "disk_io_counters", lambda **_: {"disk0": next(counters)})
-    assert DiskWatch("disk0").share() == pytest.approx(18 / LEAST_MS)
+    assert DiskMonitor("disk0").share() == pytest.approx(18 / MIN_SPAN_MS)

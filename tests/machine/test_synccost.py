@@ -12,7 +12,16 @@ from unittest.mock import patch
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.machine.sync_cost import BLOCK, LEAST, MOST, Sync, call, measure, nearest_rank, primitives
+from sqlstress.machine.sync_cost import (
+    BLOCK,
+    MIN_SAMPLES,
+    MOST,
+    Sync,
+    call,
+    measure,
+    nearest_rank,
+    sync_calls,
+)
 from sqlstress.report import SyncCost
 
 OURS = ("fake",)
@@ -59,10 +68,10 @@ def test_number_of_samples_depends_on_the_speed_of_the_disk(
     assert len(disk.sizes) == 2 * MOST
     disk, cost = timed(tmp_path, always(2_000_000_000))
     # The first sample after the minimum number spends the budget.
-    assert cost.samples == LEAST + 1
-    assert len(disk.sizes) == 2 * (LEAST + 1)
+    assert cost.samples == MIN_SAMPLES + 1
+    assert len(disk.sizes) == 2 * (MIN_SAMPLES + 1)
     _, cost = timed(tmp_path, always(10_000_000))
-    assert cost.samples == LEAST + 15
+    assert cost.samples == MIN_SAMPLES + 15
 
 
 def test_samples_append_first_and_then_overwrite(
@@ -73,7 +82,7 @@ def test_samples_append_first_and_then_overwrite(
     assert disk.sizes == [*range(BLOCK, (MOST + 1) * BLOCK, BLOCK), *[MOST * BLOCK] * MOST]
     assert (cost.append_p50_ns, cost.overwrite_p50_ns) == (1000, 70)
     costs = (1000 if number < MOST else 10_000_000 for number in range(2 * MOST))
-    assert timed(tmp_path, costs)[1].samples == LEAST + 15
+    assert timed(tmp_path, costs)[1].samples == MIN_SAMPLES + 15
 
 
 def test_blocks_are_unique_and_no_file_is_left(tmp_path: Path) -> None:
@@ -150,7 +159,7 @@ def test_unwritable_folder_is_reported_in_a_line() -> None:
     ],
 )
 def test_sync_call_is_that_of_sqlite_on_each_system(system: str, fullfsync: bool, expected: str) -> None:
-    assert primitives(system, fullfsync)[0] == expected
+    assert sync_calls(system, fullfsync)[0] == expected
 
 
 def test_refused_sync_call_is_replaced_by_the_next(tmp_path: Path) -> None:
@@ -160,13 +169,13 @@ def test_refused_sync_call_is_replaced_by_the_next(tmp_path: Path) -> None:
     def call_of(name: str) -> Sync:
         return refused if name == "F_FULLFSYNC" else os.fsync
 
-    assert measure(tmp_path, primitives("Darwin", True), call_of).primitive == "fsync"
+    assert measure(tmp_path, sync_calls("Darwin", True), call_of).primitive == "fsync"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the calls of Linux")
 def test_sync_calls_on_linux_are_real(tmp_path: Path) -> None:
-    assert measure(tmp_path, primitives("Linux", False)).primitive == "fdatasync"
-    assert measure(tmp_path, primitives("Darwin", True)).primitive == "fsync"
+    assert measure(tmp_path, sync_calls("Linux", False)).primitive == "fdatasync"
+    assert measure(tmp_path, sync_calls("Darwin", True)).primitive == "fsync"
     calls: list[int] = []
     with patch("os.fdatasync", calls.append):
         call("fdatasync")(7)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sqlstress.machine.warnings import Facts, has_wal_reset_bug, warn
+from sqlstress.machine.warnings import MachineFacts, has_wal_reset_bug, warn
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost
-from sqlstress.report.case import KEPT, Settings
+from sqlstress.report.case import KEEP_JOURNAL_MODE, Settings
 
 LINUX = Host("Linux", "6.8.0", "x86_64", "Example CPU", 4, 16 << 30, "CPython 3.12.7", 1_060_000)
 MACOS = replace(LINUX, system="Darwin", release="24.1.0", machine="arm64")
@@ -18,7 +18,7 @@ BUILD = SqliteBuild("sqlite3", "3.12.7", "3.51.3", "", ("DEFAULT_SYNCHRONOUS=2",
 APPLE = replace(BUILD, compile_options=("DEFAULT_CKPTFULLFSYNC", "DEFAULT_WAL_SYNCHRONOUS=1"))
 DISK = SyncCost("fdatasync", 96_000, 410_000, 81_000, 350_000, 200)
 PLAIN = replace(DISK, primitive="fsync", overwrite_p50_ns=15_000)
-SOUND = Facts(LINUX, FileSystem("ext4", "/dev/sda1", "rw,relatime"), (BUILD,), DISK, (Settings(),), 4)
+SOUND = MachineFacts(LINUX, FileSystem("ext4", "/dev/sda1", "rw,relatime"), (BUILD,), DISK, (Settings(),), 4)
 """A Linux machine with a sound disk."""
 SOUND_MAC = replace(
     SOUND,
@@ -29,25 +29,25 @@ SOUND_MAC = replace(
 DELETE = Settings(journal_mode="delete", synchronous="extra")
 
 
-def at(kind: str, device: str = "disk", options: str = "rw", *settings: Settings) -> Facts:
+def at(kind: str, device: str = "disk", options: str = "rw", *settings: Settings) -> MachineFacts:
     """Return facts of the sound machine with another file system."""
     return replace(SOUND, file_system=FileSystem(kind, device, options), settings=settings or SOUND.settings)
 
 
-def with_settings(*settings: Settings, **fields: Any) -> Facts:
+def with_settings(*settings: Settings, **fields: Any) -> MachineFacts:
     return replace(SOUND, settings=settings, **fields)
 
 
-def on_mac(*settings: Settings, **fields: Any) -> Facts:
+def on_mac(*settings: Settings, **fields: Any) -> MachineFacts:
     """Return facts of the sound Mac with other settings, and plain fsync, as without fullfsync."""
     return replace(SOUND_MAC, sync=PLAIN, settings=settings, **fields)
 
 
-def synced(ns: int) -> Facts:
+def synced(ns: int) -> MachineFacts:
     return replace(SOUND, sync=replace(DISK, overwrite_p50_ns=ns))
 
 
-def built(*options: str) -> Facts:
+def built(*options: str) -> MachineFacts:
     """Return facts of the sound machine if a library with these options sets the level."""
     return with_settings(Settings(synchronous=None), builds=(replace(BUILD, compile_options=options),))
 
@@ -59,7 +59,7 @@ FULL = Settings(fullfsync=True)
 NORMAL = Settings(synchronous="normal")
 
 
-def rows() -> Iterator[tuple[Facts, dict[str, bool]]]:
+def rows() -> Iterator[tuple[MachineFacts, dict[str, bool]]]:
     """Yield facts with the expected codes: {code: whether it is serious}."""
     yield from ((facts, {}) for facts in (SOUND, SOUND_MAC, NOTHING_STORED))
     for facts in (at("tmpfs"), at("ramfs"), at("NTFS", "R:\\", "rw,ramdisk"), at("overlay", "", "volatile")):
@@ -76,7 +76,7 @@ def rows() -> Iterator[tuple[Facts, dict[str, bool]]]:
     yield OLD, {"sqlite-wal-reset-bug": True}
     yield replace(OLD, settings=(DELETE,)), {"sqlite-wal-reset-bug": False}
     yield replace(OLD, settings=(DELETE, Settings())), {"sqlite-wal-reset-bug": True}
-    yield replace(OLD, settings=(Settings(journal_mode=KEPT),)), {"sqlite-wal-reset-bug": True}
+    yield replace(OLD, settings=(Settings(journal_mode=KEEP_JOURNAL_MODE),)), {"sqlite-wal-reset-bug": True}
     yield replace(SOUND, host=replace(LINUX, sleep_1ms_ns=5_000_000)), {}
     yield replace(SOUND, host=replace(LINUX, sleep_1ms_ns=5_000_001)), {"tick-rounded-sleep": False}
     yield replace(SOUND, most_workers=5), {"few-cores": False}
@@ -105,7 +105,7 @@ def rows() -> Iterator[tuple[Facts, dict[str, bool]]]:
 
 
 @pytest.mark.parametrize(("facts", "expected"), list(rows()))
-def test_warnings_apply_only_to_unsound_facts(facts: Facts, expected: dict[str, bool]) -> None:
+def test_warnings_apply_only_to_unsound_facts(facts: MachineFacts, expected: dict[str, bool]) -> None:
     assert {warning.code: warning.serious for warning in warn(facts)} == expected
 
 
@@ -126,7 +126,7 @@ def test_warnings_apply_only_to_unsound_facts(facts: Facts, expected: dict[str, 
         (with_settings(NORMAL), "NORMAL"),
     ],
 )
-def test_warning_names_its_subject(facts: Facts, words: str) -> None:
+def test_warning_names_its_subject(facts: MachineFacts, words: str) -> None:
     (warning,) = warn(facts)
     assert words in warning.text
 
@@ -190,7 +190,7 @@ WORST = (
 
 
 @pytest.mark.parametrize("facts", WORST)
-def test_warnings_are_short_and_serious_ones_come_first(facts: Facts) -> None:
+def test_warnings_are_short_and_serious_ones_come_first(facts: MachineFacts) -> None:
     issued = warn(facts)
     assert len(issued) >= 4
     for warning in issued:

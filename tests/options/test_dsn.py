@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.options.dsn import UNSHOWN, Dsn, dsn, redacted
+from sqlstress.options.dsn import HIDDEN, Dsn, dsn, redact_words
 from sqlstress.report import jsonable
 from sqlstress.report.case import Case, Server
 from tests.drawing import CHARACTERS
@@ -55,7 +55,7 @@ def test_password_is_neither_in_reports_nor_in_command_lines(string_and_shown: t
     assert shown in plain and SECRET not in plain
     assert SECRET not in repr(case)
     for command in (("--dsn", text), (f"--dsn={text}",), (f"dsn={text}",)):
-        command_text = " ".join(redacted(("sqlstress", *command, "-c", "4")))
+        command_text = " ".join(redact_words(("sqlstress", *command, "-c", "4")))
         assert shown in command_text and SECRET not in command_text
 
 
@@ -75,7 +75,7 @@ def test_unquoted_password_is_not_shown_either(secret: str) -> None:
         except ValueError as error:
             shown = str(error)
         assert SECRET not in shown
-        assert SECRET not in " ".join(redacted(("sqlstress", "--dsn", text)))
+        assert SECRET not in " ".join(redact_words(("sqlstress", "--dsn", text)))
 
 
 @given(st.text(CHARACTERS))
@@ -89,17 +89,17 @@ def test_any_text_is_parsed_or_refused_without_repeating_it(text: str) -> None:
 def test_arm_of_an_ab_test_is_shown_without_the_password() -> None:
     half = f"--driver psycopg --dsn postgresql://me:{SECRET}@localhost/db"
     single_option = f"--dsn=postgresql://me:{SECRET}@localhost/db"
-    assert redacted((f"--a={single_option}",)) == ("--a=--dsn=me@localhost:5432/db",)
+    assert redact_words((f"--a={single_option}",)) == ("--a=--dsn=me@localhost:5432/db",)
     for command in (("--a", half), (f"--a={half}",)):
-        command_text = " ".join(redacted(("sqlstress", "ab", *command)))
+        command_text = " ".join(redact_words(("sqlstress", "ab", *command)))
         assert SECRET not in command_text
         assert "--dsn me@localhost" in command_text and "/db" in command_text
-    assert redacted(("--a", f"--dsn {SECRET} 'x")) == ("--a", UNSHOWN)
+    assert redact_words(("--a", f"--dsn {SECRET} 'x")) == ("--a", HIDDEN)
 
 
 @given(st.lists(st.text(st.sampled_from("-dsn= '\"\\x"), max_size=20) | st.just("--dsn"), max_size=3))
 def test_any_command_can_be_redacted(words: list[str]) -> None:
-    assert len(redacted(words)) == len(words)
+    assert len(redact_words(words)) == len(words)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from sqlstress.experiment import Experiment, all_experiments
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import (
-    MOST_RATE,
+    MAX_RATE,
     Parse,
+    abbreviate,
     choice,
     choices,
     duration,
@@ -28,9 +29,8 @@ from sqlstress.options.parsing import (
     ranges,
     rates,
     ratio,
-    shown,
     switch,
-    whole,
+    whole_number,
 )
 from sqlstress.studies.ab import ab_options
 from sqlstress.studies.limit import limit_options
@@ -59,9 +59,9 @@ anything: st.SearchStrategy[Any] = st.recursive(
 @pytest.mark.parametrize(
     ("parse", "value", "expected"),
     [
-        (whole(1, 100), "42", 42),
-        (whole(1, 10**6), " 10_000 ", 10_000),
-        (whole(-5, 5), "-5", -5),
+        (whole_number(1, 100), "42", 42),
+        (whole_number(1, 10**6), " 10_000 ", 10_000),
+        (whole_number(-5, 5), "-5", -5),
         (ratio, "0.5", 0.5),
         (ratio, 1, 1.0),
         (ratio, "90%", 0.9),
@@ -106,13 +106,13 @@ def test_option_values_are_parsed(parse: Parse, value: Any, expected: Any) -> No
 @pytest.mark.parametrize(
     ("parse", "value", "message"),
     [
-        (whole(1, 100), "0", "'0' is not a whole number from 1 to 100"),
-        (whole(1, 10**6), 2_000_000, "2000000 is not a whole number from 1 to 1,000,000"),
-        (whole(1, 100), 4.0, "4.0 is not a whole number"),
-        (whole(0, 100), True, "True is not a whole number"),
-        (whole(0, 100), "__1", "'__1' is not a whole number"),
-        (whole(0, 100), HUGE, "what was given is not a whole number"),
-        (whole(0, 100), "9" * 5000, "9999... is not a whole number"),
+        (whole_number(1, 100), "0", "'0' is not a whole number from 1 to 100"),
+        (whole_number(1, 10**6), 2_000_000, "2000000 is not a whole number from 1 to 1,000,000"),
+        (whole_number(1, 100), 4.0, "4.0 is not a whole number"),
+        (whole_number(0, 100), True, "True is not a whole number"),
+        (whole_number(0, 100), "__1", "'__1' is not a whole number"),
+        (whole_number(0, 100), HUGE, "what was given is not a whole number"),
+        (whole_number(0, 100), "9" * 5000, "9999... is not a whole number"),
         (ratio, "1.01", "'1.01' is not a share from 0 to 1"),
         (ratio, "nan", "'nan' is not a share"),
         (ratio, False, "False is not a share"),
@@ -165,7 +165,7 @@ def test_option_values_are_parsed(parse: Parse, value: Any, expected: Any) -> No
         (rates, "2000-500/100", "'2000-500/100' is reversed: write 500-2000/100"),
         (rates, True, "True is not a rate"),
         (rates, [], "the list is empty: write 2000"),
-        (rates, f"1-{MOST_RATE}/1", "more than 10,000 rates"),
+        (rates, f"1-{MAX_RATE}/1", "more than 10,000 rates"),
         (power_of_two(512, 65536), "4000", "'4000' is not a power of two from 512 to 65536"),
         (power_of_two(512, 65536), "131072", "'131072' is not a whole number from 1 to 65,536"),
         (pragmas, "cache_spill", "'cache_spill' is not NAME=VALUE"),
@@ -173,7 +173,7 @@ def test_option_values_are_parsed(parse: Parse, value: Any, expected: Any) -> No
         (pragmas, {"a": 1}, "{'a': 1} is not NAME=VALUE"),
         (pragmas, "CACHE_SIZE=5", "cache_size has its own option: use --cache-size"),
     ],
-    ids=lambda value: value.__qualname__.split(".")[0] if callable(value) else shown(value),
+    ids=lambda value: value.__qualname__.split(".")[0] if callable(value) else abbreviate(value),
 )
 def test_invalid_value_is_refused_with_a_valid_example(parse: Parse, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import Picks
@@ -56,12 +56,12 @@ def test_only_a_key_value_case_without_a_count_has_a_window() -> None:
 def test_plain_case_equals_the_case_without_our_classes() -> None:
     picks, settings = Picks("id-rowid", "int"), Settings(pragmas=(("temp_store", "memory"),))
     case = Case(workload="keys", settings=settings, spec=picks)
-    read = plain(case)
+    read = to_namespace(case)
     assert not is_dataclass(read) and not is_dataclass(read.settings) and not is_dataclass(read.spec)
     assert vars(read.settings) == asdict(case.settings)
     assert vars(read.spec) == {**asdict(picks), "own_id": True, "most_picks": 110}
     assert (read.workload, case_label(read), read.driver) == (case.workload, case_label(case), case.driver)
-    assert b"sqlstress" not in pickle.dumps(plain(Case()))
+    assert b"sqlstress" not in pickle.dumps(to_namespace(Case()))
 
 
 @given(st.integers(1, 20_000))

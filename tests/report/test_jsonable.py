@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.report.document import json_text
-from sqlstress.report.jsonable import INT_LIMIT, all_rows, all_whole, from_plain, to_plain
+from sqlstress.report.jsonable import INT_LIMIT, all_integer_rows, all_integers, from_plain, to_plain
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
 
@@ -202,14 +202,14 @@ def is_whole(value: Any) -> bool:
 
 @given(st.lists(st.integers(-3, 3) | NUMBERS, max_size=4))
 def test_all_whole_needs_only_integers_and_at_least_one(values: list[Any]) -> None:
-    assert all_whole(values) == (bool(values) and all(map(is_whole, values)))
+    assert all_integers(values) == (bool(values) and all(map(is_whole, values)))
 
 
 @given(st.lists(st.lists(NUMBERS, max_size=3) | st.tuples(NUMBERS, st.just(1)) | NUMBERS, max_size=3))
 def test_all_rows_needs_only_integer_rows_and_at_least_one(values: list[Any]) -> None:
     for kind in (list, tuple):
         sound = all(type(row) is kind and row and all(map(is_whole, row)) for row in values)
-        assert all_rows(values, kind) == (bool(values) and sound)
+        assert all_integer_rows(values, kind) == (bool(values) and sound)
 
 
 SCALARS = (

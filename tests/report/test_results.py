@@ -57,10 +57,12 @@ def test_the_typical_trial_is_the_lower_median(tps: tuple[float, ...], typical: 
 def test_run_uses_valid_trials_and_shows_invalid_ones_only_alone() -> None:
     slow, fast = trials(1, 9)
     run = Run(Case(), (replace(slow, error="a worker died"), fast))
-    assert run.valid == (fast,) and run.typical() == run.shown() == fast and run.median_tps() == 9
+    assert (
+        run.valid == (fast,) and run.typical() == run.valid_median_trial() == fast and run.median_tps() == 9
+    )
     run = Run(Case(), (replace(TRIAL, error="a worker died"),))
-    assert run.typical() == run.trials[0] and run.median_tps() is None and run.shown() is None
-    assert Run(Case()).typical() is None and Run(Case()).shown() is None
+    assert run.typical() == run.trials[0] and run.median_tps() is None and run.valid_median_trial() is None
+    assert Run(Case()).typical() is None and Run(Case()).valid_median_trial() is None
     assert replace(TRIAL, tps=500.0).tps_per_process == 250.0
     assert replace(TRIAL, workers=()).tps_per_process == 0.0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.target import DRIVERS, Known
+from sqlstress.target import DRIVERS, DriverInfo
 
-LMDB = Known(
+LMDB = DriverInfo(
     "lmdb",
     "",
     "no SQL, one writer",

@@ -27,21 +27,21 @@ def test_dropped_column_is_dropped_with_its_cells() -> None:
 
 def test_picture_keeps_its_spaces_and_line_ends() -> None:
     picture = Picture(("a  b   ", "\x1b[31mred"))
-    assert text.drawn(picture) == "a  b\nred"
-    assert markdown.drawn(picture) == "```\na  b\nred\n```"
+    assert text.draw(picture) == "a  b\nred"
+    assert markdown.draw(picture) == "```\na  b\nred\n```"
 
 
 def test_bullets_lines_and_paragraphs_have_different_forms() -> None:
-    assert text.drawn(Bullets(("one", "two"))) == "- one\n- two"
-    assert text.drawn(Lines(("one", "two"))) == "one\ntwo"
-    assert markdown.drawn(Lines(("one", "two"))) == "one\n\ntwo"
-    assert text.drawn(Paragraph("one\ntwo")) == "one two"
+    assert text.draw(Bullets(("one", "two"))) == "- one\n- two"
+    assert text.draw(Lines(("one", "two"))) == "one\ntwo"
+    assert markdown.draw(Lines(("one", "two"))) == "one\n\ntwo"
+    assert text.draw(Paragraph("one\ntwo")) == "one two"
 
 
 def test_foreign_text_in_a_cell_is_no_markup_and_moves_no_cursor() -> None:
     table = Table(TABLE.columns, (("\x1b[2J|a", "**1**"),))
-    assert text.drawn(table).splitlines()[-1] == "|a    **1**"
-    assert markdown.drawn(table).splitlines()[-1].split(" | ")[0].strip() == r"| \|a"
+    assert text.draw(table).splitlines()[-1] == "|a    **1**"
+    assert markdown.draw(table).splitlines()[-1].split(" | ")[0].strip() == r"| \|a"
 
 
 # Foreign strings: no part of them reaches the terminal as a command.

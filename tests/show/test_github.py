@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.report import Report, Run
-from sqlstress.show.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
+from sqlstress.show.github import MAX_SUMMARY_BYTES, MOST, summary, workflow_commands
 from sqlstress.show.markdown import report_markdown
 from tests.example_report import failed_report
 from tests.show.hostile import hostile_report
@@ -55,5 +55,5 @@ def test_a_percent_sign_is_escaped() -> None:
 
 @pytest.mark.thorough
 def test_a_summary_that_github_would_refuse_is_a_sentence() -> None:
-    text = summary(*[EXAMPLE] * (LARGEST_SUMMARY // len(report_markdown(EXAMPLE)) + 1))
+    text = summary(*[EXAMPLE] * (MAX_SUMMARY_BYTES // len(report_markdown(EXAMPLE)) + 1))
     assert text == "The report is too large for a step's summary: save it with -o report.html.\n"

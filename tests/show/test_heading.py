@@ -19,7 +19,7 @@ from tests.show.variants import EXAMPLE, UNKNOWN, each_run, each_trial, with_cas
 
 def described(report: Report) -> str:
     group, *_ = group_runs(report.runs)
-    return heading.describe(KeyValueShown().what(group), group, report)
+    return heading.describe(KeyValueShown().activity(group), group, report)
 
 
 def durable(report: Report) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlstress.report import Report
 from sqlstress.show.blocks import Column, Picture, Table
-from sqlstress.show.markdown import drawn, report_markdown
+from sqlstress.show.markdown import draw, report_markdown
 from sqlstress.statistics.series import WAL_SIZE, Series
 from tests.several import with_trials
 from tests.show.variants import EXAMPLE, with_one
@@ -43,7 +43,7 @@ def test_picture_is_a_code_block() -> None:
     assert "|" in report_markdown(report) and "```\n" in report_markdown(report)
     check_tables(report)
     check_no_markup(report)
-    assert drawn(Picture(("``` |\u2588|", "b"))) == "```\n''' |\u2588|\nb\n```"
+    assert draw(Picture(("``` |\u2588|", "b"))) == "```\n''' |\u2588|\nb\n```"
 
 
 def test_foreign_strings_are_shown_verbatim() -> None:
@@ -54,6 +54,6 @@ def test_foreign_strings_are_shown_verbatim() -> None:
 
 
 def test_column_with_a_foreign_name_has_a_heading_of_one_line() -> None:
-    table = drawn(Table((Column("a\r|\x04b", ("", "a\r|\x04b")),), (("1.2",),)))
+    table = draw(Table((Column("a\r|\x04b", ("", "a\r|\x04b")),), (("1.2",),)))
     assert table.splitlines()[0].split(maxsplit=1)[1] == r"a \|?b |"
     assert len(table.splitlines()) == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.show.blocks import Block, Bullets, Lines, Paragraph, Verdict
+from sqlstress.show.blocks import Block, Bullets, Lines, Paragraph, VerdictLine
 from sqlstress.show.sections import LONGEST, Section, headline
 
 BEST = Bullets(("Best: 1.2 million a second. Try more.", "Starvation at 8."))
@@ -19,7 +19,7 @@ def test_headline_is_the_first_sentence_of_the_first_finding() -> None:
 
 
 def test_a_verdict_comes_before_findings_and_wrong_data_before_all() -> None:
-    assert headline_of(BEST, Verdict("PASS: no drop of 10%. So it is.")) == "PASS: no drop of 10%"
+    assert headline_of(BEST, VerdictLine("PASS: no drop of 10%. So it is.")) == "PASS: no drop of 10%"
     assert headline_of(BEST, Bullets(("Steady.", "FAILED at 2 processes: a row is gone."))) == (
         "FAILED at 2 processes: a row is gone"
     )
@@ -39,4 +39,4 @@ def test_headline_without_findings_says_what_was_done() -> None:
     ],
 )
 def test_a_long_sentence_ends_where_a_clause_does_and_never_within_brackets(text: str, expected: int) -> None:
-    assert headline_of(Verdict(text)) == f"{text[:expected]} …"
+    assert headline_of(VerdictLine(text)) == f"{text[:expected]} …"

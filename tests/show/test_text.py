@@ -13,11 +13,11 @@ import pytest
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import Report, Run, Warning, read
-from sqlstress.show.blocks import AT_FIRST, Column, Legend, Table, conclusions
-from sqlstress.show.markdown import drawn as markdown
+from sqlstress.show.blocks import FIRST_FINDINGS, Column, Legend, Table, conclusions
+from sqlstress.show.markdown import draw as markdown
 from sqlstress.show.phrases import facts_of
 from sqlstress.show.phrases import sentences as all_sentences
-from sqlstress.show.text import BRIEF, WIDTH, coloured, drawn, report_text
+from sqlstress.show.text import BRIEF, WIDTH, coloured, draw, report_text
 from tests.analysis.hand_made import passes, trial
 from tests.example_report import assert_golden, example_report
 from tests.show.variants import EXAMPLE, VARIANTS, each_run, each_trial, with_case
@@ -43,7 +43,7 @@ def test_no_figure_however_strange_breaks_the_table(figure: float) -> None:
 
 def test_column_with_a_foreign_name_keeps_the_width() -> None:
     column = Column("over \x1b[2J\x04", ("over", "\x1b[2J\x04"))
-    assert drawn(Table((column,), (("1.2",),))).splitlines() == ["over", "   ?", "----", " 1.2"]
+    assert draw(Table((column,), (("1.2",),))).splitlines() == ["over", "   ?", "----", " 1.2"]
 
 
 def test_runs_of_different_settings_have_separate_tables() -> None:
@@ -101,7 +101,7 @@ NARROWING = Table(
 
 def test_a_legend_does_not_explain_a_column_that_left_the_table() -> None:
     legend = Legend(NARROWING, lambda table: (f"{name}: a figure" for name in table.headers))
-    assert drawn(legend) == "first: a figure."
+    assert draw(legend) == "first: a figure."
     assert markdown(legend) == "first: a figure; second: a figure."
 
 
@@ -122,7 +122,7 @@ def shown_at_first(*codes: str) -> int:
 
 
 def test_brief_output_has_three_conclusions_and_no_minor_ones() -> None:
-    assert shown_at_first("best", "plateau", "layouts", "starvation", "spread") == AT_FIRST
+    assert shown_at_first("best", "plateau", "layouts", "starvation", "spread") == FIRST_FINDINGS
     assert shown_at_first("best", "spread", "harness-cost") == 1
     assert shown_at_first("spread") == 0
 

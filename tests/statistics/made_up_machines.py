@@ -11,7 +11,7 @@ from itertools import combinations
 from random import Random
 from statistics import median
 
-from sqlstress.statistics.search import Answer, answer, by_rate, next_rate
+from sqlstress.statistics.search import SearchAnswer, answer, by_rate, next_rate
 
 MOST_WINDOWS = 50
 """Number of windows in the available time of five minutes."""
@@ -41,7 +41,7 @@ SLOWNESS = 5.0
 """Time constant of mood changes, in windows."""
 
 
-def searched(machine: Machine, limit: float, seed: int) -> tuple[Answer, int]:
+def searched(machine: Machine, limit: float, seed: int) -> tuple[SearchAnswer, int]:
     """Search for a limit; return the answer and the number of windows."""
     draw, keeps = Random(seed), math.exp(-1 / SLOWNESS)
     day, mood = draw.gauss(0, machine.day), draw.gauss(0, machine.mood)
@@ -55,7 +55,7 @@ def searched(machine: Machine, limit: float, seed: int) -> tuple[Answer, int]:
     return answer(by_rate(measured)), len(measured)
 
 
-def overlap(first: Answer, second: Answer) -> bool:
+def overlap(first: SearchAnswer, second: SearchAnswer) -> bool:
     """Return whether a rate may be the limit by both answers."""
     low, high = max(first.holds or 0, second.holds or 0), (first.breaks, second.breaks)
     return all(end is None or low <= end for end in high)

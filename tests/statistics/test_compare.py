@@ -21,7 +21,7 @@ from sqlstress.statistics.compare import (
     _orders,
     all_differences,
     hodges_lehmann,
-    needed,
+    min_sample_size,
     quantile,
     signed_rank_bounds,
     signed_rank_critical,
@@ -191,7 +191,7 @@ def test_needed_passes_suffice_to_show_the_difference() -> None:
             0.05,
         )
 
-    needed = passes(5).needed(0.10)
+    needed = passes(5).passes_needed(0.10)
     ratio = passes(needed).ratio(0, 1)
     assert 10 < needed < 200
     assert ratio and ratio.high / ratio.estimate == pytest.approx(1 / 0.9, rel=0.06)
@@ -366,7 +366,7 @@ def test_four_values_each_suffice_for_an_interval_of_95_percent() -> None:
 
 @pytest.mark.parametrize(("alpha", "size"), [(0.05, 3), (0.01, 5), (0.0025, 6), (0.5, 1)])
 def test_needed_is_the_smallest_size_that_can_show_a_difference(alpha: float, size: int) -> None:
-    assert needed(alpha) == size
+    assert min_sample_size(alpha) == size
     assert unpaired_critical(size, size, alpha) >= 0
     assert size == 1 or unpaired_critical(size - 1, size - 1, alpha) == -1
 

@@ -19,14 +19,14 @@ from sqlstress.statistics.sequential import (
     SLOWER,
     UNCLEAR,
     UNDECIDED,
-    answer_share,
-    clears,
+    cell_alpha,
     conclude,
     direction,
-    fail_share,
-    falls,
+    direction_alpha,
     geometric_means,
     looks,
+    rules_out_drop,
+    shows_drop,
     tolerance,
 )
 from tests.drawing import examples
@@ -55,7 +55,7 @@ def test_possible_drop_does_not_pass_despite_the_estimate() -> None:
 
 def test_certain_drop_that_may_be_allowed_does_not_fail() -> None:
     small = around(0.88, spread=0.05)
-    assert falls(signed_rank_bounds(small, 0.001), 0.0)
+    assert shows_drop(signed_rank_bounds(small, 0.001), 0.0)
     assert conclude([small], TEN_PERCENT, 0.001) == UNDECIDED
 
 
@@ -79,8 +79,8 @@ def test_full_tolerance_of_tps_never_fails(share: float) -> None:
 
 
 def test_drop_equal_to_the_tolerance_is_undecided() -> None:
-    assert not falls((-0.5, -0.5), -0.5)
-    assert not clears((-0.5, -0.5), -0.5)
+    assert not shows_drop((-0.5, -0.5), -0.5)
+    assert not rules_out_drop((-0.5, -0.5), -0.5)
     assert conclude([[-0.5] * 20], -0.5, 0.004) == UNDECIDED
 
 
@@ -103,7 +103,7 @@ def test_direction_needs_the_whole_interval_on_one_side(
 
 @pytest.mark.parametrize("most", [10, 30, 200, MOST])
 def test_direction_is_wrong_in_at_most_a_twentieth_of_tests(most: int) -> None:
-    shares = [answer_share(number, look.alpha) for number, look in enumerate(looks(most), 1)]
+    shares = [direction_alpha(number, look.alpha) for number, look in enumerate(looks(most), 1)]
     assert shares == sorted(shares, reverse=True)
     # The error is two-sided; in addition, a single cell may fail wrongly.
     assert 2 * sum(shares) + ALPHA <= 0.05
@@ -131,8 +131,8 @@ def test_several_cells_are_judged_by_their_geometric_mean() -> None:
 def test_single_cell_can_fail_at_its_share_of_the_error_rate() -> None:
     cells = [around(0.8, 20), around(1.2, 20)]
     assert conclude(cells, TEN_PERCENT, 0.004) == FAIL
-    assert fail_share(1, 0.003) == 0.003
-    assert fail_share(2, 0.003) == pytest.approx(0.001)
+    assert cell_alpha(1, 0.003) == 0.003
+    assert cell_alpha(2, 0.003) == pytest.approx(0.001)
     # With ten pairs no cell can be significant at a third of 0.001.
     assert conclude([cell[:10] for cell in cells], TEN_PERCENT, 0.001) != FAIL
 
@@ -167,8 +167,10 @@ pairs = st.lists(st.floats(-2, 2), min_size=10, max_size=30)
 
 @given(pairs, st.floats(0.001, 0.05))
 def test_failed_gate_also_fails_with_worse_pairs(differences: list[float], alpha: float) -> None:
-    if falls(signed_rank_bounds(differences, alpha), TEN_PERCENT):
-        assert falls(signed_rank_bounds([difference - 0.1 for difference in differences], alpha), TEN_PERCENT)
+    if shows_drop(signed_rank_bounds(differences, alpha), TEN_PERCENT):
+        assert shows_drop(
+            signed_rank_bounds([difference - 0.1 for difference in differences], alpha), TEN_PERCENT
+        )
 
 
 @given(pairs, st.floats(0.001, 0.05))

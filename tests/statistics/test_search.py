@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from sqlstress.statistics.compare import quantile
 from sqlstress.statistics.search import (
     BREAKS,
-    DOUBT,
     HOLDS,
+    INTERVAL_ERROR,
     LADDER,
     MOST,
     OPEN,
-    Answer,
+    SearchAnswer,
     answer,
     by_rate,
     crossing,
@@ -74,7 +74,7 @@ def test_interval_of_the_limit_is_that_of_inverse_regression() -> None:
     variance = sum((y - intercept - slope * x) ** 2 for x, y in points) / (count - 2)
     limit = -intercept / slope
     spread = 1 / count + (limit - mean) ** 2 / sum((x - mean) ** 2 for x, _ in points)
-    reach = quantile(1 - DOUBT / 2, count - 2) * math.sqrt(variance * spread) / slope
+    reach = quantile(1 - INTERVAL_ERROR / 2, count - 2) * math.sqrt(variance * spread) / slope
     assert reach > math.log(1.1)  # otherwise the interval has its minimum width
     assert crossing(windows) == pytest.approx([math.exp(limit + end) for end in (-reach, 0, reach)])
 
@@ -100,15 +100,21 @@ def test_search_ends_for_any_windows(start: int, random: Random) -> None:
 
 @pytest.mark.parametrize(
     ("margin", "lowest", "found"),
-    [(-1.0, 1, Answer(10**6, None)), (1.0, 1, Answer(None, 1)), (1.0, 57, Answer(None, 62))],
+    [
+        (-1.0, 1, SearchAnswer(10**6, None)),
+        (1.0, 1, SearchAnswer(None, 1)),
+        (1.0, 57, SearchAnswer(None, 62)),
+    ],
 )
-def test_promise_always_kept_or_broken_gives_a_single_end(margin: float, lowest: int, found: Answer) -> None:
+def test_promise_always_kept_or_broken_gives_a_single_end(
+    margin: float, lowest: int, found: SearchAnswer
+) -> None:
     assert answer(by_rate(explored(1000, lambda rate: margin, lowest))) == found
 
 
 def test_windows_independent_of_the_rate_give_no_answer() -> None:
-    assert answer({100: [-0.1, 0.1] * 6, 110: [0.1, -0.1] * 6}) == Answer(None, None)
-    assert answer({100: [-0.1], 110: [0.1]}) == Answer(None, None)
+    assert answer({100: [-0.1, 0.1] * 6, 110: [0.1, -0.1] * 6}) == SearchAnswer(None, None)
+    assert answer({100: [-0.1], 110: [0.1]}) == SearchAnswer(None, None)
 
 
 def test_length_of_a_stall_does_not_move_the_limit() -> None:
@@ -134,8 +140,8 @@ def test_windows_alternate_around_the_limit() -> None:
     ("rate", "expected"), [(99, HOLDS), (100, HOLDS), (101, OPEN), (119, OPEN), (120, BREAKS), (121, BREAKS)]
 )
 def test_verdict_on_a_rate_follows_from_the_answer(rate: int, expected: str) -> None:
-    assert Answer(100, 120, 110).verdict(rate) == expected
-    assert Answer(None, None).verdict(rate) == OPEN
+    assert SearchAnswer(100, 120, 110).verdict(rate) == expected
+    assert SearchAnswer(None, None).verdict(rate) == OPEN
 
 
 def test_ladder_has_steps_of_about_a_tenth() -> None:

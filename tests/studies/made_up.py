@@ -18,7 +18,7 @@ from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.plan import cases_of
 from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.statistics.sequential import Look
+from sqlstress.statistics.sequential import InterimLook
 from sqlstress.studies import sweep
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.limit import LimitStudy
@@ -96,7 +96,7 @@ def made_up_ab(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trou
         trouble.meet()
         return trial(pair)
 
-    study = AbStudy(([CASE], [CASE]), TEST, looks=(Look(2, 0.001),))
+    study = AbStudy(([CASE], [CASE]), TEST, looks=(InterimLook(2, 0.001),))
     return MadeUp(study, SliceBench(BLANK, observer, measure), _slices)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.study import SILENT
 from sqlstress.report import AbTest, Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.sequential import looks
-from sqlstress.studies.ab import AbStudy, first_arm, order
+from sqlstress.studies.ab import AbStudy, draw_first_arm, order
 from sqlstress.studies.slices import SliceBench
-from sqlstress.studies.sweep import follow
+from sqlstress.studies.sweep import run_on_bench
 from tests.ab_report import CASE, EXAMPLE, TEST, Script, of_ratio, trial
 from tests.app_report import CASE as APP
 
@@ -55,9 +55,9 @@ def run(
 ) -> tuple[Report, Slices, list[Report]]:
     """Run a study; return its report, the slices, and all saved reports."""
     slices, saved = Slices(script), list[Report]()
-    bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
+    bench = SliceBench(replace(EXAMPLE, runs=()), SILENT, slices.measure)
     study = AbStudy((cells, cells), test, looks(most), clock or Clock())
-    return follow(study, bench, saved.append, lambda: 0.0), slices, saved
+    return run_on_bench(study, bench, saved.append, lambda: 0.0), slices, saved
 
 
 def verdict(report: Report) -> tuple[str, int]:
@@ -76,8 +76,8 @@ def test_seed_draws_the_first_arm_of_each_pair() -> None:
         assert 150 < sum(a == b for a, b in zip(drawn, drawn[lag:], strict=False)) < 250
     assert [order(first, seed, 0) for seed in (1, 2) for first in "AB"] == [(0, 1), (1, 0)] * 2
     assert all(order("B", 7, pair) == order("A", 7, pair)[::-1] for pair in range(50))
-    first_arms = [first_arm(seed) for seed in range(200)]
-    assert first_arms == [first_arm(seed) for seed in range(200)]
+    first_arms = [draw_first_arm(seed) for seed in range(200)]
+    assert first_arms == [draw_first_arm(seed) for seed in range(200)]
     assert 70 < first_arms.count("A") < 130
 
 
@@ -182,8 +182,8 @@ def test_equal_code_in_a_later_pair_leaves_no_trial_and_no_look(tmp_path: Path) 
 
     unclear, slices = of_ratio(0.9, 0.1), Slices(script)
     study = AbStudy(((cases[0],), (cases[1],)), UNLIMITED, looks(30), Clock())
-    bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
-    report = follow(study, bench, lambda _: None, lambda: 0.0)
+    bench = SliceBench(replace(EXAMPLE, runs=()), SILENT, slices.measure)
+    report = run_on_bench(study, bench, lambda _: None, lambda: 0.0)
     assert [pair for _, _, pair in slices.asked][-1] == 12
     assert report.ab and (report.ab.verdict, report.ab.looks) == ("undecided", ())
     assert [run.trials for run in report.runs] == [(), ()]

@@ -12,7 +12,7 @@ import pytest
 from sqlstress.engine.study import Observer, Progress, Steps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Report
-from sqlstress.studies.sweep import SAVING, carry_out, follow
+from sqlstress.studies.sweep import SAVE_PAUSE_FACTOR, run_on_bench, run_study
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.studies.made_up import Watching
@@ -70,19 +70,19 @@ class Opening:
 
 def test_bench_is_opened_and_always_closed() -> None:
     opening, watching = Opening(), Watching()
-    report = carry_out(Counting(2), opening, lambda _: opening.events.append("saved"), watching)
+    report = run_study(Counting(2), opening, lambda _: opening.events.append("saved"), watching)
     assert opening.events == ["opened", "saved", "saved", "closed"]
     assert report.planned == 2
     assert [progress.done for progress in watching.told] == [1, 2]
     broken = Opening()
     with pytest.raises(EnvironmentFailure):
-        carry_out(Counting(0, EnvironmentFailure("no WAL")), broken)
+        run_study(Counting(0, EnvironmentFailure("no WAL")), broken)
     assert broken.events == ["opened", "closed"]
 
 
 @pytest.mark.parametrize(
     ("save_s", "saved_after"),
-    [(0.0, [*range(1, 26)]), (0.5 / SAVING, [*range(1, 26)]), (0.5, [1, 11, 21, 25])],
+    [(0.0, [*range(1, 26)]), (0.5 / SAVE_PAUSE_FACTOR, [*range(1, 26)]), (0.5, [1, 11, 21, 25])],
 )
 def test_report_is_saved_after_long_steps_and_at_the_end(save_s: float, saved_after: list[int]) -> None:
     study, saved = Counting(25), list[int]()
@@ -90,7 +90,7 @@ def test_report_is_saved_after_long_steps_and_at_the_end(save_s: float, saved_af
     def save(report: Report) -> None:
         saved.append(report.planned)
 
-    follow(study, Bench(), save, lambda: study.done + save_s * len(saved))
+    run_on_bench(study, Bench(), save, lambda: study.done + save_s * len(saved))
     assert saved == saved_after
 
 
@@ -101,6 +101,6 @@ def test_error_of_the_caller_ends_the_study_at_once() -> None:
         raise KeyError
 
     with pytest.raises(KeyError) as kept:  # with its traceback
-        follow(study, Bench(), give_up)
+        run_on_bench(study, Bench(), give_up)
     assert kept.tb is not None
     assert (study.done, study.closed) == (1, True)

@@ -12,7 +12,7 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.show.endings import endings, exit_code
-from sqlstress.studies.sweep import follow
+from sqlstress.studies.sweep import run_on_bench
 from tests.studies.made_up import STUDIES, Trouble, Watching
 
 MEASUREMENTS = 4
@@ -40,7 +40,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     def run_study(name: str, trouble: Trouble | None = None) -> Outcome:
         saved, watching = list[Report](), Watching()
         made_up = STUDIES[name][0](monkeypatch, tmp_path, watching, trouble or Trouble())
-        report = follow(made_up.study, made_up.bench, saved.append, lambda: 0.0)
+        report = run_on_bench(made_up.study, made_up.bench, saved.append, lambda: 0.0)
         return Outcome(report, saved, watching, made_up.measured)
 
     return run_study

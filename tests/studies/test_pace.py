@@ -12,7 +12,14 @@ from sqlstress.experiments.classics.methods import Method
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.studies.sweep import LONGER_S, Pace, best_so_far, expected_s, longer_turn, turns
+from sqlstress.studies.sweep import (
+    LONGER_S,
+    SweepProgress,
+    best_so_far,
+    expected_trial_s,
+    longer_turn,
+    plan_turns,
+)
 from tests.analysis.hand_made import run, trial
 from tests.studies.made_up import Watching
 
@@ -26,7 +33,7 @@ class Going(Watching):
         super().__init__()
         self.now = 100.0
         self.heard: list[str] = []
-        self.pace = Pace(cases, [*turns(cases), *longer_turn(cases)], self, lambda: self.now)
+        self.pace = SweepProgress(cases, [*plan_turns(cases), *longer_turn(cases)], self, lambda: self.now)
 
     def phase(self, name: str) -> None:
         self.heard.append(name)
@@ -45,11 +52,11 @@ class Going(Watching):
 def test_longer_window_is_separate_from_passes_and_its_time_counts() -> None:
     case = cases_of({"concurrency": 4, "repeat": 10})[0]
     going = Going((case,))
-    going.now += 10 * expected_s(case)  # the passes took the expected time
+    going.now += 10 * expected_trial_s(case)  # the passes took the expected time
     going.pace.begin(10)
     going.pace.phase("measuring")
     assert going.last.label == "[waits] 1 bucket, 4 processes"
-    assert going.pace.left_s() == pytest.approx(expected_s(replace(case, duration_s=LONGER_S)))
+    assert going.pace.left_s() == pytest.approx(expected_trial_s(replace(case, duration_s=LONGER_S)))
 
 
 @pytest.fixture
@@ -89,30 +96,30 @@ def test_current_tps_follows_the_last_second(going: Going) -> None:
 
 def test_remaining_time_runs_down_during_a_case(going: Going) -> None:
     whole = going.pace.left_s()
-    assert whole == pytest.approx(sum(map(expected_s, CASES)))
+    assert whole == pytest.approx(sum(map(expected_trial_s, CASES)))
     going.now += 0.5
     assert going.pace.left_s() == pytest.approx(whole - 0.5)
 
 
 def test_overrun_of_a_case_does_not_change_the_others_time(going: Going) -> None:
     going.now += 500.0
-    assert going.pace.left_s() == pytest.approx(expected_s(CASES[1]))
+    assert going.pace.left_s() == pytest.approx(expected_trial_s(CASES[1]))
 
 
 def test_finished_cases_correct_the_expected_time_of_others(going: Going) -> None:
     going.pace.phase("measuring")
-    going.now += 3 * expected_s(CASES[0])
+    going.now += 3 * expected_trial_s(CASES[0])
     going.pace.tick(0)
     going.pace.begin(1)
     going.pace.phase("preparing")
-    assert going.last.left_s == pytest.approx(3 * expected_s(CASES[1]))
+    assert going.last.left_s == pytest.approx(3 * expected_trial_s(CASES[1]))
 
 
 def test_progress_stays_when_expected_times_grow(going: Going) -> None:
-    going.now += 0.9 * expected_s(CASES[0])
+    going.now += 0.9 * expected_trial_s(CASES[0])
     going.pace.waiting()
     before = going.last.done
-    going.now += 10 * expected_s(CASES[0])
+    going.now += 10 * expected_trial_s(CASES[0])
     going.pace.begin(1)
     going.pace.waiting()
     assert going.last.done >= before
@@ -152,27 +159,27 @@ def test_best_so_far_follows_from_the_passes() -> None:
 
 
 def test_expected_time_of_cycles_depends_on_journal_and_time_out() -> None:
-    usual = delete, delete_tx, wal, wal_tx, _ = [*map(expected_s, cases_of({}, "cycles"))]
+    usual = delete, delete_tx, wal, wal_tx, _ = [*map(expected_trial_s, cases_of({}, "cycles"))]
     assert 2 < sum(usual) < 15
     assert delete > wal > wal_tx
     assert delete > delete_tx
     (short,) = cases_of({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
-    assert expected_s(short) == pytest.approx(2, abs=1)
+    assert expected_trial_s(short) == pytest.approx(2, abs=1)
 
 
 def test_expected_time_grows_with_the_work() -> None:
     case = Case()
     for change in ({"duration_s": 9.0}, {"warmup_s": 9.0}, {"concurrency": 8}, {"buckets": 9}):
-        assert expected_s(replace(case, **change)) > expected_s(case)
-    assert expected_s(Case(ops=2000)) > expected_s(Case(ops=1000))
-    assert expected_s(Case(workload="classic", ops=5000)) < 10
+        assert expected_trial_s(replace(case, **change)) > expected_trial_s(case)
+    assert expected_trial_s(Case(ops=2000)) > expected_trial_s(Case(ops=1000))
+    assert expected_trial_s(Case(workload="classic", ops=5000)) < 10
 
 
 def test_expected_time_of_a_method_depends_on_rows_and_time_out() -> None:
     def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
         return Case(workload="methods", spec=Method("insert", name, transaction, scale, timeout_s))
 
-    commits, rows, bulk = (expected_s(case) for case in (cell("1b1"), cell("1b1", True), cell("BLK")))
+    commits, rows, bulk = (expected_trial_s(case) for case in (cell("1b1"), cell("1b1", True), cell("BLK")))
     assert commits > rows > bulk
-    assert expected_s(cell("BLK", scale=100_000)) > bulk
-    assert expected_s(cell("1b1", timeout_s=1.0)) < commits
+    assert expected_trial_s(cell("BLK", scale=100_000)) > bulk
+    assert expected_trial_s(cell("1b1", timeout_s=1.0)) < commits

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.studies.same_code import Side, same_environment, same_module
+from sqlstress.studies.same_code import ArmCode, same_environment, same_module
 from sqlstress.user_work.loading import imported_modules
 
 
@@ -41,13 +41,13 @@ def environment(folder: Path) -> tuple[str, Path]:
 
 def side(
     name: str, file: Path, package: Path | None, python: str | None = None, module: str = "bank"
-) -> Side:
+) -> ArmCode:
     """Return an arm that loaded this package, or none."""
     modules = {module: str(package / "__init__.py")} if package else {}
-    return Side(name, python, str(file), modules)
+    return ArmCode(name, python, str(file), modules)
 
 
-def arms(project: Path, a: Path, b: Path, *pythons: str) -> tuple[Side, Side]:
+def arms(project: Path, a: Path, b: Path, *pythons: str) -> tuple[ArmCode, ArmCode]:
     """Return the arms of base and change that loaded these packages."""
     python_a, python_b = pythons or (None, None)
     files = project / "base" / "stress" / "load.py", project / "stress" / "load.py"

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.study import SILENT
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.kv.spec import Load
@@ -48,7 +48,7 @@ def test_slices_of_a_pair_share_a_salt_that_differs_by_pair(
         return trial(index)
 
     monkeypatch.setattr(TrialRunner, "run", run)
-    with OwnPython((CASE,), tmp_path, ()).opened(NOBODY) as bench:
+    with OwnPython((CASE,), tmp_path, ()).opened(SILENT) as bench:
         for pair in (0, 1):
             for arm in (0, 1):
                 bench.measure(arm, CASE, pair)
@@ -56,7 +56,7 @@ def test_slices_of_a_pair_share_a_salt_that_differs_by_pair(
 
 
 def test_slice_of_this_python_is_verified_and_leaves_nothing(tmp_path: Path) -> None:
-    with OwnPython((CASE,), tmp_path, ("sqlstress", "ab")).opened(NOBODY) as bench:
+    with OwnPython((CASE,), tmp_path, ("sqlstress", "ab")).opened(SILENT) as bench:
         measured = bench.measure(0, CASE, 4)
         assert bench.learn(TEST) == TEST
     assert (measured.index, measured.error, measured.verdict.status) == (4, None, "ok")
@@ -69,7 +69,7 @@ def test_slice_of_another_python_is_verified_and_describes_it(
     tmp_path: Path,
 ) -> None:
     a, b = (Python(sys.executable, {**SHORT, "synchronous": level}, tmp_path) for level in ("full", "off"))
-    with OtherPythons((a, b), (CASE, CASE), ()).opened(NOBODY) as bench:
+    with OtherPythons((a, b), (CASE, CASE), ()).opened(SILENT) as bench:
         trials = [bench.measure(arm, CASE, 2) for arm in (0, 1)]
         test = bench.learn(TEST)
     assert [measured.effective["synchronous"] for measured in trials] == ["full", "off"]

@@ -22,7 +22,7 @@ from sqlstress.plan import cases_of as cases_asked_for
 from sqlstress.report import LEFT_OUT, Check, Report, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies import sweep
-from sqlstress.studies.sweep import LONGER_S, Sweep, Turn, follow, longer_turn, turns
+from sqlstress.studies.sweep import LONGER_S, Sweep, Turn, longer_turn, plan_turns, run_on_bench
 from sqlstress.system.interrupt import Pulse, StopSignals
 from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report
@@ -48,7 +48,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Measure:
         monkeypatch.setattr(sweep, "harness_ns", harness)
         saved: list[Report] = []
         with StopSignals() as signals:
-            report = follow(
+            report = run_on_bench(
                 Sweep(cases, keep_going), bench(tmp_path, signals=signals), saved.append, lambda: 0.0
             )
         return report, saved
@@ -232,7 +232,7 @@ def cases_of(counts: list[int], seed: int = 0) -> list[Case]:
 
 @given(repeats, st.integers(0, 99))
 def test_every_case_has_all_of_its_trials_in_ascending_passes(counts: list[int], seed: int) -> None:
-    all_turns = list(turns(cases_of(counts, seed)))
+    all_turns = list(plan_turns(cases_of(counts, seed)))
     assert sorted(all_turns) == [
         Turn(case, number) for case, count in enumerate(counts) for number in range(count)
     ]
@@ -240,17 +240,17 @@ def test_every_case_has_all_of_its_trials_in_ascending_passes(counts: list[int],
 
 
 def test_second_pass_reverses_the_first_and_later_ones_are_random() -> None:
-    case_order = [turn.case for turn in turns(cases_of([6] * 9, seed=3))]
+    case_order = [turn.case for turn in plan_turns(cases_of([6] * 9, seed=3))]
     passes = [case_order[start : start + 9] for start in range(0, 54, 9)]
     assert passes[0] == list(range(9))
     assert passes[1] == passes[0][::-1]
     assert not any(passes[place + 1] == passes[place][::-1] for place in range(1, 5))
     assert len({tuple(cases_of_pass) for cases_of_pass in passes}) == 6
-    assert case_order != [turn.case for turn in turns(cases_of([6] * 9, seed=4))]
+    assert case_order != [turn.case for turn in plan_turns(cases_of([6] * 9, seed=4))]
 
 
 def test_linear_drift_is_equal_for_all_cases_in_two_passes() -> None:
-    all_turns = list(turns(cases_of([2] * 5)))
+    all_turns = list(plan_turns(cases_of([2] * 5)))
     mean_times = [
         fmean(position for position, turn in enumerate(all_turns) if turn.case == case) for case in range(5)
     ]
@@ -305,4 +305,4 @@ def test_custom_or_uncontended_case_has_no_longer_window(case: Case) -> None:
 
 def test_published_script_is_measured_case_by_case() -> None:
     cases = [Case(workload="classic", ops=5, concurrency=processes, repeat=2) for processes in (1, 2)]
-    assert [turn.case for turn in turns(cases)] == [0, 0, 1, 1]
+    assert [turn.case for turn in plan_turns(cases)] == [0, 0, 1, 1]

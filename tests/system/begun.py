@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlstress.system.child import Pipe, begin_child
+from sqlstress.system.child import Pipe, init_child
 
 
 def tell(pipe: Pipe) -> None:
     """Send the state of a process at its start, and wait for a message to end."""
-    begin_child()
+    init_child()
     state = {
         "pid": os.getpid(),
         "cwd": str(Path.cwd()),
@@ -47,7 +47,7 @@ def links() -> list[str]:
 
 def add(numbers: Any, place: int) -> None:
     """Add to an item of shared memory."""
-    begin_child()
+    init_child()
     numbers[place] += place
 
 
@@ -62,7 +62,7 @@ def end(how: str) -> None:
 
 def linger(pipe: Pipe) -> None:
     """Survive Ctrl-C, then sleep longer than any test."""
-    begin_child()
+    init_child()
     signal.raise_signal(signal.SIGINT)
     pipe.send("alive")
     time.sleep(600)
@@ -79,9 +79,9 @@ def hold(modules: Sequence[str]) -> None:
 
     import psutil
 
-    from sqlstress.system.processes import starting
+    from sqlstress.system.processes import process_starter
 
-    with starting(modules) as starter:
+    with process_starter(modules) as starter:
         pipes = []
         for _ in range(2):
             ours, theirs = open_pipe()

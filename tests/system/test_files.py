@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.system.files import read_text, remove, tried_again
+from sqlstress.system.files import read_text, remove, retry_while_denied
 
 
 class Held:
@@ -35,19 +35,19 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize("times", [0, 1, 19])
 def test_change_denied_for_a_moment_is_retried(slept: list[float], times: int) -> None:
     change = Held(times)
-    tried_again(change)
+    retry_while_denied(change)
     assert (change.tries, len(slept)) == (times + 1, times)
 
 
 def test_change_that_stays_denied_fails_after_a_second(slept: list[float]) -> None:
     with pytest.raises(PermissionError, match="used by another process"):
-        tried_again(Held(1000))
+        retry_while_denied(Held(1000))
     assert sum(slept) == pytest.approx(1, abs=0.1)
 
 
 def test_error_that_waiting_cannot_cure_is_raised_at_once(slept: list[float], tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        tried_again(lambda: (tmp_path / "missing").rename(tmp_path / "there"))
+        retry_while_denied(lambda: (tmp_path / "missing").rename(tmp_path / "there"))
     assert slept == []
     remove(tmp_path / "nothing")
     assert slept == []

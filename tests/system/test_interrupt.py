@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted
-from sqlstress.system.interrupt import PACE, StopSignals, paced, stop_once
+from sqlstress.system.interrupt import ITEMS_PER_PULSE, StopSignals, install_stop_handlers, with_pulses
 from tests.engine.processes import environment
 from tests.pulses import Pulses
 from tests.rows import fault
@@ -74,7 +74,7 @@ class StruckAsItGoes:
 def test_signal_in_a_finalizer_comes_again_without_a_message(
     number: signal.Signals, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stop_once()
+    install_stop_handlers()
     going = StruckAsItGoes(number)
     with pytest.raises(KeyboardInterrupt):
         del going
@@ -83,7 +83,7 @@ def test_signal_in_a_finalizer_comes_again_without_a_message(
 
 
 def test_finalizer_errors_of_other_kinds_are_printed_as_usual(capsys: pytest.CaptureFixture[str]) -> None:
-    stop_once()
+    install_stop_handlers()
     finalized = weakref.finalize(Pulses(), int, "none")
     del finalized
     assert "ValueError" in capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_finalizer_errors_of_other_kinds_are_printed_as_usual(capsys: pytest.Cap
 
 @each_signal
 def test_first_signal_raises_and_later_ones_do_nothing(number: signal.Signals) -> None:
-    stop_once()
+    install_stop_handlers()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(number)
     for signal_number in STOPPING:
@@ -100,7 +100,7 @@ def test_first_signal_raises_and_later_ones_do_nothing(number: signal.Signals) -
 
 @each_signal
 def test_signals_after_an_answered_one_do_nothing(number: signal.Signals) -> None:
-    stop_once()
+    install_stop_handlers()
     with StopSignals() as signals:
         signal.raise_signal(number)
         with pytest.raises(Interrupted):
@@ -133,24 +133,24 @@ def test_stop_signals_do_nothing_outside_the_main_thread() -> None:
     assert failures == []
 
 
-@given(st.integers(0, 5 * PACE))
+@given(st.integers(0, 5 * ITEMS_PER_PULSE))
 def test_paced_yields_every_item_and_pulses_once_per_stretch(count: int) -> None:
     pulses = Pulses()
-    assert list(paced(range(count), pulses)) == list(range(count))
-    assert pulses.count == -(-count // PACE)
+    assert list(with_pulses(range(count), pulses)) == list(range(count))
+    assert pulses.count == -(-count // ITEMS_PER_PULSE)
 
 
 def test_raising_pulse_ends_paced_before_the_next_stretch() -> None:
     items_taken: list[int] = []
 
     def items() -> Iterator[int]:
-        for number in range(10 * PACE):
+        for number in range(10 * ITEMS_PER_PULSE):
             items_taken.append(number)
             yield number
 
     with pytest.raises(Interrupted):
-        list(paced(items(), Pulses(stop_at=3)))
-    assert len(items_taken) == 2 * PACE + 1
+        list(with_pulses(items(), Pulses(stop_at=3)))
+    assert len(items_taken) == 2 * ITEMS_PER_PULSE + 1
 
 
 STRUCK_WITHIN_EXEC = """

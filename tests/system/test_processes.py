@@ -26,7 +26,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.exec.work import end_marked
 from sqlstress.system.child import MORE, PIECE, send
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.processes import Inbox, call_apart, death, held_back, wait_some
+from sqlstress.system.processes import Inbox, blocked_signal, call_in_subprocess, exit_clause, wait_readable
 from tests.conftest import own_processes
 from tests.pulses import nothing
 
@@ -44,14 +44,14 @@ PATIENCE_S = 60.0
     ],
 )
 def test_death_is_described_by_the_name_of_its_signal(exitcode: int | None, expected: str) -> None:
-    assert death(exitcode) == expected
+    assert exit_clause(exitcode) == expected
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals can't be held back there")
 def test_interrupt_is_held_back_and_comes_afterwards() -> None:
     if sys.platform != "win32":
         with StopSignals() as signals:
-            with held_back("SIGINT"):
+            with blocked_signal("SIGINT"):
                 signal.raise_signal(signal.SIGINT)
                 assert signal.SIGINT in signal.sigpending()
                 signals.check()
@@ -63,7 +63,7 @@ def test_interrupt_is_held_back_and_comes_afterwards() -> None:
 def test_signals_are_let_through_again_after_an_error() -> None:
     if sys.platform != "win32":
         before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
-        with pytest.raises(OSError, match="full"), held_back("SIGINT"):
+        with pytest.raises(OSError, match="full"), blocked_signal("SIGINT"):
             raise OSError("full")
         assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before
 
@@ -105,18 +105,18 @@ def answer_by_half() -> bytes:
 
 
 def test_result_error_or_death_of_a_child_call_is_returned() -> None:
-    process, result = call_apart(nothing, add, 1, 2, times=5)
+    process, result = call_in_subprocess(nothing, add, 1, 2, times=5)
     assert result == 15
     assert process != os.getpid() and not psutil.pid_exists(process)
     with pytest.raises(UsageError, match=r"^not like this$"):
-        call_apart(nothing, refuse)
+        call_in_subprocess(nothing, refuse)
     with pytest.raises(EnvironmentFailure, match="ended with exit code 7 and no result"):
-        call_apart(nothing, die)
+        call_in_subprocess(nothing, die)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGBREAK"] if sys.platform == "win32" else ["SIGINT"])
 def test_child_ignores_an_interrupt(name: str) -> None:
-    assert call_apart(nothing, survive, name) == "alive"
+    assert call_in_subprocess(nothing, survive, name) == "alive"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes can't stop themselves there")
@@ -130,7 +130,7 @@ def test_interruption_during_an_answer_leaves_no_process() -> None:
         stopped = any(process.status() == psutil.STATUS_STOPPED for process in own_processes())
 
     with pytest.raises(Interrupted):
-        call_apart(interrupt, answer_by_half)
+        call_in_subprocess(interrupt, answer_by_half)
     assert own_processes() == []
 
 
@@ -142,7 +142,7 @@ def test_interruption_during_a_wait_leaves_no_process(tmp_path: Path) -> None:
             raise Interrupted("stopped")
 
     with pytest.raises(Interrupted):
-        call_apart(interrupt, dawdle, str(started))
+        call_in_subprocess(interrupt, dawdle, str(started))
     assert own_processes() == []
 
 
@@ -165,12 +165,12 @@ def test_wait_ended_by_ctrl_c_returns_nothing(waits_end_by_ctrl_c: list[int]) ->
     ours, theirs = Pipe()
     with ours, theirs:
         theirs.send("here")
-        assert [wait_some([ours], 0.0) for _ in range(2)] == [[], [ours]]
+        assert [wait_readable([ours], 0.0) for _ in range(2)] == [[], [ours]]
     assert waits_end_by_ctrl_c == [0]
 
 
 def test_an_answer_survives_waits_that_ctrl_c_ends(waits_end_by_ctrl_c: list[int]) -> None:
-    assert call_apart(nothing, bytes, 10_000) == bytes(10_000)
+    assert call_in_subprocess(nothing, bytes, 10_000) == bytes(10_000)
     assert waits_end_by_ctrl_c
 
 
@@ -200,7 +200,7 @@ def test_messages_of_any_length_come_in_their_order(messages: list[object]) -> N
         sender.start()  # a pipe of Windows holds 8 KiB, so the inbox must be read at the same time
         received = list[object]()
         while len(received) < len(messages):
-            if wait_some([ours], PATIENCE_S):
+            if wait_readable([ours], PATIENCE_S):
                 received.extend(inbox.receive() or [])
         sender.join()
         assert received == messages

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from sqlstress import measure
-from sqlstress.system.processes import SPAWNING, Apart, Died, Spawning, Starter, starting
+from sqlstress.system.processes import SPAWNING, ChildCaller, Died, Spawning, Starter, process_starter
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
 from tests.engine.processes import ROOT, environment, gone
@@ -37,7 +37,7 @@ def starter(request: pytest.FixtureRequest) -> Iterator[Starter]:
     if request.param == "spawned":
         yield SPAWNING
     else:
-        with starting(["tests.system.begun"]) as server:
+        with process_starter(["tests.system.begun"]) as server:
             yield server
 
 
@@ -92,7 +92,7 @@ def test_process_has_no_open_files_and_its_own_random_state(starter: Starter, tm
 
 
 def test_process_answers_many_calls_and_is_replaced_after_its_death(starter: Starter) -> None:
-    with Apart("the helper") as helper:
+    with ChildCaller("the helper") as helper:
         first = helper.call(nothing, os.getpid)
         assert first != os.getpid() and helper.call(nothing, os.getpid) == first
         assert (own_processes() == [psutil.Process(first)]) == (starter is SPAWNING)
@@ -167,7 +167,7 @@ hold(["tests.system.begun"])
 
 @forked
 def test_fork_server_leaves_no_process_behind() -> None:
-    with starting(["tests.system.begun"]) as server, started_process(server) as (process, _):
+    with process_starter(["tests.system.begun"]) as server, started_process(server) as (process, _):
         assert process.pid and server_of(process.pid) in own_processes()
     assert own_processes() == []
 
@@ -175,7 +175,7 @@ def test_fork_server_leaves_no_process_behind() -> None:
 @forked
 def test_fork_server_has_imports_one_thread_and_no_open_file() -> None:
     modules = ["sqlstress.targets.sqlite.drivers.sqlite3_driver", "not_there_at_all", "tests.system.begun"]
-    with starting(modules) as server, started_process(server) as (process, state):
+    with process_starter(modules) as server, started_process(server) as (process, state):
         assert {*modules, "sqlite3"} - state["modules"] == {"not_there_at_all"}
         assert process.pid
         forks = server_of(process.pid)
@@ -189,7 +189,7 @@ def test_each_measurement_has_its_own_environment_and_streams(
 ) -> None:
     for value in ("first", "second"):
         monkeypatch.setenv("SQLSTRESS_TEST_VALUE", value)
-        with starting(["tests.system.begun"]) as server:
+        with process_starter(["tests.system.begun"]) as server:
             with started_process(server) as (_, state):
                 assert state["value"] == value
             server.start(begun.complain, (value,)).join(PATIENCE_S)
@@ -199,7 +199,7 @@ def test_each_measurement_has_its_own_environment_and_streams(
 @forked
 def test_fork_server_killed_a_moment_ago_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server's channel is closed, while the system still reports the server as running."""
-    with starting(["tests.system.begun"]) as starter:
+    with process_starter(["tests.system.begun"]) as starter:
         server: Any = starter
         server._process.kill()
         server._process.join()
@@ -214,13 +214,13 @@ def test_fork_server_is_not_that_of_multiprocessing() -> None:
     from multiprocessing import forkserver as pythons
 
     theirs = vars(pythons)["_forkserver"]
-    with starting(["tests.system.begun"]) as server, started_process(server):
+    with process_starter(["tests.system.begun"]) as server, started_process(server):
         assert vars(theirs)["_forkserver_pid"] is None
 
 
 @forked
 def test_killed_fork_server_ends_its_processes_and_is_replaced() -> None:
-    with starting(["tests.system.begun"]) as server:
+    with process_starter(["tests.system.begun"]) as server:
         ours, theirs = Pipe()
         process = server.start(begun.linger, (theirs,))
         theirs.close()
@@ -256,7 +256,7 @@ def test_missing_internals_of_multiprocessing_cause_spawning(
     home: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(f"{home}.{name}")
-    with starting(["tests.system.begun"]) as starter:
+    with process_starter(["tests.system.begun"]) as starter:
         assert starter is SPAWNING
 
 
@@ -279,7 +279,7 @@ def test_changed_internals_of_multiprocessing_cause_spawning(
 
 @forked
 def test_process_that_the_system_denies_is_an_error() -> None:
-    with starting(["tests.system.refusing"]) as server:
+    with process_starter(["tests.system.refusing"]) as server:
         process = server.start(begun.add, (shared_array("q", 1), 0))
         with pytest.raises(BlockingIOError):
             process.pid  # noqa: B018

@@ -10,10 +10,10 @@ import pytest
 from sqlstress.errors import UsageError
 from sqlstress.targets.sqlite import pages as btree
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
-from sqlstress.targets.sqlite.pages import OVERFLOW, Page, PageFile, Tree
+from sqlstress.targets.sqlite.pages import OVERFLOW, BtreePage, PageFile, Tree
 from sqlstress.targets.sqlite.space import dbstat_pages, has_dbstat, trees_of
 
-Pages = dict[str, list[Page]]
+Pages = dict[str, list[BtreePage]]
 
 
 def a_driver_with_dbstat() -> str | None:

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.keys import KEY_TYPES, encoder
-from sqlstress.report.case import BEGINS, Case
+from sqlstress.report.case import BEGIN_MODES, Case
 from sqlstress.target import serves
 from sqlstress.targets import open_place
 from tests.drawing import examples
@@ -43,7 +43,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(
         key_type=st.sampled_from(KEY_TYPES),
         size=st.sampled_from([*VALUES]),
-        begin=st.sampled_from(BEGINS),
+        begin=st.sampled_from(BEGIN_MODES),
         data=st.data(),
     )
     def fill(self, key_type: str, size: int, begin: str, data: st.DataObject) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.busy import Waiting
-from sqlstress.targets.sqlite.connections import Client
+from sqlstress.targets.sqlite.busy import BusyRetries
+from sqlstress.targets.sqlite.connections import SqliteClient
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from tests.targets.drivers.conftest import FakeTime
 
@@ -35,8 +35,8 @@ def holder(case: Case, path: Path) -> Connection:
     return connection
 
 
-def client_of(case: Case, path: Path, waiting: Waiting) -> Client:
-    client = Client(case, [path], 1)
+def client_of(case: Case, path: Path, waiting: BusyRetries) -> SqliteClient:
+    client = SqliteClient(case, [path], 1)
     client.waiting = waiting
     return client
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.report.case import BEGINS, Case
+from sqlstress.report.case import BEGIN_MODES, Case
 from sqlstress.targets import target_of
 from sqlstress.targets.postgres.dialect import dsn_of, schema_of
 from sqlstress.targets.sqlite import files
@@ -92,7 +92,7 @@ def test_closed_store_raises(open_view: Open) -> None:
         store.gets[0]((0,))
 
 
-@pytest.mark.parametrize("begin", BEGINS)
+@pytest.mark.parametrize("begin", BEGIN_MODES)
 def test_batch_begins_in_the_mode_of_the_case(
     case: Case, open_view: Open, tmp_path: Path, begin: str
 ) -> None:

@@ -65,7 +65,7 @@ class Patient:
 
     def walk(self) -> tuple[TreeSpace, ...]:
         self.path.write_bytes(self.data)
-        return btree.walk(self.path, self.trees)
+        return btree.measure_trees(self.path, self.trees)
 
     def complaint(self) -> str:
         with pytest.raises(DamagedFile) as refused:
@@ -241,7 +241,7 @@ def test_walk_ends_on_any_damage(damage: list[tuple[int, bytes]], length: int | 
         path = Path(folder) / "damaged.db"
         path.write_bytes(damaged(damage, length))
         try:
-            trees = btree.walk(path, sound()[1])
+            trees = btree.measure_trees(path, sound()[1])
         except DamagedFile as error:
             assert "\n" not in str(error)
         else:

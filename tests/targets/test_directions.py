@@ -13,7 +13,7 @@ import pytest
 
 from sqlstress.experiments.sql.spec import Scripts
 from sqlstress.report.case import Case, Server
-from sqlstress.target import for_programs, serves
+from sqlstress.target import program_drivers, serves
 from sqlstress.targets import open_place, target_of
 from sqlstress.targets.place import SqlPlace
 from sqlstress.user_work.loading import DATABASE, environment
@@ -27,7 +27,7 @@ OPENS = {
 BY_ADDRESS = f"os.environ['{DATABASE}']"
 
 
-@pytest.fixture(params=for_programs())
+@pytest.fixture(params=program_drivers())
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPlace]:
     server = None
     if serves(request.param):
@@ -78,7 +78,7 @@ def test_address_has_no_secret(place: SqlPlace, request: pytest.FixtureRequest) 
         assert secret and str(secret) not in place.directions().address
 
 
-@pytest.mark.parametrize("driver", for_programs())
+@pytest.mark.parametrize("driver", program_drivers())
 def test_stand_in_leads_to_no_data(driver: str, tmp_path: Path) -> None:
     if serves(driver):
         pytest.importorskip("psycopg")

@@ -10,7 +10,7 @@ import pytest
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.interrupt import paced
+from sqlstress.system.interrupt import with_pulses
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.integrity import integrity
 from tests.pulses import Pulses, nothing
@@ -122,7 +122,7 @@ def test_wal_stays_short_while_many_rows_are_written(
 
 def test_interrupted_fill_leaves_no_connection_open(case: Case, first_path: Path) -> None:
     with pytest.raises(Interrupted):
-        create_file(case, first_path, paced(ROWS.items(), Pulses(stop_at=1)))
+        create_file(case, first_path, with_pulses(ROWS.items(), Pulses(stop_at=1)))
     assert not first_path.with_name(first_path.name + "-wal").exists()
     with files.opened(case, first_path) as connection:
         assert connection.rows("SELECT count(*) FROM kv") == [(0,)]

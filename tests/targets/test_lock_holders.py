@@ -28,8 +28,8 @@ from sqlstress.targets.sqlite.lock_holders import (
     ROLLBACK,
     WAL,
     WRITE,
-    Database,
-    Look,
+    LockedFile,
+    LockSample,
 )
 from tests.rows import fault
 from tests.targets.elsewhere import Elsewhere
@@ -69,16 +69,16 @@ def process(path: Path, *statements: str, then: str = WAIT) -> Iterator[subproce
 
 
 @contextmanager
-def watched(path: Path) -> Iterator[Database]:
-    with closing(Database(path)) as locks:
+def watched(path: Path) -> Iterator[LockedFile]:
+    with closing(LockedFile(path)) as locks:
         yield locks
 
 
-def pids_by_lock(look: Look) -> dict[str, int]:
+def pids_by_lock(look: LockSample) -> dict[str, int]:
     return {lock.name: lock.pid for lock in look.locks}
 
 
-def wait_for_look(database: Database, is_there: Callable[[Look], bool]) -> Look:
+def wait_for_look(database: LockedFile, is_there: Callable[[LockSample], bool]) -> LockSample:
     until = time.monotonic() + PATIENCE_S
     while not is_there(look := database.look()):
         assert time.monotonic() < until, look
@@ -277,7 +277,7 @@ def test_process_with_the_database_open_may_not_watch(database: Path) -> None:
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(UsageError, match="Watch from another process"):
-            Database(database)
+            LockedFile(database)
 
 
 def test_watching_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_watching_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         ("", "not a file"),
     ):
         with pytest.raises(UsageError, match=message):
-            Database(tmp_path / name)
+            LockedFile(tmp_path / name)
 
 
 def test_unreadable_database_says_who_may_read_it(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,10 +297,10 @@ def test_unreadable_database_says_who_may_read_it(database: Path, monkeypatch: p
 
     monkeypatch.setattr(Path, "open", forbidden)
     with pytest.raises(EnvironmentFailure, match=r"Permission denied\. Run sqlstress watch as the owner"):
-        Database(database)
+        LockedFile(database)
 
 
 def test_system_without_f_getlk_is_refused(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(UsageError, match="F_GETLK"):
-        Database(database)
+        LockedFile(database)

@@ -30,7 +30,7 @@ def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, co
     info_folder = folder / "other-1.0.dist-info"
     info_folder.mkdir()
     (info_folder / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (info_folder / "entry_points.txt").write_text(f"[{target.GROUP}]\n{name} = other:OTHER\n")
+    (info_folder / "entry_points.txt").write_text(f"[{target.ENTRY_POINT_GROUP}]\n{name} = other:OTHER\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "other", raising=False)
 
@@ -38,18 +38,18 @@ def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, co
 def test_driver_of_another_package_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "from sqlstress.target import Known\nOTHER = Known('other', '', 'made up', keyvalue=True)"
     install_package(tmp_path, monkeypatch, "other", code)
-    assert target.known_as("other").words == "made up"
-    assert list(target.for_keyvalue())[-1] == "other"
-    assert "other" in target.target_names(target.for_keyvalue())
+    assert target.driver_info("other").words == "made up"
+    assert list(target.keyvalue_drivers())[-1] == "other"
+    assert "other" in target.target_names(target.keyvalue_drivers())
     with pytest.raises(KeyError):
-        target.known_as("another")
+        target.driver_info("another")
 
 
 @pytest.mark.parametrize(
     ("name", "code", "reason"),
     [
         ("other", "raise RuntimeError('out of order')", "RuntimeError: out of order"),
-        ("other", "OTHER = 7", "other:OTHER is no sqlstress.target.Known"),
+        ("other", "OTHER = 7", "other:OTHER is no sqlstress.target.DriverInfo"),
         (
             "apsw",
             "from sqlstress.target import Known\nOTHER = Known('other', '', '')",

@@ -10,16 +10,18 @@ from random import Random
 import pytest
 
 from sqlstress.experiments.hunt.spec import POINTS
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import native
 from sqlstress.targets.sqlite import shim
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.pulses import nothing
 
 NATIVE = Path(str(native.__file__)).parent
 
-pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+pytestmark = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason="there is no C extension here"
+)
 
 
 def at(point: str, one_in: int) -> list[int]:
@@ -37,9 +39,9 @@ def paused(driver: str, file: Path, journal: str) -> dict[str, list[float]]:
         shim.begin_pauses(driver, shim.schedule(Random(1), at(point, 1), 2_000_000, 2_000_001))
 
     def pauses_of(sql: str) -> tuple[int, float]:
-        before, began = shim.pauses_made(), time.perf_counter()
+        before, began = shim.pause_count(), time.perf_counter()
         connection.rows(sql)
-        return shim.pauses_made() - before, time.perf_counter() - began
+        return shim.pause_count() - before, time.perf_counter() - began
 
     follow("none")
     connection = load_driver(driver).connect(file, 1000)
@@ -84,7 +86,7 @@ def test_process_pauses_only_at_the_named_calls(
 ) -> None:
     if driver == "apsw":
         pytest.importorskip("apsw")
-    results = call_apart(nothing, paused, driver, tmp_path / "paused.db", journal)
+    results = call_in_subprocess(nothing, paused, driver, tmp_path / "paused.db", journal)
     assert writing <= {point for point, (count, *_) in results.items() if count}
     assert reading <= {point for point, (_, _, count, _) in results.items() if count}
     assert not {"none", "truncate"} & {point for point, (count, *_) in results.items() if count}
@@ -100,6 +102,6 @@ def test_lengths_lie_between_the_shortest_and_the_longest() -> None:
     words = shim.schedule(Random(1), at("read", 5), 1000, 1_000_000)
     assert words[2 : 2 + 2 * len(POINTS)] == [5 * (point == "read") for point in POINTS for _ in range(2)]
     lengths = sorted(words[2 + 2 * len(POINTS) :])
-    assert len(lengths) == words[1] == shim.LENGTHS
+    assert len(lengths) == words[1] == shim.LENGTH_COUNT
     assert lengths[0] >= 1000 and lengths[-1] <= 1_000_000
     assert 10_000 < lengths[len(lengths) // 2] < 100_000

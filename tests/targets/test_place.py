@@ -23,7 +23,7 @@ from sqlstress.target import drivers
 from sqlstress.targets import dry, file_patterns, open_place, postgres, sqlite, target_of
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.drivers import DRIVERS
-from sqlstress.targets.views import Store, Table
+from sqlstress.targets.views import Store, TableView
 from tests.pulses import nothing, stopped_everywhere
 from tests.targets.filled import exchange
 
@@ -76,7 +76,7 @@ def place_in(folder: Path, request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture
-def table(place: Place) -> Iterator[Table]:
+def table(place: Place) -> Iterator[TableView]:
     opened = place.table("int", 8, COUNTERS)
     assert opened
     opened.fill(ROWS, nothing)
@@ -95,7 +95,7 @@ def test_opening_a_place_touches_nothing(case: Case, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_workers_and_parent_see_each_others_rows(place: Place, table: Table) -> None:
+def test_workers_and_parent_see_each_others_rows(place: Place, table: TableView) -> None:
     same = open_place(place.case, place.where)  # as in another process, from plain data
     with closing(store_of(place)) as first, closing(store_of(same, 2)) as second:
         table.release()
@@ -110,20 +110,20 @@ def test_workers_and_parent_see_each_others_rows(place: Place, table: Table) -> 
     assert len({table.name(0), table.name(1)}) == 2
 
 
-def test_table_can_be_recreated_empty(place: Place, table: Table) -> None:
+def test_table_can_be_recreated_empty(place: Place, table: TableView) -> None:
     table.release()
     table.create(nothing)
     assert [list(table.rows(bucket)) for bucket in (0, 1)] == [[], []]
     assert place.integrity("full", nothing) or place.case.server
 
 
-def test_preparation_can_be_interrupted_and_restarted(place: Place, table: Table) -> None:
+def test_preparation_can_be_interrupted_and_restarted(place: Place, table: TableView) -> None:
     table.release()
     assert stopped_everywhere(lambda pulse: table.fill(ROWS, pulse)) >= 2
     assert sorted(table.rows(0)) == ROWS[0]
 
 
-def test_changed_setting_is_a_difference_from_the_requested_one(place: Place, table: Table) -> None:
+def test_changed_setting_is_a_difference_from_the_requested_one(place: Place, table: TableView) -> None:
     with closing(store_of(place)) as store:
         effective = store.effective()
     assert effective
@@ -135,7 +135,7 @@ def test_changed_setting_is_a_difference_from_the_requested_one(place: Place, ta
 @pytest.mark.parametrize(
     "prepare", [lambda table: table.create(nothing), lambda table: table.fill(ROWS, nothing)]
 )
-def test_rejected_setting_stops_the_preparation(place: Place, prepare: Callable[[Table], None]) -> None:
+def test_rejected_setting_stops_the_preparation(place: Place, prepare: Callable[[TableView], None]) -> None:
     if place.case.server:
         return  # it has no PRAGMAs
     settings = replace(place.case.settings, pragmas=(("temp_store", "memroy"),))
@@ -146,7 +146,7 @@ def test_rejected_setting_stops_the_preparation(place: Place, prepare: Callable[
     table.release()
 
 
-def test_sound_place_passes_integrity_and_schema_checks(place: Place, table: Table) -> None:
+def test_sound_place_passes_integrity_and_schema_checks(place: Place, table: TableView) -> None:
     created = place.schema()
     for level in ("quick", "full"):
         check = place.integrity(level, nothing)
@@ -159,7 +159,7 @@ def test_sound_place_passes_integrity_and_schema_checks(place: Place, table: Tab
     assert check is None or check.status == "ok"
 
 
-def test_writes_of_workers_keep_seal_and_snapshot_intact(place: Place, table: Table) -> None:
+def test_writes_of_workers_keep_seal_and_snapshot_intact(place: Place, table: TableView) -> None:
     before = place.snapshot(nothing)
     with closing(store_of(place)) as store:
         seal = place.seal()
@@ -176,7 +176,7 @@ def data_in(folder: Path) -> list[Path]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody exchange a file that is in use")
-def test_exchanged_file_breaks_seal_and_snapshot(place: Place, table: Table) -> None:
+def test_exchanged_file_breaks_seal_and_snapshot(place: Place, table: TableView) -> None:
     files = data_in(place.where)
     if not files:
         return  # it has no file that could be exchanged
@@ -189,7 +189,7 @@ def test_exchanged_file_breaks_seal_and_snapshot(place: Place, table: Table) -> 
             assert reason == f"{files[1].name} was replaced by another file"
 
 
-def test_damage_is_found(place: Place, table: Table) -> None:
+def test_damage_is_found(place: Place, table: TableView) -> None:
     files = data_in(place.where)
     if not files:
         return  # it has no file that could be damaged
@@ -200,7 +200,7 @@ def test_damage_is_found(place: Place, table: Table) -> None:
     assert files[0].name in check.counterexamples[0]
 
 
-def test_discard_removes_own_files_only(place: Place, table: Table) -> None:
+def test_discard_removes_own_files_only(place: Place, table: TableView) -> None:
     with closing(store_of(place)) as store:
         store.puts[0]((1, 11))
     table.release()
@@ -209,7 +209,7 @@ def test_discard_removes_own_files_only(place: Place, table: Table) -> None:
     place.discard()
 
 
-def test_files_of_a_place_match_the_pattern_of_its_target(place: Place, table: Table) -> None:
+def test_files_of_a_place_match_the_pattern_of_its_target(place: Place, table: TableView) -> None:
     pattern = target_of(place.case.driver).FILES
     with closing(store_of(place)):
         left = {path.name for path in place.where.iterdir()} - {"somebody-elses"}

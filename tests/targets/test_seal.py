@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.report.case import KEPT, MAX_BUCKETS, Case, Settings
+from sqlstress.report.case import KEEP_JOURNAL_MODE, MAX_BUCKETS, Case, Settings
 from sqlstress.targets.place import Seal
 from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.targets.filled import exchange
@@ -77,7 +77,7 @@ def test_seal_covers_database_wal_and_index_of_each_bucket(tmp_path: Path, bucke
 
 
 def test_wal_of_an_application_may_be_replaced(tmp_path: Path) -> None:
-    place = SqlitePlace(Case(settings=Settings(journal_mode=KEPT)), tmp_path)
+    place = SqlitePlace(Case(settings=Settings(journal_mode=KEEP_JOURNAL_MODE)), tmp_path)
     (path,) = place.paths
     wal = path.with_name("kv.db-wal")
     path.touch()

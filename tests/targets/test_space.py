@@ -53,17 +53,17 @@ def test_space_comes_from_dbstat_or_else_from_the_file(
 
     def call_apart(pulse: Callable[[], None], function: Any, *arguments: Any) -> Any:
         calls.append(function)
-        return processes.call_apart(pulse, function, *arguments)
+        return processes.call_in_subprocess(pulse, function, *arguments)
 
-    monkeypatch.setattr(spaces, "call_apart", call_apart)
+    monkeypatch.setattr(spaces, "call_in_subprocess", call_apart)
     with closing(load_driver(case.driver).connect(path, 0)) as connection:
         with_dbstat = spaces.has_dbstat(load_driver(case.driver), connection)
     space = measure_space(case, path, nothing)
-    assert calls == ([] if with_dbstat else [pages.walk])
+    assert calls == ([] if with_dbstat else [pages.measure_trees])
     monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
     calls.clear()
     assert measure_space(case, path, nothing) == space
-    assert calls == [pages.walk]
+    assert calls == [pages.measure_trees]
 
 
 @pytest.mark.usefixtures("with_and_without_dbstat")
@@ -130,7 +130,7 @@ def test_walk_keeps_the_locks_of_this_process(case: Case, path: Path) -> None:
         holder.rows("BEGIN IMMEDIATE")  # others may read, none may write
         measure_space(case, path, nothing)
         with pytest.raises(EnvironmentFailure):
-            processes.call_apart(nothing, write_to, case, path)
+            processes.call_in_subprocess(nothing, write_to, case, path)
 
 
 def write_to(case: Case, path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sqlstress.plan import cases_of
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.place import SqlitePlace, SqliteReader
-from sqlstress.user_work.checks import MOST_UNOPENED, Broken, Checker, Checks, Unchecked
+from sqlstress.user_work.checks import MAX_FAILED_OPENS, Checker, CheckNotRun, Checks, FailedCheck
 from sqlstress.user_work.options import Invariant
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -34,7 +34,7 @@ def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
 
 def broken(
     driver: str, connection: Connection, *invariants: Invariant, timeout_s: float = 5.0
-) -> list[Broken]:
+) -> list[FailedCheck]:
     return list(Checks(invariants, timeout_s).broken(SqliteReader(driver, connection)))
 
 
@@ -42,7 +42,7 @@ def test_query_without_rows_holds_and_rows_are_shown(driver: str, connection: Co
     holds = Invariant("few", "c.sql:1", "SELECT x FROM t WHERE x > 9")
     breaks = Invariant("small", "c.sql:2", "SELECT x, 'a' FROM t WHERE x > 0")
     assert broken(driver, connection, holds, breaks) == [
-        Broken("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
+        FailedCheck("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
     ]
     assert not connection.in_transaction()
 
@@ -58,8 +58,8 @@ def test_function_that_raises_is_broken_with_its_message(
     where = str(tmp_path / "c.py")
     functions = [Invariant(name, f"{where}:{name}") for name in ("holds", "breaks", "raises")]
     assert broken(driver, connection, *functions) == [
-        Broken("breaks", 1, ("there is one",)),
-        Broken("raises", 1, ("KeyError: 'a'",)),
+        FailedCheck("breaks", 1, ("there is one",)),
+        FailedCheck("raises", 1, ("KeyError: 'a'",)),
     ]
 
 
@@ -72,7 +72,7 @@ def test_function_that_raises_is_broken_with_its_message(
     ],
 )
 def test_check_without_a_result_is_an_error(driver: str, connection: Connection, sql: str, text: str) -> None:
-    with pytest.raises(Unchecked, match=text):
+    with pytest.raises(CheckNotRun, match=text):
         broken(driver, connection, Invariant("money", "c.sql:1", sql), timeout_s=0.05)
     assert not connection.in_transaction()
     assert connection.rows("SELECT count(*) FROM t") == [(4,)]
@@ -86,7 +86,7 @@ IDLE = ("async def money(query): 1 / 0", "def money(query): yield 1 / 0", "money
 def test_function_that_cannot_check_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.py").write_text(text)
     problem = "cannot load" if text in UNLOADABLE else "checks nothing"
-    with pytest.raises(Unchecked, match=problem):
+    with pytest.raises(CheckNotRun, match=problem):
         Checks([Invariant("money", f"{tmp_path / 'c.py'}:money")], 5.0)
 
 
@@ -97,10 +97,10 @@ def test_function_that_is_too_slow_or_exits_is_an_error(
     file = tmp_path / "c.py"
     file.write_text("import sys, time\ndef slow(query): time.sleep(0.3)\ndef leaves(query): sys.exit(3)")
     slow = Invariant("slow", f"{file}:slow")
-    with pytest.raises(Unchecked, match=r"slow .* took longer than 0\.1 s"):
+    with pytest.raises(CheckNotRun, match=r"slow .* took longer than 0\.1 s"):
         broken(driver, connection, slow, timeout_s=0.1)
     assert not broken(driver, connection, slow, timeout_s=60.0)
-    with pytest.raises(Unchecked, match=r"leaves .* ends its process\. Raise AssertionError instead"):
+    with pytest.raises(CheckNotRun, match=r"leaves .* ends its process\. Raise AssertionError instead"):
         broken(driver, connection, Invariant("leaves", f"{file}:leaves"))
 
 
@@ -123,7 +123,7 @@ def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path
     assert not Path(f"{place.paths[0]}-wal").exists()
 
 
-@pytest.mark.parametrize("refused", [MOST_UNOPENED - 1, MOST_UNOPENED])
+@pytest.mark.parametrize("refused", [MAX_FAILED_OPENS - 1, MAX_FAILED_OPENS])
 def test_refused_connection_is_retried_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
 ) -> None:
@@ -137,8 +137,8 @@ def test_refused_connection_is_retried_a_few_times(
         return opened()
 
     monkeypatch.setattr(place, "reader", reader)
-    assert [checker.round(0).broken for _ in range(MOST_UNOPENED - 1)] == [None] * (MOST_UNOPENED - 1)
-    if refused < MOST_UNOPENED:
+    assert [checker.round(0).broken for _ in range(MAX_FAILED_OPENS - 1)] == [None] * (MAX_FAILED_OPENS - 1)
+    if refused < MAX_FAILED_OPENS:
         assert checker.round(0).broken == []
     else:
         with pytest.raises(sqlite3.OperationalError, match="locked"):

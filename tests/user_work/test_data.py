@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.user_work.options import Data, DataOptions, Invariant, invariants, read, text_of, weighted
+from sqlstress.user_work.options import (
+    Data,
+    DataOptions,
+    Invariant,
+    invariants,
+    parse_weighted,
+    read,
+    read_text_of,
+)
 
 CHECKS = """-- money
 SELECT id FROM account WHERE balance < 0;
@@ -56,15 +64,15 @@ def test_unreadable_file_is_refused_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xff\xfe\x00")
     for most, problem in ((100, "it is not text"), (1, "larger than 1 bytes")):
         with pytest.raises(UsageError, match=problem):
-            text_of(str(tmp_path / "x"), most)
+            read_text_of(str(tmp_path / "x"), most)
 
 
 def test_weight_follows_the_name_and_an_invalid_weight_is_refused() -> None:
-    assert [weighted(word) for word in ("a.sql", "a.sql@3", "a@b")] == [
+    assert [parse_weighted(word) for word in ("a.sql", "a.sql@3", "a@b")] == [
         ("a.sql", 1),
         ("a.sql", 3),
         ("a@b", 1),
     ]
     for word in ("a@0", "a@1000001"):
         with pytest.raises(UsageError, match="the weight must be a whole number from 1 to 1,000,000"):
-            weighted(word)
+            parse_weighted(word)

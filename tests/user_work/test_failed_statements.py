@@ -17,7 +17,7 @@ import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
-from sqlstress.user_work.callers import Frames
+from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import facts_of
 from sqlstress.user_work.failures import statement_kind, transaction_of
@@ -32,7 +32,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[FailedStatements]:
     monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
     monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
     hooks = [*apsw.connection_hooks]
-    recorder = FailedStatements(Frames(Path(__file__).parent))
+    recorder = FailedStatements(UserFrames(Path(__file__).parent))
     recorder.install()
     yield recorder
     apsw.connection_hooks[:] = hooks

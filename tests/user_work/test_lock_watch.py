@@ -10,24 +10,24 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from sqlstress.report.results import Holder, Holds, WriteLock
-from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, Look, Sample
+from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, LockSample, TimedSample
 from sqlstress.user_work import OTHERS, OURS, UNKNOWN
-from sqlstress.user_work.lock_watch import MOST, Holders, asker, shortly
-from sqlstress.user_work.show import holders_of
+from sqlstress.user_work.lock_watch import MOST, Holders, command_line_finder, shorten
+from sqlstress.user_work.show import merged_holders
 from tests.analysis.hand_made import run, trial
 
-FREE = Look(WAL, (Lock(READ, 9),), 1)
+FREE = LockSample(WAL, (Lock(READ, 9),), 1)
 
 
-def lock_of(pid: int, changes: int = 1) -> Look:
-    return Look(WAL, (Lock(READ, 9), Lock(WRITE, pid)), changes)
+def lock_of(pid: int, changes: int = 1) -> LockSample:
+    return LockSample(WAL, (Lock(READ, 9), Lock(WRITE, pid)), changes)
 
 
-def holders_by_program(commands: Mapping[int, Sequence[str]], *looks: Look) -> dict[str, Holder]:
+def holders_by_program(commands: Mapping[int, Sequence[str]], *looks: LockSample) -> dict[str, Holder]:
     """Return the holders by program; one sample each 0.1 s, the first at 0 s."""
     holders = Holders(lambda pid: commands.get(pid, ()))
     for number, look in enumerate(looks):
-        holders.add(Sample(number / 10, number / 10, look))
+        holders.add(TimedSample(number / 10, number / 10, look))
     found = [
         Holder(program, count, Holds(*figures)) for program, count, figures in holders.as_fields()["holders"]
     ]
@@ -73,7 +73,7 @@ def test_programs_beyond_the_most_are_counted_together() -> None:
 def test_samples_gap_and_longest_hold_are_those_of_all_programs() -> None:
     holders = Holders(lambda pid: ["tool"] * pid)
     for at_s, look in ((0.1, lock_of(1)), (0.2, lock_of(2)), (0.5, FREE), (0.6, lock_of(1))):
-        holders.add(Sample(at_s, at_s, look))
+        holders.add(TimedSample(at_s, at_s, look))
     found = holders.as_fields()
     assert (found["samples"], found["longest_gap_s"]) == (4, pytest.approx(0.3))
     anybody = Holds(*found["held"])
@@ -86,7 +86,7 @@ def test_program_has_its_longest_hold_and_all_samples_of_all_passes() -> None:
         return WriteLock(200, 10, holders=(Holder("tool", 2, Holds(5, 3, longest_s, most_s)),))
 
     trials = (trial(write_lock=lock(0.3, 0.4)), trial(write_lock=lock(0.2, 0.6)), trial())
-    (one,) = holders_of(run(1, 2, *trials))
+    (one,) = merged_holders(run(1, 2, *trials))
     assert (one.processes, one.held.samples, one.held.times) == (4, 10, 6)
     assert (one.held.longest_s, one.held.most_s) == (0.3, 0.4)
 
@@ -96,13 +96,13 @@ def test_samples_without_a_lock_have_no_holders() -> None:
 
 
 def test_command_line_is_read_and_processes_of_sqlstress_have_a_label() -> None:
-    ask = asker()
+    ask = command_line_finder()
     code = f"import sys; sys.path[:0] = {sys.path!r}\nfrom sqlstress.user_work.lock_watch import asker\n"
     with subprocess.Popen(["sleep", "60"]) as child:
         try:
             while not ask(child.pid):
                 time.sleep(0.01)  # the child is just starting
-            assert shortly(ask(child.pid)) == ["sleep", "60"]
+            assert shorten(ask(child.pid)) == ["sleep", "60"]
             # For a process with the same parent, as all of a trial have, the child is a process of sqlstress.
             asked = [sys.executable, "-c", f"{code}print(*asker()({child.pid}))"]
             said = subprocess.run(asked, capture_output=True, text=True, check=True)

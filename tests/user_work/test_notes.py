@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.user_work import notes
-from sqlstress.user_work.notes import Notes, NotTaken, conserved, counter, exactly_once, note
+from sqlstress.user_work.notes import NoteRejected, Notes, conserved, counter, exactly_once, note
 
 
 @pytest.fixture
@@ -77,10 +77,10 @@ def test_refused_note_ends_the_worker_whatever_the_users_code_does(
     trial: Path, monkeypatch: pytest.MonkeyPatch, most: int, room: int, value: object, said: str
 ) -> None:
     monkeypatch.setattr(notes, "MOST", most)
-    monkeypatch.setattr(notes, "MOST_BYTES", room)
+    monkeypatch.setattr(notes, "MAX_BYTES", room)
     book = notes.take(trial, 1, 1)
     book.check()
-    with pytest.raises(NotTaken, match=said):
+    with pytest.raises(NoteRejected, match=said):
         for _ in range(3):
             note(value)
     with pytest.raises(EnvironmentFailure, match=said.rstrip(".")):
@@ -91,7 +91,7 @@ def test_refused_note_ends_the_worker_whatever_the_users_code_does(
 def test_full_disk_is_an_error(trial: Path) -> None:
     (notes.folder_of(trial) / "1").symlink_to("/dev/full")
     notes.take(trial, 1, 1)
-    with pytest.raises(NotTaken, match="cannot write: No space left on device"):
+    with pytest.raises(NoteRejected, match="cannot write: No space left on device"):
         note(1)
 
 

@@ -18,7 +18,7 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError
 from sqlstress.user_work import database
 from sqlstress.user_work.database import copy
-from sqlstress.user_work.options import journal_mode, journal_mode_apart
+from sqlstress.user_work.options import journal_mode, journal_mode_in_subprocess
 
 PROGRAM = """
 import sqlite3, sys
@@ -83,7 +83,7 @@ def test_process_keeps_its_locks_while_its_database_is_examined(app: Path) -> No
     with closing(sqlite3.connect(app, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=wal")
         own.execute("CREATE TABLE t (x)")
-        assert journal_mode_apart(str(app)) == "wal"
+        assert journal_mode_in_subprocess(str(app)) == "wal"
         # The last program that closes the file removes the WAL; it takes itself for the last if it sees no
         # other lock.
         subprocess.run([sys.executable, "-c", ANOTHER, str(app)], check=True)

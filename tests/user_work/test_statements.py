@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.options.sql_text import POSTGRES, SQLITE, Dialect
-from sqlstress.user_work.statements import Place, place_of, split
+from sqlstress.user_work.statements import Position, position_at, split_statements
 
 TRIGGER = """CREATE TRIGGER t AFTER INSERT ON a BEGIN
   INSERT INTO b SELECT CASE new.x WHEN 1 THEN 'end;' ELSE 'x' END;
@@ -35,20 +35,20 @@ END"""
     ],
 )
 def test_a_text_is_split_where_statements_end(text: str, expected: list[str]) -> None:
-    assert [statement.text for statement in split("x.sql", text)] == expected
+    assert [statement.text for statement in split_statements("x.sql", text)] == expected
 
 
 @pytest.mark.parametrize(("text", "where"), [("SELECT 'a", "x.sql:1:8"), ('SELECT 1;\n  "a;', "x.sql:2:3")])
 def test_unclosed_string_is_refused_with_its_place(text: str, where: str) -> None:
     with pytest.raises(UsageError, match=f"^{where}: . opens here and is never closed"):
-        list(split("x.sql", text))
+        list(split_statements("x.sql", text))
 
 
 @given(st.text("'\";-/*\n ab[`]", max_size=60))
 def test_split_statements_are_complete_for_sqlite(text: str) -> None:
     """SQLite's own check for completeness accepts each statement, with any quotes."""
     try:
-        found = list(split("x.sql", text))
+        found = list(split_statements("x.sql", text))
     except UsageError:
         return
     for statement in found:
@@ -62,11 +62,13 @@ def test_dump_of_a_database_is_split_into_its_statements() -> None:
         connection.executescript(f"CREATE TABLE a(x); CREATE TABLE b(x); {TRIGGER};")
         connection.execute("INSERT INTO a VALUES ('a;b''c')")
         dump = list(connection.iterdump())
-    assert [f"{statement.text};" for statement in split("dump.sql", "\n".join(dump))] == dump
+    assert [f"{statement.text};" for statement in split_statements("dump.sql", "\n".join(dump))] == dump
 
 
 def test_words_parameters_and_comments_are_recognized() -> None:
-    (one,) = split("x.sql", "-- money\nUPDATE a SET x = x + :d WHERE id = $id AND y = ':no' -- :no")
+    (one,) = split_statements(
+        "x.sql", "-- money\nUPDATE a SET x = x + :d WHERE id = $id AND y = ':no' -- :no"
+    )
     assert one.words[:3] == ("update", "a", "set") and one.comment == "money"
     assert [token.text for token in one.parameters] == [":d", "$id"]
     assert not one.reads
@@ -85,12 +87,12 @@ def test_words_parameters_and_comments_are_recognized() -> None:
     ],
 )
 def test_statement_that_only_reads_is_recognized(sql: str, reads: bool) -> None:
-    (one,) = split("x.sql", sql)
+    (one,) = split_statements("x.sql", sql)
     assert one.reads is reads
 
 
 def test_a_place_counts_from_one() -> None:
-    assert str(place_of("a", "x\nyz", 3)) == "a:2:2" and str(place_of("a", "", 0)) == "a:1:1"
+    assert str(position_at("a", "x\nyz", 3)) == "a:2:2" and str(position_at("a", "", 0)) == "a:1:1"
 
 
 FUNCTION = "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN a; RETURN NEW; END $$"
@@ -110,7 +112,7 @@ FIRES = "CREATE TRIGGER t BEFORE UPDATE ON a FOR EACH ROW EXECUTE FUNCTION f()"
     ],
 )
 def test_a_text_for_a_server_is_split_where_it_ends_statements(text: str, expected: list[str]) -> None:
-    assert [statement.text for statement in split("x.sql", text, dialect=POSTGRES)] == expected
+    assert [statement.text for statement in split_statements("x.sql", text, dialect=POSTGRES)] == expected
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_a_text_for_a_server_is_split_where_it_ends_statements(text: str, expect
     [("START TRANSACTION", True, False), ("ABORT", False, True), ("ROLLBACK TO SAVEPOINT a", False, False)],
 )
 def test_begin_and_end_words_of_postgres_are_recognized(sql: str, begins: bool, ends: bool) -> None:
-    (one,) = split("x.sql", sql, dialect=POSTGRES)
+    (one,) = split_statements("x.sql", sql, dialect=POSTGRES)
     assert (one.begins, one.ends) == (begins, ends)
 
 
@@ -161,8 +163,8 @@ TAKEN = [
 
 
 def check_statement(sql: str, dialect: Dialect = POSTGRES) -> None:
-    (one,) = split("x.sql", f"\n {sql};", dialect=dialect)
-    assert one.place == Place("x.sql", 2, 2)
+    (one,) = split_statements("x.sql", f"\n {sql};", dialect=dialect)
+    assert one.place == Position("x.sql", 2, 2)
 
 
 @pytest.mark.parametrize(("sql", "text"), REFUSED, ids=[sql for sql, _ in REFUSED])

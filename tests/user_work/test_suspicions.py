@@ -22,7 +22,7 @@ from sqlstress.user_work.suspicions import (
     MIXED,
     STALE,
     STALE_COPY,
-    Statement,
+    TracedStatement,
     Write,
     copies,
     stale_copies,
@@ -89,16 +89,20 @@ READS = {TABLE: frozenset({"id", "n"})}
 SETS = Write(TABLE, "update", frozenset({"n"}), wheres=frozenset({"id"}), keys=(frozenset({"id"}),))
 
 
-def query(transaction: int = 1, **told: Any) -> Statement:
-    return Statement(**{"sql": "SELECT", "at": "read", "transaction": transaction, "reads": READS, **told})
+def query(transaction: int = 1, **told: Any) -> TracedStatement:
+    return TracedStatement(
+        **{"sql": "SELECT", "at": "read", "transaction": transaction, "reads": READS, **told}
+    )
 
 
-def write(transaction: int = 2, what: Write = SETS, **told: Any) -> Statement:
-    return Statement(**{"sql": "UPDATE", "at": "write", "transaction": transaction, "write": what, **told})
+def write(transaction: int = 2, what: Write = SETS, **told: Any) -> TracedStatement:
+    return TracedStatement(
+        **{"sql": "UPDATE", "at": "write", "transaction": transaction, "write": what, **told}
+    )
 
 
-def begin(sql: str) -> Statement:
-    return Statement(sql, "begin", transaction=2)
+def begin(sql: str) -> TracedStatement:
+    return TracedStatement(sql, "begin", transaction=2)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,7 @@ def begin(sql: str) -> Statement:
         ([query(forked=True)], [FORKED]),
     ],
 )
-def test_suspicions_of_a_call(call: list[Statement], codes: list[str]) -> None:
+def test_suspicions_of_a_call(call: list[TracedStatement], codes: list[str]) -> None:
     assert [suspicion.code for suspicion in suspicions(call)] == codes
 
 

@@ -5,7 +5,7 @@ Workers report observations as sightings. These constants are their topics and t
 
 WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
 """Extent to which the statements of a connection were examined."""
-ALONE = "each statement alone"
+SINGLE_STATEMENT = "each statement alone"
 """Trait of transactions that consist of one statement."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
 UNREAD = "connections that could not be read"
@@ -24,6 +24,6 @@ DECLARED = "off, declared"
 """Trait: foreign keys are off, although tables declare some."""
 
 
-def belongs(database: str) -> bool:
+def is_trial_database(database: str) -> bool:
     """Return whether a database belongs to the trial: its database, or another database in its folder."""
     return database == HERE or database.startswith(INSIDE)

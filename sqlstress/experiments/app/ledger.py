@@ -25,7 +25,7 @@ from sqlstress.user_work.failures import words_of
 from sqlstress.user_work.notes import folder_of
 
 TABLE = "sqlstress_ledger"
-MADE = (
+SETUP_SQL = (
     # A copy of the user's database may contain the table of an earlier trial.
     f"DROP TABLE IF EXISTS {TABLE}",
     f"CREATE TABLE {TABLE} (worker INTEGER, number INTEGER, PRIMARY KEY (worker, number)) WITHOUT ROWID",
@@ -61,15 +61,15 @@ class Ledger:
         """Number of transactions that wrote and got no row."""
         self.shared = 0
         """Number of connections no longer followed because several threads use them at once."""
-        self._commits: dict[int, Followed] = {}
+        self._commits: dict[int, CommitRecorder] = {}
         """Connection that commits in the current call, by thread."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file = os.open(_file_of(where, worker), flags)
         self._is_whole = True
 
-    def follow(self, connection: sqlite3.Connection) -> Followed:
+    def follow(self, connection: sqlite3.Connection) -> CommitRecorder:
         """Return the recorder that must get each statement of a connection before it runs."""
-        return Followed(self, connection)
+        return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
         """Start to observe the calls of this thread; return False if it has another profile function."""
@@ -77,7 +77,7 @@ class Ledger:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
 
-    def commits(self, followed: Followed) -> None:
+    def commits(self, followed: CommitRecorder) -> None:
         """Note that a call of this thread is about to commit."""
         self._commits[get_ident()] = followed
 
@@ -101,7 +101,7 @@ class Ledger:
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
 
 
-class Followed:
+class CommitRecorder:
     """One connection, and its current transaction."""
 
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:

@@ -43,6 +43,6 @@ class Openings:
         return self._words.tolist().count(NOT_CONNECTED)
 
 
-def openings_words(processes: int) -> Any:
+def openings_memory(processes: int) -> Any:
     """Return the shared array of the states, one for each process."""
     return shared_array("q", processes)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlstress.analysis.finding import grave
 from sqlstress.analysis.wording import FailureTime, failure_time, listing, percent
-from sqlstress.statistics.units import plural, whole
+from sqlstress.statistics.units import digits, plural
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:
@@ -52,7 +52,7 @@ def foreign_keys() -> str:
 
 def settings_differ(*, kinds: int, server: bool = False) -> str:
     connections = "connections to PostgreSQL" if server else "connections"
-    return f"The {connections} differ: {whole(kinds)} combinations of settings were seen."
+    return f"The {connections} differ: {digits(kinds)} combinations of settings were seen."
 
 
 @grave

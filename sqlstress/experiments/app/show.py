@@ -8,14 +8,13 @@ from functools import partial
 from typing import ClassVar
 
 from sqlstress.analysis import sentences as shared
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
-from sqlstress.analysis.scaling import starvation, throughput, waits
+from sqlstress.analysis.scaling import starvation, throughput_findings, waits
 from sqlstress.analysis.wording import FailureTime, listing
 from sqlstress.experiments.app import (
-    ALONE,
     BEGINNING,
     BEGINS,
     CONNECTION,
@@ -25,22 +24,23 @@ from sqlstress.experiments.app import (
     INSIDE,
     LOGGED,
     SESSION,
+    SINGLE_STATEMENT,
     THREAD,
     THREAD_RAISED,
     THREADED,
     UNREAD,
     UNSEEN,
     WHOLE,
-    belongs,
+    is_trial_database,
     sentences,
 )
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
-from sqlstress.show.at_a_rate import at_a_rate
+from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
-from sqlstress.statistics.units import format_duration, plural, whole
+from sqlstress.statistics.units import digits, format_duration, plural
 from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
@@ -50,25 +50,25 @@ from sqlstress.user_work.failures_view import (
     wal_findings,
 )
 from sqlstress.user_work.show import (
-    READS_FIRST,
-    UserShown,
-    counted,
+    READS_FIRST_REMEDY,
+    UserPresenter,
+    count_by_kind,
     cure,
-    lock_blocks,
+    first_suspicions,
+    isolation_findings,
     lock_findings,
+    lock_holder_blocks,
     shorter_transactions,
-    sighted,
     sightings,
-    suspected,
-    too_weak,
+    suspicion_findings,
 )
 from sqlstress.user_work.suspicions import DEFERRED
 
-SHORT_MS = 1000
+MIN_TIMEOUT_MS = 1000
 """Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
-MOST_LINES = 5
+MAX_KINDS = 5
 """Maximum number of kinds of connections, and of exceptions, to show; the JSON report has them all."""
-OURS = "your transactions"
+LOCK_HOLDERS = "your transactions"
 """Holders of the write lock in sqlstress's processes."""
 _LONGEST = 200
 _SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
@@ -78,16 +78,16 @@ Traits = Mapping[str, str]
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
     """Return the traits of each kind of connection, and the number of connections."""
-    kinds = counted(group, topic, lambda sighting: tuple(sighting.traits.items()))
+    kinds = count_by_kind(group, topic, lambda sighting: tuple(sighting.traits.items()))
     return [(dict(traits), count) for traits, count in kinds.items()]
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
     """Yield a line for each kind of connection."""
-    for number, (line, count) in enumerate(kinds[:MOST_LINES]):
+    for number, (line, count) in enumerate(kinds[:MAX_KINDS]):
         yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
-    if len(kinds) > MOST_LINES:
-        yield f"{whole(len(kinds) - MOST_LINES)} more kinds of connections are in the JSON report."
+    if len(kinds) > MAX_KINDS:
+        yield f"{digits(len(kinds) - MAX_KINDS)} more kinds of connections are in the JSON report."
 
 
 # Settings of connections to files, and findings on unwise settings.
@@ -122,7 +122,7 @@ def _file_connections(group: Group) -> Iterator[str]:
         yield f"The settings of {plural(unread, 'connection')} could not be read."
     if unseen := sum(sighting.count for sighting in sightings(group, UNSEEN)):
         yield (
-            f"{whole(unseen)} more {'connection was' if unseen == 1 else 'connections were'} not examined: "
+            f"{digits(unseen)} more {'connection was' if unseen == 1 else 'connections were'} not examined: "
             "each process examines the first 50 that it opens."
         )
 
@@ -145,9 +145,9 @@ def _settings(
 def _begin(connections: Sequence[Traits]) -> str:
     """Return the ways in which writing transactions begin, as far as connections of a kind show them."""
     begins = _ways(connections, "writes_begin")
-    statements = [way for way in begins if way != ALONE]
+    statements = [way for way in begins if way != SINGLE_STATEMENT]
     parts = [f"writes begin {listing(statements)}"] if statements else []
-    if ALONE in begins:
+    if SINGLE_STATEMENT in begins:
         parts.append("statements that write are transactions of their own")
     return " or ".join(parts) or _without_writes(connections)
 
@@ -181,13 +181,13 @@ def _time(text: str) -> str:
     return text if milliseconds is None else format_duration(milliseconds / 1000)
 
 
-def unwise(group: Group) -> Iterator[Finding]:
+def setting_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each unwise setting of connections to files."""
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
-    ours = [kind for kind in _kinds(group, CONNECTION) if belongs(kind[0].get("database", ""))]
+    ours = [kind for kind in _kinds(group, CONNECTION) if is_trial_database(kind[0].get("database", ""))]
     here = [traits for traits, _ in _committers(ours)]
     yield from _short_timeout(here)
-    traced = any(suspicion.what == DEFERRED for suspicion in sighted(group).values())
+    traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
     # An upgrade that fails may leave its connection without commits, so all of these connections count.
     if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
         yield Finding(shared.deferred_upgrade)
@@ -207,7 +207,9 @@ def unwise(group: Group) -> Iterator[Finding]:
     }
     if len(settings) > 1:
         yield Finding(sentences.settings_differ, kinds=len(settings))
-    other_names = dict.fromkeys(name for traits in kinds if not belongs(name := traits.get("database", HERE)))
+    other_names = dict.fromkeys(
+        name for traits in kinds if not is_trial_database(name := traits.get("database", HERE))
+    )
     if other_names:
         yield Finding(sentences.other_databases, names=[shortened(name, 80) for name in other_names][:3])
 
@@ -218,8 +220,8 @@ def _short_timeout(here: list[dict[str, str]]) -> Iterator[Finding]:
         for traits in reversed(here)
         if (milliseconds := _milliseconds(traits.get("busy_timeout", ""))) is not None
     }
-    least = min(timeouts, default=SHORT_MS)
-    if least < SHORT_MS:
+    least = min(timeouts, default=MIN_TIMEOUT_MS)
+    if least < MIN_TIMEOUT_MS:
         opened = timeouts[least].get("opened_with", "")
         changed = None if opened in (str(least), "None", "") else _time(opened)
         timeout = _time(str(least)) if least else "0"
@@ -252,7 +254,7 @@ def _session(traits: Traits) -> str:
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
 
-def unwise_sessions(group: Group) -> Iterator[Finding]:
+def session_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each unwise setting of connections to a server."""
     kinds = [traits for traits, _ in _kinds(group, SESSION)]
     here = [traits for traits in kinds if traits.get("database") == HERE]
@@ -297,14 +299,14 @@ def raised(group: Group) -> Iterator[Finding]:
     Errors whose cause is named with the statement that failed are left out.
     """
     explained = explained_errors(group)
-    counts = counted(group, EXCEPTION, _exception)
+    counts = count_by_kind(group, EXCEPTION, _exception)
     kinds = {kind: count for kind, count in counts.items() if kind[0] not in explained}
     examples = {
         _exception(sighting): sighting.example for sighting in reversed(list(sightings(group, EXCEPTION)))
     }
     timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
     advised: set[str | None] = set()
-    for kind, count in list(kinds.items())[:MOST_LINES]:
+    for kind, count in list(kinds.items())[:MAX_KINDS]:
         what, raised, transaction = kind
         failures = [
             failure
@@ -327,8 +329,8 @@ def raised(group: Group) -> Iterator[Finding]:
             meaning=_MEANINGS.get(what),
         )
         advised.add(advice)
-    if len(kinds) > MOST_LINES:
-        yield _more_kinds(len(kinds) - MOST_LINES)
+    if len(kinds) > MAX_KINDS:
+        yield _more_kinds(len(kinds) - MAX_KINDS)
 
 
 def _more_kinds(count: int) -> Finding:
@@ -362,7 +364,7 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
 def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
     """Return the cure for an error, as far as its cause was measured."""
     if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
-        return READS_FIRST if reads_first else _open_select(reads_first)
+        return READS_FIRST_REMEDY if reads_first else _open_select(reads_first)
     if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
         return None
     if wait.is_at_once and not reads_first:
@@ -381,29 +383,33 @@ def _open_select(reads_first: bool | None) -> str:
 
 def _timeout_of(group: Group) -> int | None:
     """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
-    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    kinds = [
+        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
+    ]
     timeouts = {_milliseconds(traits.get("busy_timeout", "")) for traits in kinds}
     return timeouts.pop() if len(timeouts) == 1 else None
 
 
 def _reads_first(group: Group) -> bool | None:
     """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
-    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    kinds = [
+        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
+    ]
     if any(traits.get("upgrades") == "yes" for traits in kinds):
         return True
-    if any(suspicion.what == DEFERRED for suspicion in sighted(group).values()):
+    if any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values()):
         return True
     return False if kinds else None
 
 
-def unraised(group: Group) -> Iterator[Finding]:
+def error_findings(group: Group) -> Iterator[Finding]:
     """Yield exceptions that ended threads, and logged errors: no transaction failed because of them."""
     for topic in (THREAD_RAISED, LOGGED):
-        kinds = counted(group, topic, _unraised_kind)
+        kinds = count_by_kind(group, topic, _unraised_kind)
         examples = {
             _unraised_kind(sighting): sighting.example for sighting in reversed(list(sightings(group, topic)))
         }
-        for kind, count in list(kinds.items())[:MOST_LINES]:
+        for kind, count in list(kinds.items())[:MAX_KINDS]:
             what, of = kind
             yield Finding(
                 sentences.unraised,
@@ -413,8 +419,8 @@ def unraised(group: Group) -> Iterator[Finding]:
                 logged=topic == LOGGED,
                 example=examples[kind],
             )
-        if len(kinds) > MOST_LINES:
-            yield _more_kinds(len(kinds) - MOST_LINES)
+        if len(kinds) > MAX_KINDS:
+            yield _more_kinds(len(kinds) - MAX_KINDS)
 
 
 def _unraised_kind(sighting: Sighting) -> tuple[str, str]:
@@ -426,7 +432,7 @@ def starved(group: Group) -> Iterator[Finding]:
     return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
-def unending(group: Group) -> Iterator[Finding]:
+def thread_findings(group: Group) -> Iterator[Finding]:
     """Yield the threads that kept the application's processes from exiting."""
     threads = list(sightings(group, THREAD))
     if threads:
@@ -436,11 +442,11 @@ def unending(group: Group) -> Iterator[Finding]:
         )
 
 
-held_long = partial(lock_findings, ours=OURS)
+long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
 """Findings on long holds of the write lock."""
 
 
-class AppShown(UserShown):
+class AppShown(UserPresenter):
     """Presenter of applications."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
@@ -448,24 +454,24 @@ class AppShown(UserShown):
         open_findings,
         failure_findings,
         wal_findings,
-        suspected,
+        suspicion_findings,
         raised,
-        unraised,
-        unwise,
-        unwise_sessions,
-        too_weak,
-        throughput,
-        at_a_rate,
+        error_findings,
+        setting_findings,
+        session_findings,
+        isolation_findings,
+        throughput_findings,
+        rate_findings,
         waits,
-        held_long,
+        long_hold_findings,
         starved,
-        unending,
+        thread_findings,
         partial_proofs,
-        trust,
+        figure_limits,
     )
     failed: ClassVar[Column[Row]] = FAILED_SHARE.explained(["failed: percentage of transactions that raised"])
 
-    def why_failed(self, run: Run) -> str:
+    def failure_reason(self, run: Run) -> str:
         kinds = Counter[tuple[str, str]]()
         for trial in run.ended:
             for sighting in trial.sightings:
@@ -490,7 +496,7 @@ class AppShown(UserShown):
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from super().more_blocks(group)
         yield from failure_blocks(group)
-        yield from lock_blocks(group, OURS)
+        yield from lock_holder_blocks(group, LOCK_HOLDERS)
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)

@@ -15,32 +15,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly
-from sqlstress.statistics.histogram import MOST_KINDS
+from sqlstress.statistics.histogram import MAX_KINDS
 from sqlstress.system.child import end_with_parent
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import Died, call_apart
+from sqlstress.system.processes import Died, call_in_subprocess
 from sqlstress.targets import target_of
-from sqlstress.user_work import MOST_WEIGHT, loading, notes
-from sqlstress.user_work.checks import at_end
-from sqlstress.user_work.own_files import OtherFile, OwnFiles, own_files
+from sqlstress.user_work import MAX_WEIGHT, loading, notes
+from sqlstress.user_work.checks import end_parameters
+from sqlstress.user_work.own_files import OtherFileError, OwnFiles, guard_files
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.spec import App
     from sqlstress.targets.place import SqlPlace
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
 
 Function = Callable[..., Any]
 
-IMPORT_S = 30.0
+MAX_IMPORT_S = 30.0
 """Time limit for the import, in seconds."""
-SETUP_S = 600.0
+MAX_SETUP_S = 600.0
 _WAITS = ". It may be waiting for input or a lock"
-ENDING_S = 2.0
+MAX_ENDING_S = 2.0
 """Time that threads have to end after the last transaction, in seconds."""
 _SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
-class Declared(NamedTuple):
+class Declarations(NamedTuple):
     """The functions of a file, by role."""
 
     single: dict[str, Function]
@@ -53,10 +53,10 @@ class Declared(NamedTuple):
     def connected(self, address: str) -> Any:
         """Call connect, if declared; return the argument of transactions: its result, or the address."""
         connect = self.single.get(loading.CONNECT)
-        return called(connect, address)() if connect else address
+        return bind_argument(connect, address)() if connect else address
 
 
-def declared(file: str) -> Declared:
+def import_declarations(file: str) -> Declarations:
     """Import a file and return its declarations. Raises UsageError."""
     # A function may be bound to two names; it counts once.
     functions = {id(value): (name, value) for name, value in reversed(vars(loading.load(file)).items())}
@@ -66,16 +66,16 @@ def declared(file: str) -> Declared:
         role = None
         with suppress(Exception):  # a library's proxy may not be bound to an object yet; it is no declaration
             role = getattr(value, loading.MARK, None)
-        if not isinstance(role, loading.Role):
+        if not isinstance(role, loading.FunctionRole):
             continue
-        if loading.only_begins(value):
+        if loading.is_lazy(value):
             raise UsageError(
                 f"{file}: the {role.name} {name} is async or a generator, so a call does nothing. Wrap it "
                 "in a function that runs it to its end."
             )
-        if role.weight not in range(1, MOST_WEIGHT + 1):
+        if role.weight not in range(1, MAX_WEIGHT + 1):
             raise UsageError(
-                f"{file}: the weight of {name} must be a whole number from 1 to {MOST_WEIGHT:,}.",
+                f"{file}: the weight of {name} must be a whole number from 1 to {MAX_WEIGHT:,}.",
             )
         marked[role.name][name], weights[name] = value, role.weight
     transactions = marked[loading.TRANSACTION]
@@ -84,23 +84,23 @@ def declared(file: str) -> Declared:
             f"{file} declares no transaction. Put @transaction before a function (from sqlstress import "
             "transaction)."
         )
-    if len(transactions) > MOST_KINDS:
-        raise UsageError(f"{file} declares more than {MOST_KINDS} transactions. Remove some.")
+    if len(transactions) > MAX_KINDS:
+        raise UsageError(f"{file} declares more than {MAX_KINDS} transactions. Remove some.")
     for role_name in _SINGLE:
         if len(marked[role_name]) > 1:
             first, second, *_ = marked[role_name]
             raise UsageError(
                 f"{file} declares two functions with @{role_name}: {first} and {second}. Keep one."
             )
-    return Declared(
+    return Declarations(
         {role_name: function for role_name in _SINGLE for function in marked[role_name].values()},
         transactions,
         {name: weights[name] for name in transactions},
-        {name: bool(at_end(function)) for name, function in marked[loading.CHECK].items()},
+        {name: bool(end_parameters(function)) for name, function in marked[loading.CHECK].items()},
     )
 
 
-def called(function: Function, given: Any) -> Callable[[], Any]:
+def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
     """Return a call of a function, with the argument `given` if the function needs one."""
     try:
         signature(function).bind()
@@ -112,37 +112,37 @@ def called(function: Function, given: Any) -> Callable[[], Any]:
 # Calls in separate processes: to inspect the file, and to set the database up.
 
 
-class Seen(NamedTuple):
+class SentDeclarations(NamedTuple):
     """Declarations of a file that can be sent between processes."""
 
     weights: dict[str, int]
     checks: dict[str, bool]
 
 
-def look(file: str, driver: str, *, allow_others: bool) -> Seen:
+def look(file: str, driver: str, *, allow_others: bool) -> SentDeclarations:
     """Return the declarations of a file. Raises UsageError if it is unusable, even if it ends the process.
 
     The file gets the address of a database that does not exist, of a kind that matches the driver.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
-        overdue = UsageError(f"{file} takes longer than {IMPORT_S:g} s to import{_WAITS}")
-        limited = loading.limited(lambda: None, IMPORT_S, overdue)
+        overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
+        limited = loading.limit_time(lambda: None, MAX_IMPORT_S, overdue)
         try:
             directions = target_of(driver).stand_in(Path(folder))
-            return call_apart(limited, look_apart, file, directions, allow_others)
+            return call_in_subprocess(limited, inspect_in_process, file, directions, allow_others)
         except Died as error:
             raise UsageError(f"importing {file} ended the process: {error}") from error
 
 
-def look_apart(file: str, directions: Directions, allow_others: bool) -> Seen:
+def inspect_in_process(file: str, directions: ConnectionInfo, allow_others: bool) -> SentDeclarations:
     """Return the declarations of a file that is imported into this process."""
     files = prepare(directions, "", file, allow_others=allow_others)
-    declarations = declared(file)
+    declarations = import_declarations(file)
     files.check()
-    return Seen(declarations.weights, declarations.checks)
+    return SentDeclarations(declarations.weights, declarations.checks)
 
 
-def settled(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
+def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
     """Check that setup has stored something, and prepare the database for the workers. Raises UsageError."""
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
@@ -159,27 +159,29 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
     process as in a worker, without setup: a mapper refuses to be bound twice.
     """
     file = place.case.spec.file
-    overdue = UsageError(f"the {what} of {file} takes longer than {SETUP_S:g} s{_WAITS}")
-    limited = loading.limited(pulse, SETUP_S, overdue)
+    overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
+    limited = loading.limit_time(pulse, MAX_SETUP_S, overdue)
     try:
-        return call_apart(limited, call_role, what, place.case.spec, place.directions(), seed, place.where)
+        return call_in_subprocess(
+            limited, call_role, what, place.case.spec, place.directions(), seed, place.where
+        )
     except Died as error:
         raise UsageError(f"{file}: {what} ended the process: {error}") from error
 
 
-def call_role(what: str, spec: App, directions: Directions, seed: str, where: Path) -> set[str]:
+def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
     """Call setup or connect of a file in this process; return the roles that the file declares."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
-    declarations = declared(file)
+    declarations = import_declarations(file)
     try:
         if what == loading.CONNECT:
             given = declarations.connected(directions.address)
             if finish := declarations.single.get(loading.FINISH):
-                called(finish, given)()
+                bind_argument(finish, given)()
         elif setup := declarations.single.get(what):
             book = notes.take(where, 0, 1)
-            called(setup, directions.address)()
+            bind_argument(setup, directions.address)()
             book.check()
         files.check()
     except (Exception, SystemExit) as error:
@@ -187,13 +189,13 @@ def call_role(what: str, spec: App, directions: Directions, seed: str, where: Pa
     return set(declarations.single)
 
 
-def problem_of(error: BaseException, directions: Directions) -> str:
+def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
     """Return the reason why a function of the file failed, without secrets."""
     text = directions.hidden(plainly(error))
-    return text if isinstance(error, OtherFile) else text[:300]
+    return text if isinstance(error, OtherFileError) else text[:300]
 
 
-def prepare(directions: Directions, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
+def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
     """Prepare this process: the file finds the trial's database, and can open no other.
 
     Return the guard that refuses others. It always refuses the original of a copied database.
@@ -201,18 +203,18 @@ def prepare(directions: Directions, original: str, seed: str, *, allow_others: b
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
     loading.prepare_process(directions, seed)
-    return own_files(directions, original, allow_others=allow_others)
+    return guard_files(directions, original, allow_others=allow_others)
 
 
 # Threads that are still running after the last transaction: the process must not wait for them.
 
 
-def lasting() -> list[str]:
+def unfinished_threads() -> list[str]:
     """Return the names of threads that keep this process from ending, after ENDING_S to end.
 
     If there are any, this process nevertheless ends with its main thread.
     """
-    deadline = time.monotonic() + ENDING_S
+    deadline = time.monotonic() + MAX_ENDING_S
     for thread in _blocking_threads():
         thread.join(max(0.0, deadline - time.monotonic()))
     names = sorted(thread.name for thread in _blocking_threads())

@@ -27,31 +27,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiments.app import (
-    ALONE,
     BEGINNING,
     BEGINS,
     CONNECTION,
     HERE,
     INSIDE,
     SESSION,
+    SINGLE_STATEMENT,
     THREADED,
     UNREAD,
     UNSEEN,
     WHOLE,
-    belongs,
+    is_trial_database,
 )
 from sqlstress.targets.postgres.dialect import REPORTED
 from sqlstress.user_work.failures import LEAD, words_of
-from sqlstress.user_work.listening import Listener, next_moment
-from sqlstress.user_work.source import MOST_KINDS, Plain
-from sqlstress.user_work.threads import works_beside
+from sqlstress.user_work.listening import Listener, call_soon
+from sqlstress.user_work.source import MAX_KINDS, PlainObservation
+from sqlstress.user_work.threads import other_threads_running
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
 
-MOST_CONNECTIONS = 50
+MAX_CONNECTIONS = 50
 """Maximum number of connections of a process that are examined; the others are counted."""
-MOST_STATEMENTS = 200
+MAX_STATEMENTS = 200
 """Maximum number of statements per connection that are examined."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
@@ -68,7 +68,7 @@ _SETTING = re.compile(
 )
 
 
-class Begins:
+class WriteTransactions:
     """Observed write transactions of a connection."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Begins:
             self._how = ""
             return commits
         elif word in _WRITES or (word == "WITH" and _WRITES_WITHIN.search(sql)):
-            self.ways[self._how or ALONE] = None
+            self.ways[self._how or SINGLE_STATEMENT] = None
             self.upgrades += self._how == DEFERRED and self._has_read and not self._has_written
             self._has_written = True
             return self._how == ""
@@ -112,7 +112,7 @@ class Begins:
 # The connections of a process, and the observations of each.
 
 
-class Seen:
+class WatchedConnection:
     """Observations of one connection."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class Seen:
         """Whether the connection has run a statement other than a setting."""
         self.watched = WHOLE
         """Extent to which its statements were examined."""
-        self.begins = Begins()
+        self.begins = WriteTransactions()
 
     def look(self, connection: sqlite3.Connection) -> None:
         """Read the settings, and the transaction control: autocommit, Python (and how), or its user."""
@@ -143,13 +143,13 @@ class Seen:
 
     def look_at_last(self) -> None:
         """Read the settings of a connection shared by threads, after these have ended their work."""
-        if self.shared and not works_beside():
+        if self.shared and not other_threads_running():
             with suppress(sqlite3.Error):  # the connection was closed
                 self.look(self.shared)
 
     def traits(self, file: str) -> dict[str, str]:
         """Return the settings and observations as text, by name of the trait."""
-        database = database_of(self.file, file)
+        database = database_name(self.file, file)
         level = self.answers["synchronous"]
         return {
             "database": database,
@@ -173,7 +173,7 @@ class FileWatch:
     def __init__(self, file: str, ledger: Ledger | None = None) -> None:
         """`file` is the trial's database. A ledger follows all connections to it."""
         self._file, self._ledger = file, ledger
-        self._seen: list[Seen] = []
+        self._seen: list[WatchedConnection] = []
         self._others = 0
         """Number of connections that are not examined."""
         self._is_over = False
@@ -182,17 +182,17 @@ class FileWatch:
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event != "sqlite3.connect/handle" or self._is_over:
             return
-        seen = Seen() if len(self._seen) < MOST_CONNECTIONS else None
+        seen = WatchedConnection() if len(self._seen) < MAX_CONNECTIONS else None
         if seen:
             self._seen.append(seen)
         else:
             self._others += 1
-        next_moment(lambda: self._follow_connection(args[0], seen))
+        call_soon(lambda: self._follow_connection(args[0], seen))
 
-    def _follow_connection(self, connection: sqlite3.Connection, seen: Seen | None) -> None:
+    def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
         """Follow a connection that has not been used yet."""
         followed = None
-        if self._ledger and database_of(_file_of(connection), self._file) == HERE:
+        if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
         looks = _statement_handler(connection, seen) if seen else None
 
@@ -213,15 +213,14 @@ class FileWatch:
         if looks or followed:
             Listener(connection, begins, ends)
 
-    def sightings(self) -> list[Plain]:
+    def sightings(self) -> list[PlainObservation]:
         """Return the sightings, one for each kind of connection with its count."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
         unread = sum(seen.works and not seen.answers for seen in self._seen)
-        records: list[Plain] = [
-            (CONNECTION, "sqlite3", count, "", dict(traits))
-            for traits, count in kinds.most_common(MOST_KINDS)
+        records: list[PlainObservation] = [
+            (CONNECTION, "sqlite3", count, "", dict(traits)) for traits, count in kinds.most_common(MAX_KINDS)
         ]
-        missing: list[Plain] = [
+        missing: list[PlainObservation] = [
             (UNSEEN, "sqlite3", self._others, "", {}),
             (UNREAD, "sqlite3", unread, "", {}),
         ]
@@ -229,7 +228,7 @@ class FileWatch:
 
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the file; if they differ, all answers."""
-        traits_of = [traits for traits in self._traits() if belongs(traits["database"])]
+        traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
         # Connections without a commit do not show the settings of a commit.
         here = [traits for traits in here if traits["committed"] == "yes"] or here
@@ -244,13 +243,13 @@ class FileWatch:
         return [connection.traits(self._file) for connection in self._seen if connection.answers]
 
 
-def _statement_handler(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], bool]:
+def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) -> Callable[[str], bool]:
     """Return a function that handles a connection's first statements, and returns whether to go on."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)
 
     def look(sql: str) -> bool:
-        if next(numbers) > MOST_STATEMENTS:
+        if next(numbers) > MAX_STATEMENTS:
             seen.watched = BEGINNING
             return False
         seen.works = seen.works or not _SETTING.match(sql)
@@ -278,7 +277,7 @@ def _file_of(connection: sqlite3.Connection) -> str:
     return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
-def database_of(name: str, file: str) -> str:
+def database_name(name: str, file: str) -> str:
     """Return the database of a connection: HERE, ":memory:", a name within the folder, or a path."""
     if not name:
         return ":memory:"
@@ -323,13 +322,15 @@ class ServerWatch:
         del begins["autocommit"]  # depends on the library, and the user's library may differ
         self._begins = begins
 
-    def sightings(self) -> list[Plain]:
+    def sightings(self) -> list[PlainObservation]:
         """Return the sightings, one for each kind of connection with its count.
 
         If none was seen, return the initial settings of a session of the trial.
         """
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
-        seen: list[Plain] = [(SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()]
+        seen: list[PlainObservation] = [
+            (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
+        ]
         return seen or [(BEGINS, "psycopg", 1, "", self._traits(self._begins))]
 
     def effective(self) -> dict[str, str]:

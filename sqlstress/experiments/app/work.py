@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
-from sqlstress.errors import EnvironmentFailure, Interrupted, message_of
+from sqlstress.errors import EnvironmentFailure, Interrupted, error_message
 from sqlstress.experiments.app import (
     CONNECTION,
     DECLARED,
@@ -20,14 +20,14 @@ from sqlstress.experiments.app import (
     SESSION,
     SHARED,
     UNPROVED,
-    belongs,
+    is_trial_database,
     user_file,
 )
-from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
-from sqlstress.experiments.app.openings import openings_words
+from sqlstress.experiments.app.ledger import SETUP_SQL, TABLE, acknowledged
+from sqlstress.experiments.app.openings import openings_memory
 from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
-from sqlstress.report.results import EXAMPLES
+from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.statistics.units import plural, verb
 from sqlstress.user_work import LOST_LOCKS, NOT_COMMITTED, database
 from sqlstress.user_work.loading import CONNECT, SETUP
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
-    from sqlstress.user_work.rehearsal import Opening
-    from sqlstress.user_work.source import Plain
+    from sqlstress.user_work.rehearsal import Opener
+    from sqlstress.user_work.source import PlainObservation
 
 NAME, FILES, LEDGER = "database that was used", "files of the database", "ledger"
 _DELETED = (LOST_LOCKS, DELETED)
@@ -58,10 +58,10 @@ class AppWork(UserWork):
         super().__init__(case, place, salt, carry)
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
-        self._as_left: AsLeft | None = None
-        self.shared = (*self.shared, openings_words(case.concurrency))
+        self._as_left: FileSnapshot | None = None
+        self.shared = (*self.shared, openings_memory(case.concurrency))
 
-    def rehearsal_opening(self) -> Opening:
+    def rehearsal_opening(self) -> Opener:
         return open_calls
 
     def build(self, pulse: Pulse) -> None:
@@ -77,17 +77,17 @@ class AppWork(UserWork):
             self._copy_files()
         if CONNECT in self._roles:
             user_file.call_once(CONNECT, self.place, self._seed, pulse)
-        user_file.settled(self.place, self._roles, pulse)
+        user_file.finish_setup(self.place, self._roles, pulse)
         if self.case.spec.ledger:
             with self.place.making(pulse) as maker:
-                for sql in MADE:
+                for sql in SETUP_SQL:
                     maker.run(sql)
             self._copy_files()
         self._rows_before = self.place.rows_written(pulse)
 
     def _copy_files(self) -> None:
         """Copy the files: our own connections before the load may change them."""
-        self._as_left = AsLeft(self.place.where)
+        self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
         if self._as_left and self._as_left.is_changed():
@@ -155,7 +155,7 @@ class AppWork(UserWork):
         ]
         # For files, `rows_written` is None and `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
-        elsewhere = bool(used) and not any(map(belongs, used))
+        elsewhere = bool(used) and not any(map(is_trial_database, used))
         if rows > 0 and elsewhere:
             note = f"rows were written, but what was seen at the end used {used[0]}"
             yield Check(NAME, "unknown", rows, note=note)
@@ -175,7 +175,7 @@ class AppWork(UserWork):
         if self.case.spec.ledger:
             yield examined(LEDGER, lambda: self._check_ledger(all_sightings, pulse))
 
-    def _check_ledger(self, sightings: Sequence[Plain], pulse: Pulse) -> Check:
+    def _check_ledger(self, sightings: Sequence[PlainObservation], pulse: Pulse) -> Check:
         """Compare the rows of the ledger with the acknowledged commits of each worker."""
         with self.place.reading(pulse) as reader:
             if not reader.rows(f"SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}'"):
@@ -212,14 +212,16 @@ class AppWork(UserWork):
             if topic == NOT_COMMITTED
         ]
         count = sum(lost.values()) + uncovered[NOT_COMMITTED]
-        return Check(LEDGER, "failed" if count else "ok", number, count, tuple(texts[:EXAMPLES]), note)
+        return Check(
+            LEDGER, "failed" if count else "ok", number, count, tuple(texts[:MAX_COUNTEREXAMPLES]), note
+        )
 
 
 _Mark = tuple[int, int, int]
 """Size, modification time in ns, and inode number of a file."""
 
 
-class AsLeft:
+class FileSnapshot:
     """A copy of the files as setup left them, to restore them before the first worker opens them.
 
     Before the load several processes open the database: for the schema, for the checks, and to try connect.
@@ -237,7 +239,9 @@ class AsLeft:
                 shutil.copyfile(where / path, self._folder / path)
         except OSError as error:
             self.end()
-            raise EnvironmentFailure(f"cannot keep a copy of the database: {message_of(error)}.") from error
+            raise EnvironmentFailure(
+                f"cannot keep a copy of the database: {error_message(error)}."
+            ) from error
 
     def is_changed(self) -> bool:
         """Return whether a file was written, removed or created since the copy."""

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
-from sqlstress.errors import EnvironmentFailure, message_of
+from sqlstress.errors import EnvironmentFailure, error_message
 from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.user_work.loading import FINISH, imported_modules
-from sqlstress.user_work.messages import OTHERS, kind_of
-from sqlstress.user_work.source import Kinds, Plain, UserSource
+from sqlstress.user_work.messages import OTHER_KINDS, group_key
+from sqlstress.user_work.source import KindCounter, PlainObservation, UserSource
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
     from sqlstress.user_work.failed_statements import FailedStatements
     from sqlstress.user_work.lost_locks import LostLocks
     from sqlstress.user_work.notes import Notebook
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class AppSource(UserSource):
     """Source that calls transactions. After an exception of any class, the next transaction is called."""
 
-    _unraised: Unraised
+    _unraised: OtherErrors
     _notes: Notebook | None = None
     _ledger: Ledger | None = None
     _files: OwnFiles | None = None
@@ -70,32 +70,37 @@ class AppSource(UserSource):
             )
 
     def _load_calls(
-        self, directions: Directions, where: Path, seed: str, words: Any
+        self, directions: ConnectionInfo, where: Path, seed: str, words: Any
     ) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return the calls of its transactions."""
         # Imported here, because the parent measures the harness's own cost without them.
         from sqlstress.experiments.app.ledger import Ledger
         from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
-        from sqlstress.experiments.app.user_file import called, declared, prepare, problem_of
+        from sqlstress.experiments.app.user_file import (
+            bind_argument,
+            import_declarations,
+            prepare,
+            problem_of,
+        )
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
-        from sqlstress.user_work.callers import Frames
+        from sqlstress.user_work.callers import UserFrames
         from sqlstress.user_work.failed_statements import FailedStatements
         from sqlstress.user_work.lost_locks import LostLocks
         from sqlstress.user_work.notes import take
 
         spec, address = self.case.spec, directions.address
-        self._errors, self._unraised = Errors(directions.hidden), Unraised(directions.hidden)
+        self._errors, self._unraised = Errors(directions.hidden), OtherErrors(directions.hidden)
         self._files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
         self._modules = frozenset(sys.modules)
-        self._statements = FailedStatements(Frames(Path(spec.file).parent))
+        self._statements = FailedStatements(UserFrames(Path(spec.file).parent))
         self._locks = LostLocks(address, self._statements)
         if not self.case.server:
             self._statements.install()
             self._locks.install()
-        declarations = declared(spec.file)
+        declarations = import_declarations(spec.file)
         if tuple(declarations.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
         self._unraised.watch()
@@ -115,9 +120,9 @@ class AppSource(UserSource):
         openings.tell(self.worker, CONNECTED)
         self._check_files()
         if finish := declarations.single.get(FINISH):
-            self._finish = called(finish, given)
+            self._finish = bind_argument(finish, given)
         return [
-            _guarded(name, called(function, given), self._statements)
+            _guarded(name, bind_argument(function, given), self._statements)
             for name, function in declarations.transactions.items()
         ]
 
@@ -170,7 +175,7 @@ class AppSource(UserSource):
             modules = imported_modules(self._modules)
             self.seen.modules = {name: file for name, file in modules.items() if file != user_file}
         if self._watch:
-            from sqlstress.experiments.app.user_file import lasting
+            from sqlstress.experiments.app.user_file import unfinished_threads
 
             self.seen.sightings = [
                 *self._watch.sightings(),
@@ -178,7 +183,7 @@ class AppSource(UserSource):
                 *self._unraised.sightings(),
                 *(self._statements.records() if self._statements else ()),
                 *lost,
-                *((THREAD, name, 1, "", {}) for name in lasting()),
+                *((THREAD, name, 1, "", {}) for name in unfinished_threads()),
             ]
             if self._ledger:
                 self.seen.sightings += [
@@ -209,22 +214,22 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
     """Import the user's file and connect; return the calls of its transactions, by name."""
-    from sqlstress.experiments.app.user_file import called, declared, prepare
+    from sqlstress.experiments.app.user_file import bind_argument, import_declarations, prepare
 
     spec, directions = case.spec, place.directions()
     tracer.tells_lines_of(Path(spec.file).parent)
     allow_others = spec.allow_other_files
     prepare(directions, spec.data.database, f"{case.seed}:rehearsal", allow_others=allow_others)
-    declarations = declared(spec.file)
+    declarations = import_declarations(spec.file)
     given = declarations.connected(directions.address)
-    return {name: called(function, given) for name, function in declarations.transactions.items()}
+    return {name: bind_argument(function, given) for name, function in declarations.transactions.items()}
 
 
 # Errors of a process, counted by kind: exceptions of transactions, and errors that no transaction raised.
 # The database's own error, below all wrappers, identifies an exception.
 
 
-DEEPEST = 10
+MAX_NESTED_EXCEPTIONS = 10
 """Maximum number of nested exceptions that are examined."""
 _WIDEST = 160
 _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
@@ -237,7 +242,7 @@ class Errors:
         """`hidden` removes secrets from a text."""
         self._hidden = hidden
         self.busy = self.busy_snapshot = 0
-        self._kinds = Kinds(("", "others", ""))
+        self._kinds = KindCounter(("", "others", ""))
 
     def add(self, transaction: str, error: BaseException) -> None:
         """Count an exception."""
@@ -246,9 +251,9 @@ class Errors:
         self.busy_snapshot += is_snapshot
         self.busy += (codes.is_busy(code) or state in server.BUSY) and not is_snapshot
         kind = (transaction, name_of(error), class_of(error))
-        self._kinds.add(kind, line(lambda: message_of(error), self._hidden))
+        self._kinds.add(kind, line(lambda: error_message(error), self._hidden))
 
-    def sightings(self) -> list[Plain]:
+    def sightings(self) -> list[PlainObservation]:
         """Return a sighting for each kind of exception, with its count and its first message."""
         return [
             (EXCEPTION, what, count, example, {"transaction": transaction, "raised": raised})
@@ -268,7 +273,7 @@ def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
     """Yield the attributes of these names of an exception, then those of the exceptions that it wraps."""
     layer: BaseException | None = error
-    for _ in range(DEEPEST):
+    for _ in range(MAX_NESTED_EXCEPTIONS):
         if layer is None:
             return
         yield from (getattr(layer, name, None) for name in names)
@@ -307,12 +312,12 @@ def class_of(error: BaseException) -> str:
     )
 
 
-class Unraised:
+class OtherErrors:
     """Errors of one process that no transaction raised."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         self._hidden = hidden
-        self._threads, self._records = Kinds(("", OTHERS)), Kinds(("", OTHERS))
+        self._threads, self._records = KindCounter(("", OTHER_KINDS)), KindCounter(("", OTHER_KINDS))
 
     def watch(self) -> None:
         """Start to count exceptions that end threads, and records logged at ERROR, until the process ends."""
@@ -328,16 +333,16 @@ class Unraised:
             log_record = previous_factory(*args, **options)
             if log_record.levelno >= logging.ERROR:
                 text = line(log_record.getMessage, self._hidden)
-                self._records.add((log_record.name, kind_of(text)), text)
+                self._records.add((log_record.name, group_key(text)), text)
             return log_record
 
         threading.excepthook = report_thread
         logging.setLogRecordFactory(record)
 
     def _add_exception(self, error: BaseException) -> None:
-        self._threads.add((name_of(error), class_of(error)), line(lambda: message_of(error), self._hidden))
+        self._threads.add((name_of(error), class_of(error)), line(lambda: error_message(error), self._hidden))
 
-    def sightings(self) -> list[Plain]:
+    def sightings(self) -> list[PlainObservation]:
         """Return a sighting for each kind of error, with its count and its first message."""
         threads, records = self._threads, self._records
         return [

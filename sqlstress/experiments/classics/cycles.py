@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlstress.options.option import LOAD, SWEEP, option
-from sqlstress.options.parsing import choices, duration, whole
+from sqlstress.options.parsing import choices, duration, whole_number
 from sqlstress.report.case import Case
 from sqlstress.request import Request
 
@@ -21,9 +21,9 @@ class Cycling:
     """The experiment with cycles: insert rows, delete all of them, insert rows again."""
 
     cycles: int = option(
-        whole(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
+        whole_number(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
     )
-    rows: int = option(whole(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
+    rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
     """Content of one transaction: none (each statement is its own transaction), cycle or run."""
     timeout_s: float | None = option(
@@ -39,7 +39,7 @@ class Cycling:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class CyclesSelection:
     """Options that only say which cases there are."""
 
     settings: tuple[str, ...] = option(
@@ -52,7 +52,7 @@ class CaseSelection:
     )
 
 
-CyclesRequest = Request[Cycling, CaseSelection]
+CyclesRequest = Request[Cycling, CyclesSelection]
 
 
 def setting_of(case: Case) -> str:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.classics.cycles import WORDS, CaseSelection, CyclesRequest, Cycling, setting_of
-from sqlstress.options.option import chosen, options_of
-from sqlstress.options.parsing import whole
+from sqlstress.experiments.classics.cycles import WORDS, CyclesRequest, CyclesSelection, Cycling, setting_of
+from sqlstress.options.option import options_of, select_options
+from sqlstress.options.parsing import whole_number
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking, is_exclusive
 
@@ -55,20 +55,20 @@ class CyclesExperiment(Experiment):
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
     )
     options = (
-        *chosen(options_of(CaseSelection), "settings"),
+        *select_options(options_of(CyclesSelection), "settings"),
         otherwise("concurrency", default="1"),
         otherwise("repeat", default=5),
-        *chosen(options_of(Cycling), "cycles", "rows", "timeout"),
+        *select_options(options_of(Cycling), "cycles", "rows", "timeout"),
         *common("synchronous", "fullfsync"),
         otherwise(
             "wal-autocheckpoint",
-            parse=whole(1, 10**9),
+            parse=whole_number(1, 10**9),
             help="PRAGMA wal_autocheckpoint for the settings wal and wal-tx.",
         ),
         *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout"),
         *common("driver", "verify", "max-failed", "seed"),
     )
-    selection = CaseSelection
+    selection = CyclesSelection
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
@@ -82,7 +82,7 @@ class CyclesExperiment(Experiment):
             )
             held = next((what for what, word in WORDS.items() if word in rest), "none")
             case = replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
-            for concurrency in request.some("concurrency"):
+            for concurrency in request.values_for("concurrency"):
                 yield replace(case, concurrency=concurrency)
 
     def table_key(self, case: Case) -> Case:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from statistics import fmean, median
 
 from sqlstress.analysis import sentences as shared
-from sqlstress.analysis.answers import doubts, leaders, more_trials
+from sqlstress.analysis.answers import inconclusive_findings, leaders, more_trials
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes
@@ -23,7 +23,7 @@ from sqlstress.statistics.units import NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class CyclesProcess:
     """The times of one process, in ns, and the cycles with a checkpoint."""
 
     worker: int
@@ -43,10 +43,10 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class CycleTimes:
     """The times of a trial, in ns: means of its processes, and cycles that stand out."""
 
-    processes: tuple[Process, ...]
+    processes: tuple[CyclesProcess, ...]
     """At least one."""
     closing: int | None
     """The closing checkpoint; None if there is none."""
@@ -78,7 +78,7 @@ class Times:
         return median(ns for process in self.processes for ns in process.cycles)
 
     @property
-    def slowest(self) -> tuple[int, int, Process] | None:
+    def slowest(self) -> tuple[int, int, CyclesProcess] | None:
         """Time, number and process of the slowest cycle except the first; None if there is no other."""
         later = ((ns, number, of) for of in self.processes for number, ns in enumerate(of.cycles[1:], 2))
         return max(later, key=itemgetter(0), default=None)
@@ -94,14 +94,14 @@ class Times:
         return frozenset(cycle for process in self.processes for cycle in process.checkpoints)
 
 
-def times_of(case: Case, trial: Trial) -> Times | None:
+def times_of(case: Case, trial: Trial) -> CycleTimes | None:
     """Return the times of a trial; None if no cycle was done."""
     processes = tuple(_processes(case, trial))
     closing = trial.latency.get("checkpoint")
-    return Times(processes, closing.max_ns if closing and closing.count else None) if processes else None
+    return CycleTimes(processes, closing.max_ns if closing and closing.count else None) if processes else None
 
 
-def _processes(case: Case, trial: Trial) -> Iterator[Process]:
+def _processes(case: Case, trial: Trial) -> Iterator[CyclesProcess]:
     known = {(series.name, series.worker): series.values for series in trial.series}
     for (name, worker), statements in known.items():
         if name != STATEMENTS or worker is None or not statements:
@@ -110,7 +110,7 @@ def _processes(case: Case, trial: Trial) -> Iterator[Process]:
         if case.spec.transaction == "cycle" and len(bounds) == len(statements):
             cycles = tuple(map(sum, zip(statements, bounds, strict=True)))
         wal = [known.get((figure, worker), ()) for figure in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS)]
-        yield Process(worker, statements, bounds, cycles, tuple(checkpoints_in(*wal)))
+        yield CyclesProcess(worker, statements, bounds, cycles, tuple(checkpoints_in(*wal)))
 
 
 def checkpoints_in(
@@ -155,12 +155,12 @@ FEW = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredCycles:
     """A run, its typical trial, and the times of that trial."""
 
     run: Run
     trial: Trial
-    times: Times
+    times: CycleTimes
 
     @property
     def name(self) -> str:
@@ -188,14 +188,16 @@ def cycles(group: Group) -> Iterator[Finding]:
             limit = after * NS_PER_S if after else None
             yield Finding(sentences.timeout, where=setting_label(run.case), limit_ns=limit, reason=trial.note)
     cells = [
-        Measured(run, trial, times) for run, trial in group.measured() if (times := times_of(run.case, trial))
+        MeasuredCycles(run, trial, times)
+        for run, trial in group.measured()
+        if (times := times_of(run.case, trial))
     ]
     yield from _fastest(group, cells)
     for cell in cells:
         yield from _checkpoints(cell)
 
 
-def _fastest(group: Group, cells: Sequence[Measured]) -> Iterator[Finding]:
+def _fastest(group: Group, cells: Sequence[MeasuredCycles]) -> Iterator[Finding]:
     """Yield the fastest settings with the fewest processes, as far as the passes tell them apart."""
     fewest = min((cell.run.case.concurrency for cell in cells), default=1)
     compared = [
@@ -203,7 +205,7 @@ def _fastest(group: Group, cells: Sequence[Measured]) -> Iterator[Finding]:
     ]
     if len(compared) < 2:
         return
-    tested = group.tested([cell.run for cell in compared], rates)
+    tested = group.pairwise_tests([cell.run for cell in compared], rates)
     if tested is None:
         yield Finding(shared.cannot_tell, advice=more_trials(group.case))
         return
@@ -217,10 +219,10 @@ def _fastest(group: Group, cells: Sequence[Measured]) -> Iterator[Finding]:
         unclear=lead.unclear,
     )
     yield finding
-    yield from doubts(tested, [finding], group.case)
+    yield from inconclusive_findings(tested, [finding], group.case)
 
 
-def _checkpoints(cell: Measured) -> Iterator[Finding]:
+def _checkpoints(cell: MeasuredCycles) -> Iterator[Finding]:
     """Yield the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
     case, frames, slowest = cell.run.case, cell.frames, cell.times.slowest
     cycling: Cycling = case.spec

@@ -10,7 +10,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.experiments.classics.cycles import Cycling, setting_of
 from sqlstress.experiments.classics.cycles_findings import (
     LONGEST_NAME,
-    Times,
+    CycleTimes,
     cycles,
     rates,
     setting_label,
@@ -29,36 +29,36 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plain, Plot, View, apart, axis, colour, line, name
-from sqlstress.show.shown import Shown
+from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, name, small_multiples
+from sqlstress.show.shown import Presenter
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
 
 @dataclass(frozen=True, slots=True)
-class Row(case_table.Row):
+class CycleRow(case_table.Row):
     """A case, its typical trial, and the times of that trial."""
 
-    times: Times | None
+    times: CycleTimes | None
 
 
-def rows_of(group: Group) -> list[Row]:
+def rows_of(group: Group) -> list[CycleRow]:
     """Return a row for each run of a group."""
-    shown = [(run, run.shown()) for run in group.runs]
-    return [Row(run, trial, times_of(run.case, trial) if trial else None) for run, trial in shown]
+    shown = [(run, run.valid_median_trial()) for run in group.runs]
+    return [CycleRow(run, trial, times_of(run.case, trial) if trial else None) for run, trial in shown]
 
 
-def _ms(figure: Callable[[Times], float | None]) -> Callable[[Row], str | None]:
+def _ms(figure: Callable[[CycleTimes], float | None]) -> Callable[[CycleRow], str | None]:
     return lambda row: ms_cell(figure(row.times)) if row.times else None
 
 
-def _done(row: Row) -> str | None:
+def _done(row: CycleRow) -> str | None:
     """Return the number of completed cycles of a run that met its time-out."""
     if row.trial is None or row.trial.outcome == "done":
         return None
     return whole_cell(min(len(process.cycles) for process in row.times.processes) if row.times else 0)
 
 
-def _total(row: Row) -> str | None:
+def _total(row: CycleRow) -> str | None:
     if row.trial is None:
         return case_table.FAILED
     if row.trial.outcome != "done":
@@ -66,18 +66,18 @@ def _total(row: Row) -> str | None:
     return case_table.marked_cell(row.run, ms_cell(total_ns(row.run.case, row.trial)), rates(row.run))
 
 
-def _slowest_ms(times: Times | None) -> str | None:
+def _slowest_ms(times: CycleTimes | None) -> str | None:
     return ms_cell(times.slowest[0]) if times and times.slowest else None
 
 
-def _slowest_cycle(times: Times | None) -> str | None:
+def _slowest_cycle(times: CycleTimes | None) -> str | None:
     return whole_cell(times.slowest[1]) if times and times.slowest else None
 
 
-SETTING: Column[Row] = Column(
+SETTING: Column[CycleRow] = Column(
     "setting", align="left", cell=lambda row: setting_of(row.run.case)[:LONGEST_NAME]
 )
-FIGURES: tuple[Column[Row], ...] = (
+FIGURES: tuple[Column[CycleRow], ...] = (
     Column("cycles done", cell=_done),
     Column(
         "statements ms",
@@ -134,45 +134,45 @@ def _legend(group: Group) -> Iterator[str]:
     yield from verified_legend(group, "each table holds what the last acknowledged commit left")
 
 
-def _trial_cell(figure: Callable[[Times | None], str | None]) -> case_table.ComparedCell:
-    return case_table.of_run(lambda run, trial: figure(times_of(run.case, trial)))
+def _trial_cell(figure: Callable[[CycleTimes | None], str | None]) -> case_table.ComparedCell:
+    return case_table.run_cell(lambda run, trial: figure(times_of(run.case, trial)))
 
 
-class CyclesShown(Shown):
+class CyclesShown(Presenter):
     """Settings, each cycle, and the checkpoints among them."""
 
     topics = (cycles, partial_proofs)
     measures = (
         (
-            case_table.Measure(
+            case_table.ComparisonFigure(
                 "{letter} cycles/s",
                 ("{letter} {system}", "cycles/s"),
                 "cycles/s: cycles per second, all processes together, without the closing checkpoint",
-                case_table.compared_rate,
+                case_table.compared_rate_cell,
             ),
             case_table.RATIO,
         ),
         (case_table.SPREAD,),
         (
-            case_table.Measure(
+            case_table.ComparisonFigure(
                 "{letter} total ms",
                 ("{letter}", "total ms"),
                 "total: time of all cycles",
-                case_table.of_run(lambda run, trial: ms_cell(total_ns(run.case, trial))),
+                case_table.run_cell(lambda run, trial: ms_cell(total_ns(run.case, trial))),
             ),
-            case_table.Measure(
+            case_table.ComparisonFigure(
                 "{letter} slowest ms",
                 ("{letter} slow-", "est ms"),
                 "slowest: the slowest cycle except the first",
                 _trial_cell(_slowest_ms),
             ),
-            case_table.Measure(
+            case_table.ComparisonFigure(
                 "{letter} slowest cycle", ("{letter} in", "cycle"), "", _trial_cell(_slowest_cycle)
             ),
         ),
     )
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         work: Cycling = group.case.spec
         rows = format_count(work.rows)
         limits = [run.case.spec.timeout_s for run in group.runs if run.case.spec.timeout_s]
@@ -222,9 +222,9 @@ class CyclesShown(Shown):
         if data:
             note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
             axes = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
-            yield Plot("Each cycle", note, (View("", data, {**axes, **apart(data)}),), wide=True)
+            yield Plot("Each cycle", note, (View("", data, {**axes, **small_multiples(data)}),), wide=True)
 
     def rate(self, run: Run) -> float | None:
-        trial = run.shown()
+        trial = run.valid_median_trial()
         total = total_ns(run.case, trial) if trial else 0
         return NS_PER_S * run.case.spec.cycles * run.case.concurrency / total if total > 0 else None

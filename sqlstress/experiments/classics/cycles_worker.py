@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.classics.cycles import Cycling
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
-    from sqlstress.targets.sqlite.connections import Client
+    from sqlstress.targets.sqlite.connections import SqliteClient
     from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex
     from sqlstress.targets.views import Operation
@@ -114,7 +114,7 @@ class CyclesSource(OrderedSource):
         self._stretches = self._stretch_by_stretch()
         self._until_ns: float | None = None
 
-    def _stretch_by_stretch(self) -> Iterator[Iterator[Step]]:
+    def _stretch_by_stretch(self) -> Iterator[Iterator[OrderedStep]]:
         """Yield the steps of each cycle, then the closing checkpoint of the worker that finishes last.
 
         The next item is taken after all steps of the last one.
@@ -127,13 +127,13 @@ class CyclesSource(OrderedSource):
             if self._looks:
                 self._looks.take()
         if self._looks and is_last(self._finished, self._worker):
-            yield iter((Step(CHECKPOINT, self._calls[CHECKPOINT], (), 0),))
+            yield iter((OrderedStep(CHECKPOINT, self._calls[CHECKPOINT], (), 0),))
 
-    def _steps_of(self, cycle: int) -> Iterator[Step]:
+    def _steps_of(self, cycle: int) -> Iterator[OrderedStep]:
         left_over = self._cycling.rows if cycle > 1 else 0
         rows = {INSERT: 1, DELETE: self._cycling.rows + left_over}
         for kind, value in moves_of(self._cycling, cycle, self._worker, self._salt):
-            yield Step(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
+            yield OrderedStep(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
 
     def next_chunk(self, size: int) -> Chunk | None:
         if self._cycling.timeout_s is not None:
@@ -170,7 +170,7 @@ class CyclesSource(OrderedSource):
             self._looks.close()
 
 
-def calls_of(client: Client, name: str) -> list[Operation]:
+def calls_of(client: SqliteClient, name: str) -> list[Operation]:
     """Return the call of each kind of statement on a table."""
     connection = client.connect(0)
     statements = (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, CaseSelection, KeysRequest, Picks
-from sqlstress.options.option import chosen, options_of
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, KeysRequest, KeysSelection, Picks
+from sqlstress.options.option import options_of, select_options
 from sqlstress.report.case import SETTINGS, Case, common, otherwise
 from sqlstress.request import check_locking
 
@@ -68,28 +68,28 @@ class KeysExperiment(Experiment):
     )
     options = (
         otherwise("concurrency", default="4"),
-        *chosen(_PICKS, "schema"),
-        *chosen(options_of(CaseSelection)),
-        *chosen(_PICKS, "id-type"),
+        *select_options(_PICKS, "schema"),
+        *select_options(options_of(KeysSelection)),
+        *select_options(_PICKS, "id-type"),
         otherwise("repeat", default=5),
         replace(_PICKS["users"], default=USERS),
-        *chosen(_PICKS, "picks", "items", "begin"),
+        *select_options(_PICKS, "picks", "items", "begin"),
         *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
         *common("driver", "verify", "max-failed", "seed"),
     )
-    selection = CaseSelection
+    selection = KeysSelection
     label_fields = frozenset(("schema", "id_type"))
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
         """Yield the cases, schemas outside, types inside. Raises UsageError."""
         full = request.selection.full
-        schemas = SCHEMAS if full else request.some("schema")
-        id_types = ID_TYPES if full and "id-type" not in request.given else request.some("id-type")
+        schemas = SCHEMAS if full else request.values_for("schema")
+        id_types = ID_TYPES if full and "id-type" not in request.given else request.values_for("id-type")
         _check_together(request)
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
             settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
-        for schema, concurrency, id_type in product(schemas, request.some("concurrency"), id_types):
+        for schema, concurrency, id_type in product(schemas, request.values_for("concurrency"), id_types):
             picks = replace(request.spec, schema=schema, id_type=id_type)
             yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 

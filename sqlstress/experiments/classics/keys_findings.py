@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlstress.analysis import sentences as shared
-from sqlstress.analysis.answers import doubts, is_conclusive, more_trials
+from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, more_trials
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Tested
+from sqlstress.analysis.group import Group, PairwiseTests
 from sqlstress.experiments.classics import sentences
 from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.classics.sentences import TypeCost
@@ -44,7 +44,7 @@ def space_figure(space: Space | None, name: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class KeysCell:
     """A measured case whose data was not found wrong."""
 
     run: Run
@@ -64,30 +64,30 @@ class Cell:
         return self.figure("file_bytes") or 0.0
 
 
-def cell_of(run: Run) -> Cell | None:
+def cell_of(run: Run) -> KeysCell | None:
     """Return the figures of a run; None if they are not plausible."""
-    trial = run.shown()
+    trial = run.valid_median_trial()
     if trial is None or run.verdict.status == "failed":
         return None
     seconds = finite(trial.seconds)
     if not seconds or seconds < 0:
         return None
-    return Cell(run, run.case.spec, run.case.concurrency, seconds, trial.space)
+    return KeysCell(run, run.case.spec, run.case.concurrency, seconds, trial.space)
 
 
-class Cells:
+class KeysCells:
     """The cells of a group, in the order of its runs."""
 
     def __init__(self, group: Group) -> None:
         self.all = tuple(cell for run in group.runs if (cell := cell_of(run)))
         self._by_place = {(cell.picks, cell.processes): cell for cell in self.all}
 
-    def twin(self, cell: Cell, **changes: Any) -> Cell | None:
+    def twin(self, cell: KeysCell, **changes: Any) -> KeysCell | None:
         """Return the cell that differs from `cell` in this only, such as id_type="uuid4"."""
         return self._by_place.get((replace(cell.picks, **changes), cell.processes))
 
 
-def ratio(cell: Cell | None, base: Cell | None, figure: str) -> float | None:
+def ratio(cell: KeysCell | None, base: KeysCell | None, figure: str) -> float | None:
     """Return a figure of a cell divided by that of the base; None if either is unknown."""
     if cell is None or base is None:
         return None
@@ -102,10 +102,10 @@ their creation time before uuid4. "int" needs a database that assigns all ids.""
 
 def keys(group: Group) -> Iterator[Finding]:
     """Yield the type of id to use with each schema, from the cases with the most processes."""
-    cells = Cells(group).all
+    cells = KeysCells(group).all
     most = max((cell.processes for cell in cells), default=0)
     compared = [cell for cell in cells if cell.processes == most]
-    tested = group.tested([cell.run for cell in compared]) if compared else None
+    tested = group.pairwise_tests([cell.run for cell in compared]) if compared else None
     if tested is None:
         if len(compared) > 1:
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
@@ -116,10 +116,10 @@ def keys(group: Group) -> Iterator[Finding]:
         if "uuid4" in by_type and len(by_type.keys() & {*ID_TYPES}) > 1:
             findings.append(_advice(schema, by_type, tested))
     yield from findings
-    yield from doubts(tested, findings, group.case)
+    yield from inconclusive_findings(tested, findings, group.case)
 
 
-def _advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding:
+def _advice(schema: str, by_type: Mapping[str, KeysCell], tested: PairwiseTests) -> Finding:
     """Return the type to use with a schema, and its cost compared with uuid4."""
     base, integers = by_type["uuid4"], by_type.get("int")
     candidates = [by_type[id_type] for id_type in ORDER if id_type in by_type and id_type != "int"]
@@ -144,13 +144,13 @@ def _advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding
     )
 
 
-def _is_quicker(cell: Cell, other: Cell, tested: Tested) -> bool:
+def _is_quicker(cell: KeysCell, other: KeysCell, tested: PairwiseTests) -> bool:
     """Return whether `cell` is quicker than `other` by more than NEAR, beyond doubt."""
     rates = None if cell is other else tested.ratio(other.run, cell.run)
     return rates is not None and rates.low > 1 / (1 - NEAR)
 
 
-def _cost(cell: Cell, base: Cell, tested: Tested) -> TypeCost:
+def _cost(cell: KeysCell, base: KeysCell, tested: PairwiseTests) -> TypeCost:
     """Return the time and the space of a cell compared with uuid4."""
     time = tested.ratio(cell.run, base.run)
     file = ratio(cell, base, "file_bytes")

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import size
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
-    Cell,
-    Cells,
+    KeysCell,
+    KeysCells,
     cell_of,
     keys,
     ratio,
@@ -38,31 +38,31 @@ from sqlstress.show.blocks import (
     whole_cell,
 )
 from sqlstress.show.plots import Plot
-from sqlstress.show.shown import TIME, Shown
+from sqlstress.show.shown import TIME, Presenter
 from sqlstress.statistics.units import format_count
 
 
 @dataclass(frozen=True, slots=True)
-class Row(case_table.Row):
+class KeyRow(case_table.Row):
     """A case, its typical trial, and the case that it is compared with."""
 
-    cell: Cell | None
+    cell: KeysCell | None
     """Figures of the case; None if they are not plausible."""
-    base: Cell | None
+    base: KeysCell | None
     """Figures of the same case with uuid4; None if there is no such case."""
 
 
-def rows_of(group: Group) -> list[Row]:
+def rows_of(group: Group) -> list[KeyRow]:
     """Return the rows of a group, in the order of its runs."""
-    cells = Cells(group)
+    cells = KeysCells(group)
     known = [(run, cell_of(run)) for run in group.runs]
     return [
-        Row(run, run.shown(), cell, cells.twin(cell, id_type="uuid4") if cell else None)
+        KeyRow(run, run.valid_median_trial(), cell, cells.twin(cell, id_type="uuid4") if cell else None)
         for run, cell in known
     ]
 
 
-def _seconds(row: Row) -> str | None:
+def _seconds(row: KeyRow) -> str | None:
     if row.trial is None:
         return case_table.FAILED
     # Each pass does the same work, so the error of its time is that of its rate.
@@ -74,7 +74,7 @@ def _retries(trial: Trial) -> str | None:
     return count_cell(sum(counts)) if counts else None
 
 
-def _relative(figure: str) -> Callable[[Row], str | None]:
+def _relative(figure: str) -> Callable[[KeyRow], str | None]:
     return lambda row: share_cell(ratio(row.cell, row.base, figure))
 
 
@@ -83,10 +83,10 @@ def _space_of(figure: str, trial: Trial) -> Value:
     return int(value) if value is not None and value.is_integer() else value
 
 
-def _space_column(name: str, csv: str, write: Callable[[float], str | None], **more: Any) -> Column[Row]:
+def _space_column(name: str, csv: str, write: Callable[[float], str | None], **more: Any) -> Column[KeyRow]:
     """Return the column of a figure of SPACE, which has this name in the CSV."""
 
-    def cell(row: Row) -> str | None:
+    def cell(row: KeyRow) -> str | None:
         value = row.cell.figure(csv) if row.cell else None
         return None if value is None else write(value)
 
@@ -109,17 +109,17 @@ def fan_out_cell(children: float) -> str:
     return whole_cell(round(children))
 
 
-def _latency(percentile: str, leaves: int | None = None) -> Column[Row]:
-    cell = case_table.of_latency("picks", lambda latency: getattr(latency, f"{percentile}_ns"))
+def _latency(percentile: str, leaves: int | None = None) -> Column[KeyRow]:
+    cell = case_table.latency_cell("picks", lambda latency: getattr(latency, f"{percentile}_ns"))
     meaning = f"{PERCENTILES} of the transactions took at most this long"
     return Column(f"{percentile} ms", cell=cell, meaning=meaning, leaves=leaves)
 
 
-_SCHEMA: Column[Row] = Column("schema", ("", "schema"), "left", NAME, lambda row: row.run.case.spec.schema)
-_ID_TYPE: Column[Row] = Column(
+_SCHEMA: Column[KeyRow] = Column("schema", ("", "schema"), "left", NAME, lambda row: row.run.case.spec.schema)
+_ID_TYPE: Column[KeyRow] = Column(
     "id type", ("", "id type"), "left", NAME, lambda row: row.run.case.spec.id_type
 )
-TIME_COLUMNS: tuple[Column[Row], ...] = (
+TIME_COLUMNS: tuple[Column[KeyRow], ...] = (
     Column(
         "time s",
         cell=_seconds,
@@ -134,7 +134,7 @@ TIME_COLUMNS: tuple[Column[Row], ...] = (
     replace(case_table.ROWS_PER_S, leaves=None),
     Column(
         "TPS",
-        cell=case_table.of_trial(lambda trial: count_cell(trial.tps)),
+        cell=case_table.trial_cell(lambda trial: count_cell(trial.tps)),
         meaning="TPS: transactions per second",
         leaves=10,
     ),
@@ -143,12 +143,12 @@ TIME_COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "retries",
         ("re-", "tries"),
-        cell=case_table.of_trial(_retries),
+        cell=case_table.trial_cell(_retries),
         meaning="retries: BUSY results that SQLite's own waiting did not avoid",
         leaves=30,
     ),
 )
-SPACE_COLUMNS: tuple[Column[Row], ...] = (
+SPACE_COLUMNS: tuple[Column[KeyRow], ...] = (
     _space_column(
         "file MB",
         "file_bytes",
@@ -177,27 +177,27 @@ SPACE_COLUMNS: tuple[Column[Row], ...] = (
 )
 
 
-class KeysShown(Shown):
+class KeysShown(Presenter):
     """Time and space of each type of id, schema by schema."""
 
-    topics = (keys, partial_proofs, trust)
+    topics = (keys, partial_proofs, figure_limits)
     measures = (
-        (case_table.ROWS_MEASURE, case_table.RATIO),
+        (case_table.ROWS_FIGURE, case_table.RATIO),
         (case_table.SPREAD,),
         (
             TIME,
-            case_table.Measure(
+            case_table.ComparisonFigure(
                 "{letter} file",
                 ("{letter}", "file"),
                 "file: what the database takes",
-                case_table.compared_trial(
+                case_table.compared_trial_cell(
                     lambda trial: size(trial.space.file_bytes) if trial.space else None
                 ),
             ),
         ),
     )
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         picks: Picks = group.case.spec
         return (
             f"{format_count(picks.users)} users pick about {format_count(picks.picks)} of "

@@ -28,7 +28,7 @@ from sqlstress.experiments.classics.proof import (
 from sqlstress.experiments.classics.work import ClassicWork
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
-from sqlstress.system.interrupt import Pulse, paced
+from sqlstress.system.interrupt import Pulse, with_pulses
 from sqlstress.target import stores_nothing
 from sqlstress.targets.sqlite.drivers import Row, load_driver
 from sqlstress.targets.sqlite.place import SqlitePlace
@@ -104,7 +104,7 @@ class KeysWork(ClassicWork):
         """Create the tables, and fill the tables of the users and of the items."""
         for name, rows in (("users", self.picks.users), ("items", self.picks.items)):
             ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
-            numbers = paced(range(rows), pulse)
+            numbers = with_pulses(range(rows), pulse)
             self._made[name] = [
                 (row_id, *LISTED[name](number)) for number, row_id in zip(numbers, ids, strict=False)
             ]
@@ -114,7 +114,9 @@ class KeysWork(ClassicWork):
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
             for name, places in (("users", "?, ?"), ("items", "?, ?, ?")):
-                connection.run_many(f"INSERT INTO {name} VALUES ({places})", paced(self._made[name], pulse))
+                connection.run_many(
+                    f"INSERT INTO {name} VALUES ({places})", with_pulses(self._made[name], pulse)
+                )
             connection.rows("COMMIT")
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
@@ -202,7 +204,7 @@ class Plan:
         done = done if outcome.died else len(users)
         transactions = []
         # A worker that died may have committed one transaction more.
-        for user in paced(users[: done + 1], pulse):
+        for user in with_pulses(users[: done + 1], pulse):
             begin = len(self.picks)
             self.picks += [(user, item) for item in picked_by(self._case, user)]
             transactions.append(range(begin, len(self.picks)))

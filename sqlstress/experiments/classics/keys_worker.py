@@ -14,7 +14,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.statistics.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ class KeysSource(OrderedSource):
             users, items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
             insert = client.retried(insertion(case.spec, connection, rows), connection.rollback)
 
-        def steps() -> Iterator[Step]:
+        def steps() -> Iterator[OrderedStep]:
             for user in users_of(case, worker):
                 picked = [items[item] for item in picked_by(case, user)]
                 user_picks = UserPicks(users[user], picked, first_number(case.spec, user))
-                yield Step(0, insert, user_picks, len(picked))
+                yield OrderedStep(0, insert, user_picks, len(picked))
 
         super().__init__(shared[0], worker, client, steps())
 

@@ -7,7 +7,7 @@ from math import isqrt
 from typing import Any
 
 from sqlstress.options.option import LOAD, SWEEP, option
-from sqlstress.options.parsing import choices, duration, ranges, switch, whole
+from sqlstress.options.parsing import choices, duration, ranges, switch, whole_number
 from sqlstress.report.case import Case
 from sqlstress.request import Request
 
@@ -40,14 +40,16 @@ class Method:
         required=True,
     )
     samples: int = option(
-        whole(2, MOST_SAMPLES),
+        whole_number(2, MOST_SAMPLES),
         300,
         LOAD,
         "Samples in the queried table. It holds every pair of them.",
         meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
         unsaid=1000,
     )
-    chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS")
+    chunk: int = option(
+        whole_number(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS"
+    )
 
     @property
     def rows(self) -> int:
@@ -62,7 +64,7 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class MethodsSelection:
     """Options that only say which cases there are."""
 
     phase: tuple[str, ...] = option(
@@ -91,7 +93,7 @@ class CaseSelection:
     full: bool = option(switch, False, SWEEP, "Measure all published scales.", flag=True)
 
 
-MethodsRequest = Request[Any, CaseSelection]
+MethodsRequest = Request[Any, MethodsSelection]
 
 
 def tricks_of(case: Case) -> str:

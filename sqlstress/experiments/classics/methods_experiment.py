@@ -10,13 +10,13 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
 from sqlstress.experiments.classics.methods import (
     MOST_SAMPLES,
-    CaseSelection,
     Method,
     MethodsRequest,
+    MethodsSelection,
     queried,
     tricks_of,
 )
-from sqlstress.options.option import SWEEP, chosen, options_of
+from sqlstress.options.option import SWEEP, options_of, select_options
 from sqlstress.options.parsing import choices
 from sqlstress.report import Run
 from sqlstress.report.case import Case, common, otherwise
@@ -118,7 +118,7 @@ ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
 """A row that is a transaction, a row that is a statement, and a row among others in one statement."""
 
 
-_EXTRA = options_of(CaseSelection)
+_EXTRA = options_of(MethodsSelection)
 
 
 class MethodsExperiment(Experiment):
@@ -138,7 +138,7 @@ class MethodsExperiment(Experiment):
         example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
     )
     options = (
-        *chosen(_EXTRA, "phase", "method"),
+        *select_options(_EXTRA, "phase", "method"),
         otherwise(
             "driver",
             parse=choices("peewee", "sqlite3", "apsw"),
@@ -149,13 +149,13 @@ class MethodsExperiment(Experiment):
             metavar="LIST",
             varies=True,
         ),
-        *chosen(_EXTRA, "scale", "full"),
+        *select_options(_EXTRA, "scale", "full"),
         otherwise("repeat", default=3),
-        *chosen(options_of(Method)),
+        *select_options(options_of(Method)),
         *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
         *common("pragma", "busy-timeout", "verify", "seed"),
     )
-    selection = CaseSelection
+    selection = MethodsSelection
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: MethodsRequest) -> Iterator[Case]:
@@ -183,7 +183,7 @@ class MethodsExperiment(Experiment):
         _check_use([case.spec for case in planned], request)
         for case in planned:
             _check_scale(case.spec)
-        for driver in request.some("driver"):
+        for driver in request.values_for("driver"):
             yield from (replace(case, driver=driver) for case in planned)
 
     def table_key(self, case: Case) -> Case:

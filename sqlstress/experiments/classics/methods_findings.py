@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlstress.analysis import sentences as shared
-from sqlstress.analysis.answers import doubts, is_conclusive, leaders, more_trials
+from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, leaders, more_trials
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Tested
+from sqlstress.analysis.group import Group, PairwiseTests
 from sqlstress.experiments.classics import sentences
 from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, tricks_of
-from sqlstress.experiments.classics.sentences import Gain, Lead, Phase
+from sqlstress.experiments.classics.sentences import Gain, MethodLead, Phase
 from sqlstress.report import Run
-from sqlstress.statistics.compare import FEWEST, NEAR, Ratio
+from sqlstress.statistics.compare import MIN_PASSES, NEAR, Ratio
 from sqlstress.statistics.units import finite
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
@@ -28,7 +28,7 @@ BARE = "sqlite3"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class MethodsCell:
     """One method at one scale, through one driver."""
 
     run: Run
@@ -66,13 +66,13 @@ class Cell:
         return int(self.run.case.spec.rows)
 
 
-class Cells:
+class MethodsCells:
     """The cells of a group."""
 
     def __init__(self, group: Group) -> None:
-        self.all: list[Cell] = []
+        self.all: list[MethodsCell] = []
         """In the order of the report."""
-        self._series: dict[tuple[str, str, str], list[Cell]] = {}
+        self._series: dict[tuple[str, str, str], list[MethodsCell]] = {}
         for run in group.runs:
             method = run.case.spec
             if method.name in METHOD_NAMES and method.phase in PHASES:
@@ -83,49 +83,51 @@ class Cells:
         self.drivers = tuple(dict.fromkeys(cell.driver for cell in self.all))
         """In the order of the report."""
 
-    def series(self, phase: str, tricks: str, driver: str | None = None) -> list[Cell]:
+    def series(self, phase: str, tricks: str, driver: str | None = None) -> list[MethodsCell]:
         """Return the cells of a method at all scales; `driver` is the first one by default."""
         return self._series.get((phase, tricks, driver or self.drivers[0]), [])
 
-    def by_work(self) -> list[Cell]:
+    def by_work(self) -> list[MethodsCell]:
         """Return the cells by phase, driver and rows, otherwise in the order of the report."""
         return sorted(
             self.all,
             key=lambda cell: (PHASES.index(cell.phase), self.drivers.index(cell.driver), cell.rows),
         )
 
-    def by_phase(self) -> Iterator[tuple[str, list[Cell]]]:
+    def by_phase(self) -> Iterator[tuple[str, list[MethodsCell]]]:
         """Yield each phase with its cells through the first driver."""
         for phase in PHASES:
             if cells := [cell for cell in self.all if (cell.phase, cell.driver) == (phase, self.drivers[0])]:
                 yield phase, cells
 
 
-def _cell(run: Run, smaller: Sequence[Cell]) -> Cell:
+def _cell(run: Run, smaller: Sequence[MethodsCell]) -> MethodsCell:
     """Return the cell of a run; `smaller` are the cells of its method at smaller scales."""
     if run.skipped is not None:
         before = (cell.outcome for cell in reversed(smaller) if cell.outcome in (TIMEOUT, LIMIT))
-        return Cell(run, next(before, FAILED))
+        return MethodsCell(run, next(before, FAILED))
     if run.verdict.status == "failed":
-        return Cell(run, WRONG)
+        return MethodsCell(run, WRONG)
     unfinished = next((trial for trial in run.valid if trial.outcome != DONE), None)
     if unfinished:
         known = unfinished.outcome if unfinished.outcome in (TIMEOUT, LIMIT) else FAILED
-        return Cell(run, known, note=unfinished.note)
-    trial = run.shown()
+        return MethodsCell(run, known, note=unfinished.note)
+    trial = run.valid_median_trial()
     rate, seconds = (finite(trial.rows_per_s), finite(trial.seconds)) if trial else (None, None)
     if not rate or rate < 0 or seconds is None:
-        return Cell(run, FAILED)
-    return Cell(run, DONE, rate, seconds)
+        return MethodsCell(run, FAILED)
+    return MethodsCell(run, DONE, rate, seconds)
 
 
-def best(cells: Sequence[Cell]) -> Cell | None:
+def best(cells: Sequence[MethodsCell]) -> MethodsCell | None:
     """Return the cell with most rows per second; None if none was done."""
     done = (cell for cell in cells if cell.outcome == DONE)
     return max(done, key=lambda cell: cell.rows_per_s, default=None)
 
 
-def largest_common(one: Sequence[Cell], other: Sequence[Cell]) -> tuple[Cell, Cell] | None:
+def largest_common(
+    one: Sequence[MethodsCell], other: Sequence[MethodsCell]
+) -> tuple[MethodsCell, MethodsCell] | None:
     """Return the cells of two methods at the largest scale that both have done."""
     by_scale = {cell.scale: cell for cell in one if cell.outcome == DONE}
     both = [(by_scale[cell.scale], cell) for cell in other if cell.outcome == DONE and cell.scale in by_scale]
@@ -149,11 +151,11 @@ WORKING = {"insert": "BLK/n or JSON", "allocate": "BLK/n or JSON", "query": "VAL
 class Judged:
     """The cells that were done in enough passes, tested together."""
 
-    cells: Cells
-    known: frozenset[Cell]
-    tested: Tested
+    cells: MethodsCells
+    known: frozenset[MethodsCell]
+    tested: PairwiseTests
 
-    def ratio(self, base: Cell | None, other: Cell) -> Ratio | None:
+    def ratio(self, base: MethodsCell | None, other: MethodsCell) -> Ratio | None:
         """Return the other cell's rate divided by the base's; None if there were too few passes."""
         if base is None or not {base, other} <= self.known:
             return None
@@ -162,11 +164,11 @@ class Judged:
 
 def methods(group: Group) -> Iterator[Finding]:
     """Yield the findings of a group, about the first driver."""
-    cells = Cells(group)
+    cells = MethodsCells(group)
     if not cells.all:
         return
-    known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= FEWEST]
-    tested = group.tested([cell.run for cell in known], rates) if known else None
+    known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= MIN_PASSES]
+    tested = group.pairwise_tests([cell.run for cell in known], rates) if known else None
     if tested is None:
         if any(cell.outcome == DONE for cell in cells.all):
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
@@ -174,7 +176,7 @@ def methods(group: Group) -> Iterator[Finding]:
         judged = Judged(cells, frozenset(known), tested)
         findings = [*_fastest(judged), *_transactions(judged)]
         yield from findings
-        yield from doubts(tested, findings, group.case)
+        yield from inconclusive_findings(tested, findings, group.case)
     yield from _limits(cells)
 
 
@@ -193,7 +195,7 @@ def _fastest(judged: Judged) -> Iterator[Finding]:
         yield Finding(sentences.methods_fastest, driver=judged.cells.drivers[0], phases=tuple(phases))
 
 
-def _lead(judged: Judged, known: Sequence[Cell]) -> Lead:
+def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
     """Return the methods with a cell that may be the fastest, compared with 1b1."""
     lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = lead.among(known)
@@ -204,7 +206,7 @@ def _lead(judged: Judged, known: Sequence[Cell]) -> Lead:
     ratio = judged.ratio(base, first) if compared else None
     told = is_conclusive(ratio)
     unranked = len(names) > 1 and lead.unclear
-    return Lead(
+    return MethodLead(
         names,
         first.rows_per_s,
         ratio if told else None,
@@ -241,9 +243,9 @@ def _gain(sentence: Callable[..., str], ratios: Mapping[str, Ratio | None], **mo
     )
 
 
-def _limits(cells: Cells) -> Iterator[Finding]:
+def _limits(cells: MethodsCells) -> Iterator[Finding]:
     """Yield each limit of SQLite once, with methods that work without it."""
-    reasons: dict[tuple[str, str, str], list[Cell]] = {}
+    reasons: dict[tuple[str, str, str], list[MethodsCell]] = {}
     for cell in cells.all:
         if cell.outcome == LIMIT and cell.note:
             reasons.setdefault((cell.phase, cell.run.case.spec.name, cell.note), []).append(cell)

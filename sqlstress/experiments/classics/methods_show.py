@@ -14,8 +14,8 @@ from sqlstress.experiments.classics.methods_findings import (
     LIMIT,
     TIMEOUT,
     WRONG,
-    Cell,
-    Cells,
+    MethodsCell,
+    MethodsCells,
     best,
     methods,
     rates,
@@ -35,13 +35,13 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.plots import Plot
-from sqlstress.show.shown import Shown
-from sqlstress.statistics.units import format_count, whole
+from sqlstress.show.shown import Presenter
+from sqlstress.statistics.units import digits, format_count
 
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 
 
-def _rate(cell: Cell) -> str:
+def _rate(cell: MethodsCell) -> str:
     """Write the rows per second of a cell that was done, with their spread, or the reason if it was not."""
     if cell.outcome != DONE:
         return _FAILURES.get(cell.outcome, case_table.FAILED)
@@ -59,10 +59,10 @@ def _factor(ratio: float) -> str:
     return f"{ratio / 1000:.0f}kx" if ratio < 999_500 else f"{ratio:.0e}x"
 
 
-def _relative(base_of: Callable[[Cell], Cell | None]) -> Callable[[Cell], str | None]:
+def _relative(base_of: Callable[[MethodsCell], MethodsCell | None]) -> Callable[[MethodsCell], str | None]:
     """Return the cell of the ratio of a rate to that of another cell."""
 
-    def ratio(cell: Cell) -> str | None:
+    def ratio(cell: MethodsCell) -> str | None:
         base = base_of(cell)
         known = base and base.rows_per_s and cell.rows_per_s
         return _factor(cell.rows_per_s / base.rows_per_s) if base and known else None
@@ -70,11 +70,11 @@ def _relative(base_of: Callable[[Cell], Cell | None]) -> Callable[[Cell], str | 
     return ratio
 
 
-def _columns(group: Group, cells: Cells) -> Iterator[Column[Cell]]:
-    def base(cell: Cell) -> Cell | None:
+def _columns(group: Group, cells: MethodsCells) -> Iterator[Column[MethodsCell]]:
+    def base(cell: MethodsCell) -> MethodsCell | None:
         return best(cells.series(cell.phase, BASE, cell.driver))
 
-    def bare(cell: Cell) -> Cell | None:
+    def bare(cell: MethodsCell) -> MethodsCell | None:
         same = cells.series(cell.phase, cell.tricks, BARE)
         return next((other for other in same if other.scale == cell.scale), None)
 
@@ -119,16 +119,16 @@ def _legend(group: Group) -> Iterator[str]:
     yield from verified_legend(group, "the tables and the answers are right")
 
 
-class MethodsShown(Shown):
+class MethodsShown(Presenter):
     """A row for each cell."""
 
     topics = (methods, partial_proofs)
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         return "Rows are written and read one by one (1b1), in bulk (BLK), from JSON and inside SQLite (SPC)"
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        cells = Cells(group)
+        cells = MethodsCells(group)
         if cells.all:
             table = table_of(cells.by_work(), (*_columns(group, cells),))
             yield table
@@ -138,7 +138,7 @@ class MethodsShown(Shown):
         """Yield no plots: the standard ones draw processes, in which these cases do not differ."""
         return iter(())
 
-    def tracked(self, run: Run) -> Iterator[float | None]:
+    def tracked_rates(self, run: Run) -> Iterator[float | None]:
         return (trial.rows_per_s for trial in run.ended)
 
     def tracked_unit(self, case: Case) -> str:
@@ -149,4 +149,4 @@ class MethodsShown(Shown):
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
-        return f"{tricks_of(case)}, {case.driver}, {whole(case.spec.scale)}"
+        return f"{tricks_of(case)}, {case.driver}, {digits(case.spec.scale)}"

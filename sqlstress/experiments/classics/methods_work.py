@@ -27,7 +27,7 @@ from sqlstress.experiments.classics.proof import Acknowledged, check_rows, prepa
 from sqlstress.experiments.classics.work import ClassicWork
 from sqlstress.report import Check, Run
 from sqlstress.report.case import Case
-from sqlstress.system.interrupt import Pulse, paced
+from sqlstress.system.interrupt import Pulse, with_pulses
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import Connection
@@ -73,7 +73,7 @@ class MethodsWork(ClassicWork):
         connection.rows("BEGIN")
         for statement in SCHEMA:
             connection.rows(statement)
-        paths = ((PATH.format(place),) for place in paced(range(self._samples), pulse))
+        paths = ((PATH.format(place),) for place in with_pulses(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
         if self.method.phase == "query":
             computed = VALUE.format(a="a.id", b="b.id", seed=self.case.seed)

@@ -15,7 +15,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.experiments.classics.methods_tables import (
     PATH,
@@ -48,7 +48,7 @@ class MethodsSource(OrderedSource):
         words, written = shared
         self._client = place.client(worker)
         connection = self._client.connect(0)
-        self._course = Course(connection, self.method.timeout_s, memoryview(written).cast("B").cast("q"))
+        self._course = CellCourse(connection, self.method.timeout_s, memoryview(written).cast("B").cast("q"))
         binding: type[Binding] = Binding
         # Peewee is imported only if it is used, because users wait for the start of a worker.
         if case.driver == "peewee":
@@ -56,14 +56,14 @@ class MethodsSource(OrderedSource):
         self._binding: Binding = binding(connection, case, self._course)
         super().__init__(words, worker, self._client, self._operation())
 
-    def _operation(self) -> Iterator[Step]:
+    def _operation(self) -> Iterator[OrderedStep]:
         operation = self._binding.operation()
         self._course.begin()
-        yield Step(0, lambda _: operation(), None, self.method.rows)
+        yield OrderedStep(0, lambda _: operation(), None, self.method.rows)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._course.end()
-        self._ledger.settled(0)
+        self._ledger.settle(0)
         self.seen.outcome, self.seen.note = self._outcome_of(error)
         chunk.kinds[index] = FAILED
 
@@ -191,7 +191,7 @@ class TimedOut(Exception):
     """The operation was stopped between two statements."""
 
 
-class Course:
+class CellCourse:
     """Time limit and progress of the operation, which it interrupts after its time-out."""
 
     def __init__(self, connection: Connection, timeout_s: float, written: Any) -> None:
@@ -238,7 +238,7 @@ class Binding:
     A subclass for an object-relational mapper overrides the methods above `operation`.
     """
 
-    def __init__(self, connection: Any, case: Case, course: Course) -> None:
+    def __init__(self, connection: Any, case: Case, course: CellCourse) -> None:
         self.course = course
         self.method: Method = case.spec
         self.sets = queried_sets(case) if self.method.phase == "query" else ((), ())

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlstress.experiments.classics.keys_worker import ASCENDING, SIZE
 from sqlstress.report import Check
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 
 Placed = tuple[Any, int | None]
 """A row and its place; None if no worker may have written it."""
@@ -61,7 +61,7 @@ def check_rows(
     described: Callable[[Any], str] = repr,
 ) -> Check:
     """Check every row of a table: each acknowledged row is there once, and there are no others."""
-    tally = Tally(name)
+    tally = CheckCounter(name)
     counts = bytearray(max((writer.places.stop for writer in writers), default=0))
     for row, place in rows:
         tally.checked += 1
@@ -88,7 +88,7 @@ def check_list(
 
 def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
     """Check ids by worker and transaction: type, uniqueness, and the order that the type promises."""
-    tally = Tally("identifiers")
+    tally = CheckCounter("identifiers")
     seen: set[Any] = set()
     for transactions in by_worker:
         fitting = [[pick_id for pick_id in ids if _fits(pick_id, id_type)] for ids in transactions]

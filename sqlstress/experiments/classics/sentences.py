@@ -13,12 +13,12 @@ from sqlstress.analysis.wording import (
     without_interval,
 )
 from sqlstress.statistics.compare import Ratio
-from sqlstress.statistics.units import plural, rounded, whole
+from sqlstress.statistics.units import digits, plural, rounded
 
 # Methods.
 
 
-class Lead(NamedTuple):
+class MethodLead(NamedTuple):
     """The fastest methods of a phase."""
 
     methods: Sequence[str]
@@ -39,8 +39,8 @@ class Phase(NamedTuple):
     """The fastest methods of a phase, with and without SPC."""
 
     doing: str
-    fastest: Lead
-    others: Lead | None = None
+    fastest: MethodLead
+    others: MethodLead | None = None
     """Fastest methods except SPC; None if `fastest` has no SPC."""
 
 
@@ -51,7 +51,7 @@ class Gain(NamedTuple):
     ratio: Ratio
 
 
-def _lead(lead: Lead) -> str:
+def _lead(lead: MethodLead) -> str:
     about = "about " if len(lead.methods) > 1 else ""
     details = [f"{about}{rounded(lead.rate)} rows/s"]
     if lead.ratio:
@@ -201,19 +201,19 @@ def checkpoint(
     later: Sequence[int] = (),
 ) -> str:
     """Report the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
-    several = f" of each of {whole(processes)} processes in step" if processes > 1 else ""
-    of_process = f" of process {whole(process)}" if process is not None else ""
+    several = f" of each of {digits(processes)} processes in step" if processes > 1 else ""
+    of_process = f" of process {digits(process)}" if process is not None else ""
     found = "None was seen"
     if seen:
-        there = "there" if seen.cycle == due and process is None else f"in cycle {whole(seen.cycle)}"
+        there = "there" if seen.cycle == due and process is None else f"in cycle {digits(seen.cycle)}"
         time = f" ({duration(seen.ns)})" if seen.ns is not None else ""
         found = f"It was seen {there}{of_process}{time}"
     if later:
-        found += f", then in {listing(list(map(whole, later)))}"
+        found += f", then in {listing(list(map(digits, later)))}"
     return (
-        f"{where}: the checkpoint at {plural(frames, 'frame')} was due in cycle {whole(due)} "
+        f"{where}: the checkpoint at {plural(frames, 'frame')} was due in cycle {digits(due)} "
         f"({plural(commits, 'commit')} per cycle{several}, one frame each). {found}. The slowest cycle "
-        f"except the first is {whole(spike)}{of_process} ({duration(spike_ns)}; "
+        f"except the first is {digits(spike)}{of_process} ({duration(spike_ns)}; "
         f"median {duration(median_ns)}): "
         f"{'the checkpoint' if is_it else 'not a checkpoint'}."
     )

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.errors import message_of
+from sqlstress.errors import error_message
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, WHOLE
 from sqlstress.experiments.crash.worker import PUT, TABLES, Entry, Records
 from sqlstress.report import Check, Verdict
-from sqlstress.report.results import Tally
-from sqlstress.targets.place import Definition, redefinitions
+from sqlstress.report.results import CheckCounter
+from sqlstress.targets.place import Definition, schema_differences
 from sqlstress.targets.sqlite import files, walindex
-from sqlstress.targets.sqlite.busy import waiting_of
+from sqlstress.targets.sqlite.busy import worker_waiting
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from sqlstress.targets.sqlite.integrity import definitions, integrity
 from sqlstress.targets.sqlite.lock_holders import has_hot_journal
@@ -25,7 +25,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 # The proof after a crash, as pure functions: acknowledged transactions against the contents of the files.
 
 
-class Acknowledged(NamedTuple):
+class AcknowledgedRecords(NamedTuple):
     """Bounds for the number of a writer's transactions in the files. They are numbered from 1."""
 
     least: int
@@ -43,9 +43,9 @@ class Contents(NamedTuple):
     """Values by key."""
 
 
-def check_acknowledged(told: Mapping[int, Acknowledged], files: Sequence[Contents]) -> Check:
+def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
     """Check that the files have all acknowledged transactions, and none that no writer began."""
-    tally = Tally(ACKNOWLEDGED)
+    tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)
     for writer, (least, most) in told.items():
         numbers = numbers_by_writer.pop(writer, set())
@@ -75,9 +75,9 @@ def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[
 
 def check_whole(records: Records, files: Sequence[Contents]) -> Check:
     """Check that all rows of each record are as its last transaction in the log wrote them."""
-    tally = Tally(WHOLE)
+    tally = CheckCounter(WHOLE)
     for number, file in enumerate(files):
-        file_records = records.of_file(number)
+        file_records = records.records_in(number)
         last = {record: records.created(record) for record in file_records}
         last |= {entry.record: entry for entry in file.log}
         left = dict(file.rows)
@@ -133,7 +133,7 @@ class Remains(NamedTuple):
     """WALs with an unfinished checkpoint."""
 
 
-class Examined(NamedTuple):
+class ExaminedFiles(NamedTuple):
     """Result of one examination of the files."""
 
     files: Sequence[Contents]
@@ -143,13 +143,13 @@ class Examined(NamedTuple):
     """Time to open and read the files, in seconds."""
 
 
-class Database:
+class CrashDatabase:
     """Files of a crash test. `told` has the bounds for all writers of all rounds since `create`."""
 
     def __init__(self, place: SqlitePlace) -> None:
         self.case, self.place = place.case, place
         self.records = Records(self.case)
-        self.told: dict[int, Acknowledged] = {}
+        self.told: dict[int, AcknowledgedRecords] = {}
         self.schema: list[Definition] = []
         """Schema of each file."""
         self._connections: list[Connection] = []
@@ -161,7 +161,7 @@ class Database:
         self.place.create_tables(TABLES, _never_interrupt)
         for number, path in enumerate(self.place.paths):
             rows = (
-                self.records.rows(self.records.created(record)) for record in self.records.of_file(number)
+                self.records.rows(self.records.created(record)) for record in self.records.records_in(number)
             )
             with self.place.opened(number) as connection:
                 connection.rows("BEGIN")
@@ -180,9 +180,9 @@ class Database:
             sum(walindex.wal_bytes(path) > 0 and walindex.is_mid_checkpoint(path) for path in paths),
         )
 
-    def examine(self) -> Examined:
+    def examine(self) -> ExaminedFiles:
         """Open every file, which recovers it, and read all of it. Connections stay open until `release`."""
-        started_s, tally, readable = time.perf_counter(), Tally(INTEGRITY), list[Contents]()
+        started_s, tally, readable = time.perf_counter(), CheckCounter(INTEGRITY), list[Contents]()
         for path in self.place.paths:
             tally.checked += 1
             try:
@@ -195,14 +195,14 @@ class Database:
                     raise
                 # An unreadable file is checked once more, because integrity_check names the page.
                 complaints = integrity(self.case, path, "integrity_check", _never_interrupt) or [
-                    message_of(error)
+                    error_message(error)
                 ]
             else:
                 readable.append(contents)
             for complaint in complaints:
                 tally.problem(f"{path.name}: {complaint}")
         all_contents = readable if len(readable) == len(self.place.paths) else []
-        return Examined(all_contents, tally.check(), time.perf_counter() - started_s)
+        return ExaminedFiles(all_contents, tally.check(), time.perf_counter() - started_s)
 
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
         """Return the contents of a file and the problems found.
@@ -212,14 +212,14 @@ class Database:
         driver = load_driver(self.case.driver)
         connection = driver.connect(path, 0)
         self._connections.append(connection)
-        read_with_retries = waiting_of(self.case, EXAMINER).retried(
+        read_with_retries = worker_waiting(self.case, EXAMINER).retried(
             read, driver.result_code, connection.rollback
         )
         contents, schema, complaints = read_with_retries(connection)
-        schema_problems = [f"its schema {text}" for text in redefinitions(self.schema, schema)]
+        schema_problems = [f"its schema {text}" for text in schema_differences(self.schema, schema)]
         return contents, complaints + schema_problems
 
-    def judge(self, examined: Examined, told: Mapping[int, Acknowledged]) -> Verdict:
+    def judge(self, examined: ExaminedFiles, told: Mapping[int, AcknowledgedRecords]) -> Verdict:
         """Return the verdict on the files. `told` has the bounds for the writers of the last round."""
         checks = [examined.integrity]
         if examined.files:
@@ -227,14 +227,14 @@ class Database:
             checks.append(check_whole(self.records, examined.files))
         return Verdict(tuple(checks), examined.seconds)
 
-    def settle(self, examined: Examined, writers: Mapping[int, Acknowledged]) -> int:
+    def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
         """Require from now on exactly those transactions of dead writers that were found.
 
         Return the number of transactions that were found although they had not been acknowledged.
         """
         found_numbers, _ = numbers_found(examined.files)
         counts = {writer: len(found_numbers.get(writer, ())) for writer in writers}
-        self.told |= {writer: Acknowledged(count, count) for writer, count in counts.items()}
+        self.told |= {writer: AcknowledgedRecords(count, count) for writer, count in counts.items()}
         return sum(max(0, counts[writer] - bounds.least) for writer, bounds in writers.items())
 
     def release(self) -> None:

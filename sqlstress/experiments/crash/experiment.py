@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlstress.experiment import CommandLine, Experiment, StudySpec
 from sqlstress.experiments.crash.spec import (
-    KILLING,
-    MOST_FILES,
-    MOST_WRITERS,
-    CaseSelection,
+    KILLS_HEADING,
+    MAX_FILES,
+    MAX_WRITERS,
+    CrashSelection,
     Kills,
     Transactions,
 )
-from sqlstress.options.option import chosen, options_of
-from sqlstress.options.parsing import choice, whole
+from sqlstress.options.option import options_of, select_options
+from sqlstress.options.parsing import choice, whole_number
 from sqlstress.report.case import Case, common, layout, otherwise
 from sqlstress.request import Request, check_locking
 
@@ -33,7 +33,7 @@ class KillsSpec(StudySpec):
     result_key = ("crash", "kills")
     label = "a crash test"
 
-    def make(self, cases: Sequence[Case], selection: CaseSelection) -> KillStudy:
+    def make(self, cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
         from sqlstress.experiments.crash.study import study_of
 
         return study_of(cases, selection)
@@ -57,26 +57,26 @@ class CrashExperiment(Experiment):
         example="sqlstress crash --rounds 100 --concurrency 3",
     )
     options = (
-        *chosen(options_of(CaseSelection)),
+        *select_options(options_of(CrashSelection)),
         otherwise(
             "concurrency",
-            parse=whole(1, MOST_WRITERS),
+            parse=whole_number(1, MAX_WRITERS),
             default=3,
-            group=KILLING,
+            group=KILLS_HEADING,
             help="Number of writing processes.",
             metavar="N",
             varies=False,
         ),
         otherwise(
             "buckets",
-            parse=whole(1, MOST_FILES),
+            parse=whole_number(1, MAX_FILES),
             default=1,
-            group=KILLING,
+            group=KILLS_HEADING,
             help="Number of buckets (database files). A transaction writes to one of them.",
             metavar="N",
             varies=False,
         ),
-        *chosen(options_of(Transactions)),
+        *select_options(options_of(Transactions)),
         *common("journal-mode", "synchronous", "fullfsync"),
         otherwise(
             "wal-autocheckpoint",
@@ -91,11 +91,11 @@ class CrashExperiment(Experiment):
         ),
         *common("seed"),
     )
-    selection = CaseSelection
+    selection = CrashSelection
     study = KillsSpec()
     sweeps = True
 
-    def cases(self, request: Request[Transactions, CaseSelection]) -> Iterator[Case]:
+    def cases(self, request: Request[Transactions, CrashSelection]) -> Iterator[Case]:
         check_locking(request)
         yield replace(request.case, verify="full")
 

@@ -13,7 +13,7 @@ from sqlstress.analysis.study_parts import (
     UNPROVED,
     WRONG,
     Conclusion,
-    Part,
+    ReportPart,
     counterexamples,
     ended_early,
 )
@@ -31,19 +31,19 @@ from sqlstress.show.blocks import (
     Legend,
     Lines,
     Table,
-    Verdict,
+    VerdictLine,
     meanings,
     table_of,
 )
-from sqlstress.show.shown import ResultShown, Tile, came_of
-from sqlstress.statistics.units import plural, rounded, whole
+from sqlstress.show.shown import ResultShown, Tile, verdict_tile
+from sqlstress.statistics.units import digits, plural, rounded
 
 
 class KillsShown(ResultShown[Kills]):
     """Presenter of a crash test."""
 
-    def part(self, result: Kills) -> Part:
-        return Part("process death", kill_verdict(result), result.seconds, result.error, "crash")
+    def part(self, result: Kills) -> ReportPart:
+        return ReportPart("process death", kill_verdict(result), result.seconds, result.error, "crash")
 
     def result_blocks(self, report: Report, result: Kills) -> Iterator[Block]:
         group = Group(result.case, (Run(result.case),))
@@ -54,14 +54,14 @@ class KillsShown(ResultShown[Kills]):
         table = table_of([result], COLUMNS)
         yield table
         yield Legend(table, partial(_legend, result))
-        yield Verdict(kill_verdict(result).finding.text)
+        yield VerdictLine(kill_verdict(result).finding.text)
         if texts := tuple(finding.text for finding in findings(result)):
             yield Bullets(texts)
 
     def tiles(self, result: Kills) -> Iterator[Tile]:
-        yield came_of(kill_verdict(result), "nothing lost", "process death")
-        yield whole(result.kills), "writers killed", ""
-        yield whole(result.acknowledged), "transactions acknowledged before", ""
+        yield verdict_tile(kill_verdict(result), "nothing lost", "process death")
+        yield digits(result.kills), "writers killed", ""
+        yield digits(result.acknowledged), "transactions acknowledged before", ""
 
     def progress(self, result: Kills) -> str:
         return rounds(result)
@@ -72,7 +72,7 @@ def _count_cell(figure: Callable[[Kills], int]) -> Callable[[Kills], str]:
 
     def cell(kills: Kills) -> str:
         count = figure(kills)
-        return whole(count) if abs(count) < 10_000_000 else f"{count:.0e}"
+        return digits(count) if abs(count) < 10_000_000 else f"{count:.0e}"
 
     return cell
 
@@ -110,8 +110,8 @@ COLUMNS: tuple[Column[Kills], ...] = (
         meaning="recovered: WALs and hot journals left for the next process to recover",
         leaves=10,
     ),
-    Column("lost", cell=_count_cell(lambda kills: kills.lost)),
-    Column("torn", cell=_count_cell(lambda kills: kills.torn)),
+    Column("lost", cell=_count_cell(lambda kills: kills.lost_count)),
+    Column("torn", cell=_count_cell(lambda kills: kills.torn_count)),
     Column("integrity", ("integ-", "rity"), "left", cell=_integrity),
 )
 
@@ -120,7 +120,7 @@ def _heading(kills: Kills) -> str:
     case, load = kills.case, kills.case.spec
     return (
         f"Process death. {plural(case.concurrency, 'writer')} on {buckets(case.buckets)}, killed at random "
-        f"moments; transactions of {plural(load.batch + 1, 'row')}, {whole(load.value_size)}-byte values, "
+        f"moments; transactions of {plural(load.batch + 1, 'row')}, {digits(load.value_size)}-byte values, "
         f"BEGIN {load.begin.upper()}"
     )
 
@@ -160,7 +160,7 @@ def kill_verdict(kills: Kills) -> Conclusion:
 
 def _failure_text(check: Check) -> str:
     """Return the result of a failed check as text."""
-    times = "once" if check.problems == 1 else f"{whole(check.problems)} times"
+    times = "once" if check.problems == 1 else f"{digits(check.problems)} times"
     results = {
         ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} did not match what was acknowledged",
         WHOLE: f"{plural(check.problems, 'record')} did not match the log",
@@ -178,4 +178,4 @@ def findings(kills: Kills) -> Iterator[Finding]:
 
 def rounds(kills: Kills) -> str:
     """Return the number of rounds done as text: "3 of 100 rounds"."""
-    return f"{whole(kills.rounds)} of {plural(kills.planned, 'round')}"
+    return f"{digits(kills.rounds)} of {plural(kills.planned, 'round')}"

@@ -11,22 +11,22 @@ from typing import NamedTuple
 
 from sqlstress.analysis.wording import size
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.ordered import Ledger, shared_words
-from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.ordered import OperationLedger, shared_words
+from sqlstress.engine.pool import Pool, WorkerExit
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps, kept_reason
-from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
+from sqlstress.engine.trial import READY_PER_WORKER_S, READY_S, TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.crash.database import Acknowledged, Database, Remains
-from sqlstress.experiments.crash.spec import SURVIVORS, CaseSelection, Kills
+from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase, Remains
+from sqlstress.experiments.crash.spec import SURVIVORS, CrashSelection, Kills
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS
 from sqlstress.report import Report, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.results import Tally, added
+from sqlstress.report.results import CheckCounter, added
 from sqlstress.statistics.units import plural
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import SPAWNING, TICK_S, Starter, wait_some
+from sqlstress.system.processes import SPAWNING, TICK_S, Starter, wait_readable
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
 
@@ -44,7 +44,7 @@ class Victims(Pool):
         words = shared_words(case.concurrency)
         super().__init__(case, place, before, (words,), starter=starter)
         self.before = before
-        self.ledgers = {number: Ledger(words, number) for number in range(1, case.concurrency + 1)}
+        self.ledgers = {number: OperationLedger(words, number) for number in range(1, case.concurrency + 1)}
         self.alive = set(self.ledgers)
 
     def begin(self) -> None:
@@ -68,7 +68,7 @@ class Victims(Pool):
         end_s = time.monotonic() + timeout_s
         while not condition():
             left_s = end_s - time.monotonic()
-            if left_s <= 0 or wait_some(self._living_pipes(), min(left_s, look_s)):
+            if left_s <= 0 or wait_readable(self._living_pipes(), min(left_s, look_s)):
                 return condition()
             pulse()
         return True
@@ -86,10 +86,10 @@ class Victims(Pool):
                     f"process {process.pid} was killed but has not ended. Check that its disk responds."
                 )
 
-    def fallen(self) -> Ended | None:
+    def fallen(self) -> WorkerExit | None:
         """Return the exit of a writer that has ended by itself, or None."""
-        messages = map(self._receive, wait_some(self._living_pipes(), 0.0))
-        return next((message for message in messages if isinstance(message, Ended)), None)
+        messages = map(self._receive, wait_readable(self._living_pipes(), 0.0))
+        return next((message for message in messages if isinstance(message, WorkerExit)), None)
 
     def _living_pipes(self) -> list[Pipe]:
         return [pipe for pipe, number in self._pipes.items() if number in self.alive]
@@ -104,16 +104,16 @@ HELD_S = 0.1
 A writer may need an exclusive lock."""
 
 
-class Round:
+class KillRound:
     """One round: kills its writers, and examines the files."""
 
-    def __init__(self, database: Database, victims: Victims, strike: Strike, pulse: Pulse) -> None:
+    def __init__(self, database: CrashDatabase, victims: Victims, strike: Strike, pulse: Pulse) -> None:
         self.fallen: str | None = None
         """Reason why a writer ended by itself, or None."""
         self.verdicts: list[Verdict] = []
         """Verdicts of all examinations, and on the survival of the other writers."""
         self._database, self._victims, self._strike, self._pulse = database, victims, strike, pulse
-        self._told: dict[int, Acknowledged] = {}
+        self._told: dict[int, AcknowledgedRecords] = {}
         self._remains = Remains(0, 0, 0)
         self._finished = 0
 
@@ -121,7 +121,7 @@ class Round:
         """Start the writers and kill them: all together, or one first and then the others."""
         victims, strike = self._victims, self._strike
         victims.call()
-        failed = victims.wait_ready(READY_S + READY_EACH_S * len(strike.order), self._pulse)
+        failed = victims.wait_ready(READY_S + READY_PER_WORKER_S * len(strike.order), self._pulse)
         if failed:
             raise EnvironmentFailure(f"{victims.name(failed[0].worker)} could not start: {failed[0].reason}")
         if not strike.held:
@@ -149,9 +149,9 @@ class Round:
         examined = self._database.examine()
         most = self._acknowledged_now()
         self._database.release()
-        bounds = {writer: Acknowledged(least[writer].least, most[writer].most) for writer in least}
+        bounds = {writer: AcknowledgedRecords(least[writer].least, most[writer].most) for writer in least}
         self.verdicts.append(self._database.judge(examined, bounds))
-        survival = Tally(SURVIVORS)
+        survival = CheckCounter(SURVIVORS)
         survival.checked += 1
         if not self._victims.await_more(acknowledged, GOES_ON_S, self._pulse):
             reason = self._find_fallen() or f"nothing was acknowledged for {GOES_ON_S:.0f} s"
@@ -168,14 +168,14 @@ class Round:
         self.fallen = self.fallen or reason
         return self.fallen
 
-    def _acknowledged_now(self) -> dict[int, Acknowledged]:
+    def _acknowledged_now(self) -> dict[int, AcknowledgedRecords]:
         """Return the bounds for the transactions of each writer at this moment."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
             # A living writer continues: it may have finished one transaction and begun another.
             more = 1 if number in victims.alive else ledger.under_way()
             done = ledger.acknowledged()
-            bounds[victims.before + number] = Acknowledged(done, done + more)
+            bounds[victims.before + number] = AcknowledgedRecords(done, done + more)
         return bounds
 
     def examine(self) -> None:
@@ -250,10 +250,10 @@ ROUNDS_EACH = 50
 """Rounds per database: many recoveries in succession, but a log that stays short."""
 
 
-def how_far(kills: Kills) -> Progress:
+def progress_of(kills: Kills) -> Progress:
     """Return the progress: last round, results so far, and time left."""
     left_s = kills.seconds / kills.rounds * (kills.planned - kills.rounds)
-    note = f"{plural(kills.kills, 'kill')}, {kills.lost:,} lost, {kills.torn:,} torn"
+    note = f"{plural(kills.kills, 'kill')}, {kills.lost_count:,} lost, {kills.torn_count:,} torn"
     return Progress(f"round {kills.rounds} of {kills.planned}", kills.rounds, kills.planned, note, left_s)
 
 
@@ -271,7 +271,7 @@ class KillStudy:
 
     def steps(self, bench: Bench) -> Steps:
         """Run all rounds; stop early if a writer ends by itself or another error occurs."""
-        database = Database(SqlitePlace(self.kills.case, bench.runner.folder))
+        database = CrashDatabase(SqlitePlace(self.kills.case, bench.runner.folder))
         try:
             yield from self._rounds(bench.runner, database)
         except Exception as problem:
@@ -281,7 +281,7 @@ class KillStudy:
             database.release()
             bench.runner.discard(database.remove)
 
-    def _rounds(self, runner: TrialRunner, database: Database) -> Steps:
+    def _rounds(self, runner: TrialRunner, database: CrashDatabase) -> Steps:
         case, started_s = self.kills.case, time.perf_counter()
         with ExitStack() as running:
             victims = self._start(0, runner, database.place, running)
@@ -289,7 +289,7 @@ class KillStudy:
                 if number % self._rounds_each == 0:
                     self._create(database)
                 strike = draw(case.seed, number, case.concurrency)
-                current = Round(database, victims, strike, runner.signals.check)
+                current = KillRound(database, victims, strike, runner.signals.check)
                 current.kill()
                 running.close()
                 if number + 1 < self.kills.planned:
@@ -299,7 +299,7 @@ class KillStudy:
                 kills = current.added_to(self.kills)
                 verdict = _sum(kills, current.verdicts)
                 self.kills = replace(kills, verdict=verdict, seconds=time.perf_counter() - started_s)
-                runner.observer.progress(how_far(self.kills))
+                runner.observer.progress(progress_of(self.kills))
                 yield
                 if any(checked.status == "failed" for checked in current.verdicts):
                     if runner.keep:
@@ -315,7 +315,7 @@ class KillStudy:
         victims.start(runner.signals.check)
         return victims
 
-    def _create(self, database: Database) -> None:
+    def _create(self, database: CrashDatabase) -> None:
         """Continue with a new database."""
         effective = database.create()
         self.kills = replace(self.kills, effective=effective, databases=self.kills.databases + 1)
@@ -325,7 +325,7 @@ LARGEST = 64 << 20
 """Maximum size of all records, in bytes: they are read again after every kill."""
 
 
-def study_of(cases: Sequence[Case], selection: CaseSelection) -> KillStudy:
+def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
     """Return the requested study. Raises UsageError if the records are too large to read after every kill."""
     (case,) = cases
     needed = RECORDS * case.spec.batch * case.spec.value_size * case.buckets

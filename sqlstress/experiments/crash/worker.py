@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.engine.values import SEQUENCE_BITS, WORKER_BITS, Value, Values
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Records:
         self.count = RECORDS * case.buckets
         self._values = Values(case.seed, case.spec.value_size)
 
-    def of_file(self, file: int) -> range:
+    def records_in(self, file: int) -> range:
         """Return the numbers of the records in a file."""
         return range(file * RECORDS, (file + 1) * RECORDS)
 
@@ -116,7 +116,7 @@ class CrashSource(OrderedSource):
         self._client = place.client(worker)
         super().__init__(words, worker, self._client, self._open_and_write(case, worker + salt))
 
-    def _open_and_write(self, case: Case, writer: int) -> Iterator[Step]:
+    def _open_and_write(self, case: Case, writer: int) -> Iterator[OrderedStep]:
         writes = [
             self._client.retried(writing(connection, case.spec.begin), connection.rollback)
             for connection in self._client.connect_all()
@@ -124,4 +124,4 @@ class CrashSource(OrderedSource):
         records = Records(case)
         for entry in transactions(case, records, writer):
             write = writes[entry.record // RECORDS]
-            yield Step(0, write, (records.rows(entry), entry), records.width)
+            yield OrderedStep(0, write, (records.rows(entry), entry), records.width)

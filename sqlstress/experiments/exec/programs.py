@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple, cast
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
-from sqlstress.user_work.source import Plain
+from sqlstress.user_work.source import PlainObservation
 
 _TICK_S = 0.05
 """Interval between checks of the time limit, in seconds: a program may run longer by this time."""
@@ -32,7 +32,7 @@ else:
     _NEW_GROUP = {"process_group": 0}
 
 
-class Ended(NamedTuple):
+class CommandExit(NamedTuple):
     """End of a program."""
 
     code: int
@@ -45,7 +45,7 @@ class Ended(NamedTuple):
     """Whether the program was killed because it continued after its input or output had ended."""
 
 
-class Watched:
+class WatchedProgram:
     """Runner of one program at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
@@ -93,13 +93,13 @@ class Watched:
             raise EnvironmentFailure(f"cannot start {words[0]!r:.200}: {error.strerror or error}.") from error
         return process
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> Ended:
+    def _wait(self, process: subprocess.Popen[bytes]) -> CommandExit:
         code = process.wait()
         with self._lock:
             self._running, too_late = None, self._too_late
         group_remained = _end_group(process.pid)
         # After a kill some processes of the group may take a moment to end: they were not left behind.
-        return Ended(code, too_late, group_remained and not too_late)
+        return CommandExit(code, too_late, group_remained and not too_late)
 
     def _watch(self) -> None:
         while not self._closed.wait(_TICK_S):
@@ -109,7 +109,7 @@ class Watched:
                     _kill(self._running)
 
 
-class Starter(Watched):
+class CommandStarter(WatchedProgram):
     """Runner of commands, each to its end."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Starter(Watched):
         super().__init__(environment, error, timeout_s)
         self._stdin = stdin
 
-    def run(self, words: Sequence[str]) -> Ended:
+    def run(self, words: Sequence[str]) -> CommandExit:
         """Run a command to its end. Raises EnvironmentFailure if it cannot start."""
         with Path(self._stdin).open("rb") if self._stdin else nullcontext(self._null) as stdin:
             process = self._start(words, stdin, self._null)
@@ -131,7 +131,7 @@ PATIENCE_S = 2.0
 """Time in which a program must exit after the end of its input or output, in seconds."""
 
 
-class Dialogue(Watched):
+class Dialogue(WatchedProgram):
     """Program that answers each line of input with a line. It is started again if it has ended."""
 
     def __init__(
@@ -140,7 +140,7 @@ class Dialogue(Watched):
         super().__init__(environment, error, timeout_s)
         self._words = words
 
-    def ask(self, line: bytes) -> str | Ended:
+    def ask(self, line: bytes) -> str | CommandExit:
         """Return the program's answer, or its end if it gave no answer. Raises EnvironmentFailure."""
         process = self._running or self._start(self._words, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin and process.stdout
@@ -157,7 +157,7 @@ class Dialogue(Watched):
         text = answer.removesuffix(b"\n").removesuffix(b"\r").decode(errors="replace")
         return text if answer else self.leave()
 
-    def leave(self) -> Ended:
+    def leave(self) -> CommandExit:
         """Close the running program's input, kill the program if it does not exit, and return its end."""
         process = self._running
         assert process and process.stdin and process.stdout
@@ -301,7 +301,7 @@ class Opened:
         if sys.platform == "linux" and Path(database).is_file():  # not the address of a server
             self._thread.start()
 
-    def sightings(self) -> list[Plain]:
+    def sightings(self) -> list[PlainObservation]:
         """Stop; return the numbers of moments at which a command had the database open, and had not."""
         self._ends.set()
         if self._thread.is_alive():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlstress.errors import UsageError
-from sqlstress.options.parsing import shown
+from sqlstress.options.parsing import abbreviate
 
 if TYPE_CHECKING:
     from random import Random
@@ -42,19 +42,19 @@ _VALUES: dict[str, Callable[[Given], str]] = {
 }
 
 
-def parsed(words: Sequence[str]) -> tuple[Word, ...]:
+def parse(words: Sequence[str]) -> tuple[Word, ...]:
     """Split words into texts and placeholders. Raises UsageError for an unknown placeholder."""
     return tuple(map(_split_word, words))
 
 
-def filled(words: Sequence[Word], given: Given) -> list[str]:
+def fill(words: Sequence[Word], given: Given) -> list[str]:
     """Return the words of one command, with values instead of placeholders."""
     return ["".join(part if isinstance(part, str) else part(given) for part in word) for word in words]
 
 
 def has_number(words: Sequence[str]) -> bool:
     """Return whether the command contains the placeholder {n}."""
-    return any(part is _VALUES["n"] for word in parsed(words) for part in word)
+    return any(part is _VALUES["n"] for word in parse(words) for part in word)
 
 
 def _split_word(word: str) -> Word:
@@ -76,4 +76,4 @@ def _parse_piece(text: str, name: str) -> Part:
         if least > most:
             raise UsageError(f"{text} runs backwards: write {{random:{most}:{least}}}.")
         return lambda values: str(values.random.randint(least, most))
-    raise UsageError(f"unknown placeholder {shown(text)}. Use {_PLACEHOLDERS}, or {{{{ for a brace.")
+    raise UsageError(f"unknown placeholder {abbreviate(text)}. Use {_PLACEHOLDERS}, or {{{{ for a brace.")

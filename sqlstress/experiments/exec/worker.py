@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ANSWER, ENDED, EXIT_CODE, LEFT_BEHIND, STAYED, STDERR, TOO_LATE
-from sqlstress.experiments.exec.programs import WORKED, Dialogue, Ear, Ended, Opened, Starter
-from sqlstress.experiments.exec.template import Given, filled, parsed
-from sqlstress.system.child import when_orphaned
+from sqlstress.experiments.exec.programs import WORKED, CommandExit, CommandStarter, Dialogue, Ear, Opened
+from sqlstress.experiments.exec.template import Given, fill, parse
+from sqlstress.system.child import on_parent_end
 from sqlstress.user_work.loading import environment
-from sqlstress.user_work.messages import OTHERS, kind_of, line_of
-from sqlstress.user_work.source import Kinds, UserSource
+from sqlstress.user_work.messages import OTHER_KINDS, error_line, group_key
+from sqlstress.user_work.source import KindCounter, UserSource
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Chunk, Findings, Stamps
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
 
 TRIAL = "SQLSTRESS_TRIAL"
 """Environment variable of commands with the key of the trial."""
@@ -37,7 +37,7 @@ FAILED_ALIKE = 10
 _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
-class Failed(Exception):
+class CommandFailed(Exception):
     """Operation that failed or took too long."""
 
 
@@ -57,10 +57,10 @@ class ProgramSource(UserSource):
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         super().__init__(case, worker, salt, {"command": 1})
-        self._words = parsed(case.spec.command or _empty_command())
+        self._words = parse(case.spec.command or _empty_command())
         self._number = worker - case.concurrency
         self._address = ""
-        self._codes, self._messages = Counter[int](), Kinds(OTHERS)
+        self._codes, self._messages = Counter[int](), KindCounter(OTHER_KINDS)
         self._ends = Counter[str]()
         self._failed = 0
         *_, self._flags, trial = shared
@@ -70,13 +70,13 @@ class ProgramSource(UserSource):
         if place.stores:
             self._begin(place.directions(), trial)
 
-    def _begin(self, directions: Directions, trial: str) -> None:
+    def _begin(self, directions: ConnectionInfo, trial: str) -> None:
         if sys.platform != "win32":
             # Commands must handle SIGINT as in a shell. They would inherit an ignored or blocked signal.
             signal.signal(signal.SIGINT, lambda *_: None)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._address = directions.address
-        self._output_reader = Ear(lambda text: self._keep(line_of(directions.hidden(text))))
+        self._output_reader = Ear(lambda text: self._keep(error_line(directions.hidden(text))))
         self._open({**environment(directions, os.environ), TRIAL: trial})
 
     def _open(self, variables: dict[str, str]) -> None:
@@ -93,7 +93,7 @@ class ProgramSource(UserSource):
 
     def _keep(self, line: str) -> None:
         if line:
-            self._messages.add(kind_of(line), line)
+            self._messages.add(group_key(line), line)
 
     def _next_number(self) -> int:
         # Each worker has its own range of numbers, so that workers need not share a counter.
@@ -107,7 +107,7 @@ class ProgramSource(UserSource):
         """Release the numbers of operations that were not done."""
         self._number -= (len(chunk.kinds) - done) * self.case.concurrency
 
-    def _count(self, ended: Ended) -> None:
+    def _count(self, ended: CommandExit) -> None:
         reason = TOO_LATE if ended.too_late else STAYED if ended.stayed else ""
         if reason:
             self._ends[reason] += 1
@@ -120,13 +120,13 @@ class ProgramSource(UserSource):
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
         if not may_give_up or self._flags[WORKED] or self._ends[TOO_LATE] or len(self._codes) > 1:
-            raise Failed
+            raise CommandFailed
         self._output_reader.caught_up()
         examples = list(self._messages.examples.values())
         if len(examples) > 1 or any(map(_BUSY.search, examples)):
-            raise Failed
+            raise CommandFailed
         (code,) = self._codes or (0,)
-        name = named(code)
+        name = exit_name(code)
         ending = f", with exit code {code}" if code > 0 or name == str(code) else f", by {name}"
         example_text = f": {examples[0].removesuffix('.')}" if examples else ""
         raise EnvironmentFailure(
@@ -135,14 +135,14 @@ class ProgramSource(UserSource):
         )
 
     def was_busy(self, error: Exception) -> bool:
-        return isinstance(error, Failed)
+        return isinstance(error, CommandFailed)
 
     def findings(self) -> Findings:
         if self._runs:
             self._close()
             self._output_reader.close()
         self.seen.sightings += [
-            *((EXIT_CODE, named(code), count, "", {}) for code, count in sorted(self._codes.items())),
+            *((EXIT_CODE, exit_name(code), count, "", {}) for code, count in sorted(self._codes.items())),
             *((ENDED, reason, count, "", {}) for reason, count in self._ends.items() if count),
             *((self._topic, kind, count, example, {}) for kind, count, example in self._messages),
         ]
@@ -152,18 +152,18 @@ class ProgramSource(UserSource):
 class CommandSource(ProgramSource):
     """Source that starts a command for each operation."""
 
-    _starter: Starter
+    _starter: CommandStarter
     _opened: Opened
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
-        self._starter = Starter(variables, spec.stdin, self._output_reader.theirs, spec.timeout_s)
+        self._starter = CommandStarter(variables, spec.stdin, self._output_reader.theirs, spec.timeout_s)
         database = self._address if spec.command else ""
         self._opened = Opened(database, spec.data.database, lambda: self._starter.pid, self._flags)
-        when_orphaned(self._starter.end)
+        on_parent_end(self._starter.end)
 
-    def prepared(self, picks: Sequence[int]) -> list[list[str]]:
-        return [filled(self._words, self._values(self._next_number())) for _ in picks]
+    def prepare(self, picks: Sequence[int]) -> list[list[str]]:
+        return [fill(self._words, self._values(self._next_number())) for _ in picks]
 
     def _run(self, words: list[str]) -> None:
         ended = self._starter.run(words)
@@ -188,13 +188,13 @@ class LineSource(ProgramSource):
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
-        words = filled(self._words, self._values(0))
+        words = fill(self._words, self._values(0))
         self._dialogue = Dialogue(variables, words, self._output_reader.theirs, spec.timeout_s)
         self._opened = Opened(self._address, spec.data.database, lambda: self._dialogue.pid, self._flags)
-        when_orphaned(self._dialogue.end)
+        on_parent_end(self._dialogue.end)
         # The first line comes before the load: no latency includes the start, and errors are reported.
         answer = self._dialogue.ask(self._line())
-        if isinstance(answer, Ended) or not _is_answer(answer):
+        if isinstance(answer, CommandExit) or not _is_answer(answer):
             self._output_reader.ended()
             self._output_reader.caught_up()
             messages = list(self._messages.examples.values())
@@ -205,7 +205,7 @@ class LineSource(ProgramSource):
     def _line(self) -> bytes:
         return b"%d\n" % self._next_number()
 
-    def prepared(self, picks: Sequence[int]) -> list[bytes]:
+    def prepare(self, picks: Sequence[int]) -> list[bytes]:
         return [self._line() for _ in picks]
 
     def _run(self, line: bytes) -> None:
@@ -213,11 +213,11 @@ class LineSource(ProgramSource):
         if answer == "ok" or (isinstance(answer, str) and answer.startswith("ok ") and "\n" not in answer):
             self._flags[WORKED] = 1
             return
-        if isinstance(answer, Ended):
+        if isinstance(answer, CommandExit):
             self._output_reader.ended()  # its last output has the reason
             self._count(answer)
         elif _is_answer(answer):
-            self._keep(line_of(answer.removeprefix("error").lstrip(" :")) or "error")
+            self._keep(error_line(answer.removeprefix("error").lstrip(" :")) or "error")
         else:
             # Further lines may follow, which would be taken for answers to later operations.
             self._dialogue.leave()
@@ -243,7 +243,9 @@ def _is_answer(text: str) -> bool:
     return "\n" not in text and text.split(" ")[0].rstrip(":") in ("ok", "error")
 
 
-def _first_answer_error(program: str, answer: str | Ended, timeout_s: float, messages: Sequence[str]) -> str:
+def _first_answer_error(
+    program: str, answer: str | CommandExit, timeout_s: float, messages: Sequence[str]
+) -> str:
     """Return the error for a program that did not answer its first line correctly."""
     expects = 'With --lines it must answer each line of its input with one line, "ok" or "error ..."'
     error_text = f" Its standard error: {messages[0].removesuffix('.')[:80]}." if messages else ""
@@ -254,7 +256,7 @@ def _first_answer_error(program: str, answer: str | Ended, timeout_s: float, mes
     elif answer.stayed:
         problem = "closed its output, or answered without a line break"
     else:
-        problem = f"ended before it answered, with exit code {named(answer.code)}"
+        problem = f"ended before it answered, with exit code {exit_name(answer.code)}"
     return f"{program!r:.200} {problem}.{error_text} {expects}"
 
 
@@ -265,7 +267,7 @@ def _empty_command() -> tuple[str, ...]:
     return (shutil.which("true") or "/bin/true",)
 
 
-def named(code: int) -> str:
+def exit_name(code: int) -> str:
     """Return an exit code as text, or the name of the signal that ended the command."""
     if code >= 0 or sys.platform == "win32":
         return str(code)

@@ -28,7 +28,7 @@ class Doubt(NamedTuple):
     text: str
 
 
-class Snapshot(NamedTuple):
+class SnapshotState(NamedTuple):
     """Results of one read transaction, with bounds from before and after it. Writers count from 0."""
 
     acknowledged: Sequence[int]
@@ -49,7 +49,7 @@ class Snapshot(NamedTuple):
     """Last transaction begun when the read transaction had ended, by writer."""
 
 
-def contradictions(snapshot: Snapshot) -> Iterator[Doubt]:
+def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
     """Yield the violations in a snapshot."""
     acknowledged, seen, counts, sums, parts, log, again, last_begun = snapshot
     for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, last_begun, strict=True)):

@@ -46,7 +46,7 @@ LEFT_OUT: dict[str, Any] = {
 """Defaults of a round without random choices: no commit waits for a disk; the rest as in SQLite."""
 
 
-def drawn(base: Case, number: int, *, as_given: bool = False) -> Case:
+def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
     """Return a round of a hunt. Fields that are None in `base` are chosen at random.
 
     With `as_given` they get the values of LEFT_OUT instead.
@@ -247,7 +247,7 @@ class OwnRounds:
 
     def draw(self, number: int) -> Drawn:
         """Return the round with this number; equal numbers give equal rounds."""
-        return Drawn(drawn(self._base, number, as_given=bool(self._hunting.as_given)))
+        return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
         """Yield smaller variants of a round."""

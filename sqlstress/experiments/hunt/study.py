@@ -13,16 +13,16 @@ from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest, kept_reason
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment, commands
-from sqlstress.experiments.hunt.result import OWN_LOAD, WAL_RESET, Hunt, Hunting, Witness
-from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, drawn, pauses_of
+from sqlstress.experiments.hunt.result import BUILTIN_LOAD, WAL_RESET, Hunt, Hunting, Witness
+from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, draw_round, pauses_of
 from sqlstress.experiments.hunt.spec import Schedule
 from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.options.option import Option, options_of
-from sqlstress.options.parsing import either
-from sqlstress.plan import all_parsed, built, cases_of, options_of_command, parsed, planned, seeded
+from sqlstress.options.parsing import join_alternatives
+from sqlstress.plan import built, cases_of, options_of_command, parse_option, parse_options, plan_of, seeded
 from sqlstress.registry import DEFAULT as DEFAULT_LOAD
 from sqlstress.report import Report, Run, Trial
-from sqlstress.report.case import KEPT
+from sqlstress.report.case import KEEP_JOURNAL_MODE
 from sqlstress.statistics.units import plural
 from sqlstress.target import stores_nothing
 
@@ -32,7 +32,7 @@ MOST_TRIES = 8
 """Maximum number of runs of a smaller round."""
 ENOUGH = 2
 """Number of failures after which a smaller round replaces the larger one."""
-MAY_BE_WAL = ("wal", KEPT)
+MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
 
 
 class HuntStudy:
@@ -55,7 +55,7 @@ class HuntStudy:
         """Return the report so far, with the trial that failed."""
         witness = self.hunt.found
         runs = (Run(witness.case, trials=(self._trial,)),) if witness and self._trial else ()
-        return replace(blank, runs=runs, planned=len(runs), results={OWN_LOAD: self.hunt})
+        return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
     def steps(self, bench: Bench) -> Steps:
         """Run rounds until one fails or the time is over, and shrink the failed round."""
@@ -194,8 +194,8 @@ def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
     if command not in names:
         files = [f"{name} FILE" for name in names if name != DEFAULT_LOAD]
         raise UsageError(
-            f"hunt does not support {command!r:.60}. Give {either(files)}, with its options; --max-time sets "
-            "the time."
+            f"hunt does not support {command!r:.60}. Give {join_alternatives(files)}, with its options; "
+            "--max-time sets the time."
         )
     options = {option.name: option for option in (*options_of_command(command), *_hunting_options().values())}
     load_options = read(words, options.values(), f"hunt {command}") if words else {}
@@ -203,16 +203,16 @@ def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
 
 
 def _hunt_in_own_load(values: Mapping[str, Any]) -> StudyRequest:
-    (base,), _, hunting = planned(values, "hunt")
+    (base,), _, hunting = plan_of(values, "hunt")
     if "pause" in values:
         raise UsageError(
             "--pause needs your own work. Use --writer-pause, --reader-pause or --checkpointer-pause."
         )
     hunt = Hunt(
-        base.driver, OWN_LOAD, base.seed, hunting.max_time, base.duration_s, pauses=not hunting.no_pauses
+        base.driver, BUILTIN_LOAD, base.seed, hunting.max_time, base.duration_s, pauses=not hunting.no_pauses
     )
     study = HuntStudy(hunt, OwnRounds(base, hunting), hunting.shrink_time)
-    return StudyRequest(study, (drawn(base, 0),), False)
+    return StudyRequest(study, (draw_round(base, 0),), False)
 
 
 def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
@@ -223,8 +223,8 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
     for name in values:
         if name not in hunting_options and name not in options:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
-    hunting = built(Hunting, all_parsed(hunting_options.values(), values))
-    schedule = Schedule(*(parsed(hunting_options[name], values.get(name)) for name in _PAUSE_OPTIONS))
+    hunting = built(Hunting, parse_options(hunting_options.values(), values))
+    schedule = Schedule(*(parse_option(hunting_options[name], values.get(name)) for name in _PAUSE_OPTIONS))
     fixed_values = commands()[command].single_case_values
     defaults = {name: value for name, value in USUAL.items() if name in options and name not in fixed_values}
     work_options = {name: value for name, value in values.items() if name in options}

@@ -17,9 +17,18 @@ from sqlstress.experiments.hunt.proof import (
     losses,
     mixtures,
 )
-from sqlstress.experiments.hunt.spec import ACCOUNTS, ACKNOWLEDGED, BEGUN, EACH, STEP, TABLES, WRITER, role_of
+from sqlstress.experiments.hunt.spec import (
+    ACCOUNTS,
+    ACKNOWLEDGED,
+    BEGUN,
+    EACH,
+    TABLES,
+    WORDS_PER_WRITER,
+    WRITER,
+    role_of,
+)
 from sqlstress.report import Verdict
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite.drivers import explain
 from sqlstress.targets.sqlite.place import SqlitePlace
@@ -35,7 +44,7 @@ class HuntWork(Work):
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place
-        words = shared_array("q", STEP * case.spec.writers)
+        words = shared_array("q", WORDS_PER_WRITER * case.spec.writers)
         self.shared = (words,)
         self._words = memoryview(words).cast("B").cast("q")
 
@@ -57,7 +66,7 @@ class HuntWork(Work):
             connection.rows("COMMIT")
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        tallies = {name: Tally(name) for name in (WRITES, SUMS, STALE, TORN, DAMAGED)}
+        tallies = {name: CheckCounter(name) for name in (WRITES, SUMS, STALE, TORN, DAMAGED)}
         for findings in (outcome.findings for outcome in outcomes if outcome.findings):
             for name, count in findings.checked.items():
                 tallies[name].checked += count
@@ -73,7 +82,7 @@ class HuntWork(Work):
         return Verdict((*checks, integrity))
 
     def _compare(
-        self, connection: Connection, outcomes: Sequence[Outcome], writes: Tally, sums: Tally
+        self, connection: Connection, outcomes: Sequence[Outcome], writes: CheckCounter, sums: CheckCounter
     ) -> None:
         """Compare the contents of the database with the acknowledged transactions."""
         counts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM writer"))
@@ -82,7 +91,7 @@ class HuntWork(Work):
         for outcome in outcomes:
             role, number = role_of(self.case.spec, outcome.worker)
             if role == WRITER:
-                words = self._words[STEP * number : STEP * (number + 1)]
+                words = self._words[WORDS_PER_WRITER * number : WORDS_PER_WRITER * (number + 1)]
                 last = self._last_by_row(number, outcome)
                 writes.checked += 1 + len(last)
                 for text in losses(Writer(number, words[ACKNOWLEDGED], words[BEGUN], last), counts, parts):

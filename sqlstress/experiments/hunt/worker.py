@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.protocols import Findings, SelfDriven
-from sqlstress.experiments.hunt.proof import DAMAGED, STALE, TORN, Doubt, Snapshot, contradictions
+from sqlstress.experiments.hunt.proof import DAMAGED, STALE, TORN, Doubt, SnapshotState, contradictions
 from sqlstress.experiments.hunt.spec import (
     ACCOUNTS,
     ACKNOWLEDGED,
     BEGUN,
     CHECKPOINTER,
     HOLDER,
-    KEPT,
-    STEP,
+    LOG_ROWS,
+    WORDS_PER_WRITER,
     WRITER,
     filler_of,
     role_of,
@@ -27,7 +27,7 @@ from sqlstress.targets.sqlite.drivers import explain
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.sqlite.connections import Client
+    from sqlstress.targets.sqlite.connections import SqliteClient
     from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.place import SqlitePlace
 
@@ -55,7 +55,7 @@ class HuntSource(SelfDriven):
         self._random = Random(f"{case.seed}:{salt}:{worker}")
         self._busy = self._busy_snapshot = 0
         self.seen = Findings(doubts=[], checked={}, last={})
-        self._client: Client
+        self._client: SqliteClient
         self._connection: Connection
         self._operate: Callable[[], None]
         self._connect()
@@ -130,7 +130,7 @@ class HuntSource(SelfDriven):
         count = connection.writer("UPDATE writer SET n = n + 1 WHERE id = ?")
         log = connection.writer("INSERT INTO log VALUES (?, ?, ?)")
         forget = connection.writer("DELETE FROM log WHERE writer = ? AND n <= ?")
-        words = self._words[STEP * number : STEP * (number + 1)]
+        words = self._words[WORDS_PER_WRITER * number : WORDS_PER_WRITER * (number + 1)]
         last = self.seen.last
 
         def write() -> None:
@@ -147,7 +147,7 @@ class HuntSource(SelfDriven):
             count((number,))
             if spec.churn:
                 log((number, sequence, filler))
-                forget((number, sequence - KEPT))
+                forget((number, sequence - LOG_ROWS))
             commit(())
             words[ACKNOWLEDGED] = sequence
             last.update(dict.fromkeys(keys, sequence))
@@ -168,7 +168,7 @@ class HuntSource(SelfDriven):
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")
         by_index = connection.scalar("SELECT sum(amount) FROM account INDEXED BY account_by_amount")
-        acknowledged, begun = (self._words[word::STEP] for word in (ACKNOWLEDGED, BEGUN))
+        acknowledged, begun = (self._words[word::WORDS_PER_WRITER] for word in (ACKNOWLEDGED, BEGUN))
         churn, checked = self.case.spec.churn, self.seen.checked
         checked.update({STALE: 0, TORN: 0})
         seen = [0] * self.case.spec.writers
@@ -184,7 +184,9 @@ class HuntSource(SelfDriven):
                 time.sleep(random.uniform(*HELD_S))
             again = _numbers_by_key(rows(COUNTS))
             commit(())
-            snapshot = Snapshot(acknowledged_before, seen, counts, sums, parts, log, again, begun.tolist())
+            snapshot = SnapshotState(
+                acknowledged_before, seen, counts, sums, parts, log, again, begun.tolist()
+            )
             for doubt in contradictions(snapshot):
                 self._add_violation(doubt)
             for writer, count in counts.items():

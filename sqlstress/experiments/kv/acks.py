@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MEMORY_BUDGET = 256 << 20
 """Maximum size of the acknowledgements of all workers, in bytes."""
-CHUNK_ROWS = 1024
+MAX_CHUNK_ROWS = 1024
 META = 8
 COUNTERS = 16
 """Number of counters in every bucket, for read-modify-write transactions."""
@@ -85,13 +85,13 @@ def shape_of(case: Case) -> Shape:
     """Return the shape of each worker's area."""
     load = case.spec
     if case.workload == "classic":
-        return Shape(1, CHUNK_ROWS, case.ops or 0, 0)
+        return Shape(1, MAX_CHUNK_ROWS, case.ops or 0, 0)
     slots = min(load.key_space, MEMORY_BUDGET // (24 * case.concurrency))
     counters = case.buckets * COUNTERS if load.update_ratio else 0
-    return Shape(load.batch, max(8, CHUNK_ROWS // load.batch), slots, counters, case.arrivals is not None)
+    return Shape(load.batch, max(8, MAX_CHUNK_ROWS // load.batch), slots, counters, case.arrivals is not None)
 
 
-class Area:
+class AckArea:
     """One worker's area, as named slices of the shared words."""
 
     def __init__(self, words: Any, shape: Shape, worker: int) -> None:
@@ -140,7 +140,7 @@ class Area:
             ends[slot] = end
             sequences[slot] = sequence
 
-    def settled(self) -> None:
+    def mark_settled(self) -> None:
         """Mark the chunk as done and folded."""
         self.meta[0] = 0
 
@@ -159,12 +159,12 @@ class Area:
         return dict(compress(numbered, self.written[under_way].tolist()))
 
 
-def area_of(case: Case, words: Any, worker: int) -> Area:
+def area_of(case: Case, words: Any, worker: int) -> AckArea:
     """Return a worker's area within the array that the parent shares with the workers."""
-    return Area(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
+    return AckArea(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
-def plan_of(case: Case, placement: Placement, values: Values, first: Area) -> dict[str, Any]:
+def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
     """Return the description of rows and acknowledged writes for the C code.
 
     `first` is the first worker's area.
@@ -184,7 +184,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: Area) -> di
     }
 
 
-def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
+def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
     """Return the latest begin of any worker's write to each slot; 0 means no write.
 
     Works in stretches, because lists of the columns of many workers would take several times the shared
@@ -200,7 +200,7 @@ def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
     return latest
 
 
-def tracked(rows: Iterable[int]) -> bytes:
+def tracking_flags(rows: Iterable[int]) -> bytes:
     """Return a flag per row for `announce`: 1 if the row has a slot, else 0."""
     return bytes(slot != UNTRACKED for slot in rows)
 

@@ -100,7 +100,7 @@ class Checkpointer:
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Checkpoint from the common start on; report the checkpoints that end within the window."""
         timing = Timing(self._case, window, ended)
-        answers = Answers(timing.interval_ns, len(self._files))
+        answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
             for number, connection in enumerate(self._files):
                 if timing.over():
@@ -115,7 +115,7 @@ class Checkpointer:
         self._client.close()
 
 
-class Answers:
+class CheckpointAnswers:
     """Results of the checkpoints within the window."""
 
     def __init__(self, width_ns: int, files: int) -> None:

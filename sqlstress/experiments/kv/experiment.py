@@ -12,19 +12,19 @@ from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.experiments.kv.spec import (
     CHECKPOINTER,
     PINNED_READER,
-    USUAL_S,
+    USUAL_BUSY_TIMEOUT_S,
     WAL_WATCHER,
-    CaseSelection,
     Checkpointing,
+    KvSelection,
     Load,
     LoadRequest,
 )
-from sqlstress.options.option import chosen, options_of
+from sqlstress.options.option import options_of, select_options
 from sqlstress.options.parsing import choice
 from sqlstress.report.case import (
     COMMON,
+    DEFAULT_TEXT,
     SETTINGS,
-    UNSET,
     Case,
     Server,
     Settings,
@@ -33,25 +33,25 @@ from sqlstress.report.case import (
     otherwise,
 )
 from sqlstress.request import (
-    AT_A_RATE,
-    OF_SERVERS,
-    at_rates,
+    OPEN_LOOP_OPTIONS,
+    SERVER_OPTIONS,
+    cases_at_rates,
     check_locking,
     check_options,
     check_servers,
     check_window,
     drivers_of,
     is_exclusive,
-    traits_there,
+    supported_traits,
 )
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import driver_help, for_keyvalue, stores_nothing
+from sqlstress.target import driver_help, keyvalue_drivers, stores_nothing
 from sqlstress.targets import target_of
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Companion
     from sqlstress.experiments.kv.show import KeyValueShown
-    from sqlstress.experiments.kv.work import ClassicWork, KeyValueWork
+    from sqlstress.experiments.kv.work import KeyValueWork, PresetWork
 
 # Selection of cases: targets, options that apply to them, contradictions.
 
@@ -73,9 +73,9 @@ PUBLISHED = Case(
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
 """Case that `--preset classic` measures; None means that the script does not set the value."""
-MOST_DATA = 1 << 40
+MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes. Every key is preloaded with a value."""
-MOST_WRITTEN = 1 << 30
+MAX_TRANSACTION_BYTES = 1 << 30
 """Maximum bytes written per transaction: the worker holds them in memory."""
 
 
@@ -102,8 +102,10 @@ def _contradictions(request: LoadRequest) -> Iterator[tuple[str, str]]:
     contradicting = request.given - _FREE
     if name := _companion(request):
         yield name, "has none"
-    yield from ((name, "asks for one pair after the other") for name in AT_A_RATE if name in contradicting)
-    yield from ((name, "is SQLite's") for name in OF_SERVERS if name in contradicting)
+    yield from (
+        (name, "asks for one pair after the other") for name in OPEN_LOOP_OPTIONS if name in contradicting
+    )
+    yield from ((name, "is SQLite's") for name in SERVER_OPTIONS if name in contradicting)
     for part, fixed in (
         (request.case, PUBLISHED),
         (request.settings, PUBLISHED.settings),
@@ -127,7 +129,10 @@ def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
         raise UsageError(
             "--batch is larger than --key-space, but a transaction writes distinct keys. Lower --batch.",
         )
-    sizes = (("key-space", load.key_space, MOST_DATA, "1 TiB"), ("batch", load.batch, MOST_WRITTEN, "1 GiB"))
+    sizes = (
+        ("key-space", load.key_space, MAX_DATA_BYTES, "1 TiB"),
+        ("batch", load.batch, MAX_TRANSACTION_BYTES, "1 GiB"),
+    )
     for name, count, most, bound in sizes:
         if count * load.value_size > most:
             raise UsageError(f"--{name} times --value-size is more than {bound}. Lower one of them.")
@@ -216,18 +221,18 @@ class KeyValueExperiment(Experiment):
         # Many short windows are better than few long ones, because the cases alternate more often.
         otherwise("duration", default=format_duration(WINDOW_S)),
         otherwise("warmup", default="30ms"),
-        *common("ops", *AT_A_RATE),
+        *common("ops", *OPEN_LOOP_OPTIONS),
         otherwise("repeat", default=PASSES),
-        *chosen(options_of(Load)),
+        *select_options(options_of(Load)),
         *common(*SETTINGS),
-        *chosen(options_of(Checkpointing)),
-        otherwise("driver", parse=choice(*for_keyvalue()), help=driver_help(for_keyvalue())),
-        *chosen(options_of(Server)),
+        *select_options(options_of(Checkpointing)),
+        otherwise("driver", parse=choice(*keyvalue_drivers()), help=driver_help(keyvalue_drivers())),
+        *select_options(options_of(Server)),
         *common("verify", "max-failed"),
-        *chosen(options_of(CaseSelection)),
+        *select_options(options_of(KvSelection)),
         *common("name", "seed"),
     )
-    selection = CaseSelection
+    selection = KvSelection
     single_case_values = MappingProxyType({"name": None, "preset": None, "target": None})
     sweeps = True
     windowed = True
@@ -241,19 +246,19 @@ class KeyValueExperiment(Experiment):
             raise UsageError(
                 "--checkpoint-interval needs --checkpointer or --pinned-reader. Add one of them."
             )
-        drivers = drivers_of(request, selection.target, for_keyvalue())
+        drivers = drivers_of(request, selection.target, keyvalue_drivers())
         first = _published(request) if selection.preset == "classic" else _checked(request, drivers)
         check_options(request, drivers, _OF_ANY, any)
         check_options(request, drivers, _OF_ALL, all)
-        check_servers(request, drivers, for_keyvalue())
+        check_servers(request, drivers, keyvalue_drivers())
         for driver in drivers:
             if request.spec.where and (problem := target_of(driver).untold(driver)):
                 raise UsageError(f"--where is not available: {problem}. Leave it out.")
-        for buckets in request.some("buckets"):
-            for concurrency in request.some("concurrency"):
+        for buckets in request.values_for("buckets"):
+            for concurrency in request.values_for("concurrency"):
                 for driver in drivers:
                     case = replace(first, driver=driver, buckets=buckets, concurrency=concurrency)
-                    yield from at_rates(
+                    yield from cases_at_rates(
                         request, target_of(driver).checked(case, selection.server, selection.anyway)
                     )
 
@@ -266,11 +271,11 @@ class KeyValueExperiment(Experiment):
         The checkpointer is a single trait, with all its consequences.
         """
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
-        traits = traits_there(case)
+        traits = supported_traits(case)
         if case.name:
             return traits
         if checkpointing.mode != "none":
-            traits["wal-autocheckpoint"] = UNSET  # a checkpointer forces 0
+            traits["wal-autocheckpoint"] = DEFAULT_TEXT  # a checkpointer forces 0
         pause = (
             f" every {format_duration(checkpointing.interval_s)}"
             if checkpointing.interval_s != default.interval_s
@@ -301,7 +306,7 @@ class KeyValueExperiment(Experiment):
 
     def misses_long_waits(self, case: Case) -> bool:
         requested_nothing = (case.duration_s, case.repeat, case.ops) == (WINDOW_S, PASSES, None)
-        may_wait = case.settings.busy_timeout_ms > USUAL_S * 1000
+        may_wait = case.settings.busy_timeout_ms > USUAL_BUSY_TIMEOUT_S * 1000
         is_shared = case.concurrency > 1 and not case.rate and not case.server
         writes = self.writes(case) and not stores_nothing(case.driver)
         return requested_nothing and writes and may_wait and is_shared
@@ -357,10 +362,10 @@ class ClassicExperiment(KeyValueExperiment):
     def misses_long_waits(self, case: Case) -> bool:
         return False
 
-    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> ClassicWork:
-        from sqlstress.experiments.kv.work import ClassicWork
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> PresetWork:
+        from sqlstress.experiments.kv.work import PresetWork
 
-        return ClassicWork(case, place, salt, carry)
+        return PresetWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., Any]:
         from sqlstress.experiments.kv.worker import ClassicSource

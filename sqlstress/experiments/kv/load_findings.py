@@ -11,10 +11,10 @@ from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, longest_wait_ns, of_closed_loops
+from sqlstress.analysis.group import Group, closed_loop_only, longest_wait_ns
 from sqlstress.analysis.scaling import (
     LONG_WAIT_NS,
-    UNFAIR_UNDER,
+    MIN_FAIRNESS,
     is_fairness_known,
     starvation,
     tally,
@@ -22,7 +22,7 @@ from sqlstress.analysis.scaling import (
 from sqlstress.analysis.wording import listing, place, places
 from sqlstress.experiment import has_window
 from sqlstress.experiments.kv import sentences
-from sqlstress.experiments.kv.spec import USUAL_S, companions_of
+from sqlstress.experiments.kv.spec import USUAL_BUSY_TIMEOUT_S, companion_names
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series
@@ -31,19 +31,19 @@ from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
 
-TOO_SHORT_S = 1.0
+MIN_JUDGED_WINDOW_S = 1.0
 """Minimum window, in seconds, whose full-length waits are reported. Uneven shares reveal shorter waits."""
-LONG_ENOUGH_S = 4 * USUAL_S
+SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window that is certain to show a wait of USUAL_S, in seconds."""
-FAR_BELOW = 10
+NO_SIGN_FACTOR = 10
 """Factor by which the waits must stay below USUAL_S to be no sign of such a wait."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations: COMMITS write, or end with a write; GETS only read."""
-USEFUL_BUCKETS = 20
+MIN_SUGGESTED_BUCKETS = 20
 """Minimum number of buckets to suggest: every process then usually finds a free file."""
-NEAR_BEST = 0.95
+MIN_KEPT_THROUGHPUT = 0.95
 """Share of the throughput of fewer files below which more files are not suggested."""
-MANY_FILES = 500
+MAX_SUGGESTED_FILES = 500
 """Number of files from which more are not suggested: each costs every process a connection."""
 
 
@@ -98,9 +98,10 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
     Uneven shares are evidence of that. A long wait alone is not: it takes an account of the time.
     """
     runs = [run for run in group.runs if run.case in cases]
-    uneven = any(is_fairness_known(run.case) and _fairness(run) < UNFAIR_UNDER for run in runs)
+    uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
     locked = any(
-        sum(shares(run).get(part, 0.0) for part in (results.HELD, results.FREE)) >= MUCH for run in runs
+        sum(shares(run).get(part, 0.0) for part in (results.HELD, results.FREE)) >= LARGE_SHARE
+        for run in runs
     )
     return _try(_ways(group, cases)) if group.writes and (uneven or locked) else None
 
@@ -114,7 +115,7 @@ def worst_p99_ns(run: Run, kind: str) -> float | None:
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
-    if not is_known or run.case.rate or not is_fairness_known(run.case) or _fairness(run) >= UNFAIR_UNDER:
+    if not is_known or run.case.rate or not is_fairness_known(run.case) or _fairness(run) >= MIN_FAIRNESS:
         return None
     return max(_p99_ns(worker, kind) for trial in workers for worker in trial)
 
@@ -168,21 +169,25 @@ def _server_waits(group: Group) -> Iterator[Finding]:
         yield Finding(shared.refused, where=where, refused=refused, locked=locked, retried=True)
 
 
-@of_closed_loops
+@closed_loop_only
 def _usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield the number of waits longer than the usual busy timeout, if a longer timeout hides them.
 
     Without such waits, yield the cases whose window was too short to show one.
     """
     waits = takes(group.case.driver, "busy-timeout")
-    if not waits or group.case.settings.busy_timeout_ms <= USUAL_S * 1000 or not group.writes:
+    if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
     longer = [(run.case, number) for run in shared if (number := _count_longer_waits(run))]
     # An operation waited for its whole window, which is too short to show a longer wait.
-    short = [run for run in shared if has_window(run.case) and TOO_SHORT_S <= run.case.duration_s < USUAL_S]
+    short = [
+        run
+        for run in shared
+        if has_window(run.case) and MIN_JUDGED_WINDOW_S <= run.case.duration_s < USUAL_BUSY_TIMEOUT_S
+    ]
     hidden = [run for run in short if longest_wait_ns(run) >= run.case.duration_s * NS_PER_S]
-    usual: dict[str, Any] = {"usual_s": USUAL_S, "window_s": LONG_ENOUGH_S}
+    usual: dict[str, Any] = {"usual_s": USUAL_BUSY_TIMEOUT_S, "window_s": SUGGESTED_WINDOW_S}
     if longer:
         yield Finding(
             sentences.usual_timeout,
@@ -202,7 +207,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
         )
 
 
-def longer_window(group: Group) -> Iterator[Finding]:
+def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield whether an operation would wait longer than usual, judged by one extra, longer window.
 
     Such a wait would not end within that window, but begin in it: while a process waits, each further attempt
@@ -210,26 +215,26 @@ def longer_window(group: Group) -> Iterator[Finding]:
     """
     for run in group.runs:
         trial = run.longer
-        if trial is None or trial.error is not None or longest_wait_ns(run) > USUAL_S * NS_PER_S:
+        if trial is None or trial.error is not None or longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S:
             continue
         extra_ns, table_ns = trial.longest_wait_ns or 0, longest_wait_ns(run)
         starved = sum(worker.longest_wait_ns >= trial.seconds * NS_PER_S for worker in trial.workers)
         yield Finding(
             sentences.longer_window,
-            usual_s=USUAL_S,
+            usual_s=USUAL_BUSY_TIMEOUT_S,
             where=place(run.case),
             window_s=trial.seconds,
             starved=starved,
             extra_ns=extra_ns,
             table_ns=table_ns,
-            no_sign=max(extra_ns, table_ns) * FAR_BELOW < USUAL_S * NS_PER_S,
-            enough_s=LONG_ENOUGH_S,
+            no_sign=max(extra_ns, table_ns) * NO_SIGN_FACTOR < USUAL_BUSY_TIMEOUT_S * NS_PER_S,
+            enough_s=SUGGESTED_WINDOW_S,
         )
 
 
 def _count_longer_waits(run: Run) -> int:
     """Return the number of a run's operations that waited longer than USUAL_S, successfully or not."""
-    least, number = bucket_of(USUAL_S * NS_PER_S), 0
+    least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     for trial in run.valid:
         if trial.failures:
             times = chain.from_iterable(failure.latency.buckets for failure in trial.failures)
@@ -239,7 +244,7 @@ def _count_longer_waits(run: Run) -> int:
         for kind, latency in trial.latency.items():
             if kind != "get" or run.case.settings.journal_mode != "wal":  # WAL readers wait for no lock
                 number += sum(count for bucket, count in latency.buckets if bucket > least)
-    return number or int(longest_wait_ns(run) > USUAL_S * NS_PER_S)
+    return number or int(longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S)
 
 
 # Ways to shorten the waits.
@@ -253,8 +258,8 @@ def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
     if group.met_quota:
         return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
-    files = max(USEFUL_BUCKETS, 2 * most)
-    if most >= MANY_FILES or _are_more_files_useless(group, cases, files):
+    files = max(MIN_SUGGESTED_BUCKETS, 2 * most)
+    if most >= MAX_SUGGESTED_FILES or _are_more_files_useless(group, cases, files):
         return (FEWER_PROCESSES,)
     return f"more buckets (--buckets {files})", FEWER_PROCESSES
 
@@ -283,12 +288,12 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 def _are_many_better(few: Run, many: Run) -> bool:
     """Return whether more files help: fairer shares, or shorter waits if shares were fair, at no loss."""
-    if (many.median_tps() or 0) < NEAR_BEST * (few.median_tps() or 0):
+    if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
     few_fairness, many_fairness = _fairness(few), _fairness(many)
     return (
         many_fairness > few_fairness
-        if few_fairness < UNFAIR_UNDER
+        if few_fairness < MIN_FAIRNESS
         else longest_wait_ns(many) < longest_wait_ns(few)
     )
 
@@ -305,9 +310,9 @@ def _fairness(run: Run) -> float:
 AUTOCHECKPOINT = 1000
 """Frames at which SQLite checkpoints by default."""
 PAGE_SIZE = 4096
-LARGE = 4
+LARGE_WAL_FACTOR = 4
 """Factor by which a WAL may exceed the automatic checkpoint size before it is reported."""
-STARVED = 3
+MIN_STUCK_CHECKPOINTS = 3
 """Number of consecutive checkpoints without progress that is reported as starvation."""
 
 
@@ -337,7 +342,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
         return
     measured = [(run.case, trial) for run, trial in group.measured()]
     in_a_row = [(case, most(trial, series.STUCK_CHECKPOINTS) or 0) for case, trial in measured]
-    stuck = [(case, count) for case, count in in_a_row if count >= STARVED]
+    stuck = [(case, count) for case, count in in_a_row if count >= MIN_STUCK_CHECKPOINTS]
     if stuck:
         yield Finding(
             sentences.checkpoint_starvation,
@@ -363,7 +368,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
             sentences.large_wal,
             largest=max(largest for _, largest in large),
             where=places(case for case, _ in large),
-            times=LARGE,
+            times=LARGE_WAL_FACTOR,
             frames=_autocheckpoint(large[0][0]),
             snapshot=snapshot,
             passive=not snapshot and checkpointing.mode == "passive",
@@ -381,18 +386,18 @@ def _limit(case: Case, trial: Trial) -> int:
     """Return the size in bytes above which a WAL is reported as too large."""
     answer = trial.effective.get("page_size", "")
     page_size = int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
-    return LARGE * _autocheckpoint(case) * page_size
+    return LARGE_WAL_FACTOR * _autocheckpoint(case) * page_size
 
 
 # Accounts of time: the waits of the slowest operations, and remedies.
 # A remedy is given only if every pass supports it and its effect has been measured; see docs/where.md.
 
 
-LEAST_SHARE = 0.05
+MIN_LISTED_SHARE = 0.05
 """Minimum share of a part that is listed in the sentence."""
-MUCH = 0.2
+LARGE_SHARE = 0.2
 """Minimum share of a part for which a remedy is given."""
-MOSTLY = 0.6
+MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
     results.CHECKPOINT: "in their own checkpoints",
@@ -407,32 +412,32 @@ _HOLDER_LABELS = {
 }
 
 
-def accounts_of(run: Run) -> list[results.Where]:
+def time_accounts(run: Run) -> list[results.Where]:
     """Return the accounts of time of a run's valid trials."""
     return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
 
 
 def shares(run: Run) -> Mapping[str, float]:
     """Return the share of time of each part, over all passes; empty if no pass has an account."""
-    accounts = accounts_of(run)
+    accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
     for account in accounts:
         parts.update(account.parts)
     common_parts = (
-        part for part in results.PARTS if accounts and all(part in account.parts for account in accounts)
+        part for part in results.TIME_PARTS if accounts and all(part in account.parts for account in accounts)
     )
     return {part: parts[part] / total for part in common_parts}
 
 
 def process_name(case: Case, process: int) -> str:
     """Return the name of a process: "process 3", or the name of a companion such as "checkpointer"."""
-    companions = companions_of(case)
+    companions = companion_names(case)
     beyond = process - case.concurrency
     return companions[beyond - 1] if 0 < beyond <= len(companions) else f"process {process}"
 
 
-def crowded(group: Group) -> Iterator[Finding]:
+def processor_findings(group: Group) -> Iterator[Finding]:
     """Yield the case with the largest processor wait, if such waits are the largest part of its time.
 
     Fewer processes perform as well there.
@@ -451,7 +456,7 @@ def _is_crowded(run: Run) -> bool:
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
-    accounts = accounts_of(run)
+    accounts = time_accounts(run)
     return bool(accounts) and all(
         account.parts.get(results.PROCESSOR, 0)
         > max((ns for part, ns in account.parts.items() if part != results.PROCESSOR), default=0)
@@ -459,7 +464,7 @@ def _is_crowded(run: Run) -> bool:
     )
 
 
-def went(group: Group) -> Iterator[Finding]:
+def slowest_operation_findings(group: Group) -> Iterator[Finding]:
     """Yield the waits of the slowest operations, for the worst case; nothing if a CPU quota was reached."""
     if group.met_quota:
         return
@@ -470,7 +475,7 @@ def went(group: Group) -> Iterator[Finding]:
         )
 
     slow_by_run = [
-        (run, [account.slowest for account in accounts_of(run) if account.slowest]) for run in group.runs
+        (run, [account.slowest for account in time_accounts(run) if account.slowest]) for run in group.runs
     ]
     slow_by_run = [
         (run, [slowest_set for slowest_set in slow if slowest_set.total_ns]) for run, slow in slow_by_run
@@ -500,7 +505,7 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
         parts={
             name: ns / total
             for name, ns in sorted(times.items(), key=lambda time: time[1], reverse=True)
-            if ns >= LEAST_SHARE * total
+            if ns >= MIN_LISTED_SHARE * total
         },
         remedies=tuple(_remedies(group, run.case, slow)),
     )
@@ -516,7 +521,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
     process, ns = held.most_common(1)[0]
     is_worker = process <= run.case.concurrency
     # Workers of different passes are unrelated, even if their numbers are equal.
-    if ns < MOSTLY * held.total() or (is_worker and len(slow) > 1):
+    if ns < MAJORITY * held.total() or (is_worker and len(slow) > 1):
         return "others"
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
@@ -526,7 +531,8 @@ def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iter
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(
-            account.parts.get(part, 0) + behind * account.behind.get(part, 0) >= MUCH * account.total_ns
+            account.parts.get(part, 0) + behind * account.behind.get(part, 0)
+            >= LARGE_SHARE * account.total_ns
             for account in slow
         )
 

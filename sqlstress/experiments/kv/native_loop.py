@@ -17,7 +17,14 @@ from sqlstress.engine.protocols import Findings, SelfDriven
 from sqlstress.engine.values import HEADER, Values
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, Placement, Zipf, encoder, zipf
-from sqlstress.experiments.kv.worker import KINDS, PATIENCE_S, RESOLUTION, foreign_read, stale_read, torn_pair
+from sqlstress.experiments.kv.worker import (
+    KINDS,
+    PATIENCE_S,
+    RESOLUTION,
+    foreign_read_text,
+    stale_read_text,
+    torn_pair_text,
+)
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -79,7 +86,7 @@ class NativeSource(SelfDriven):
             "acknowledges": is_proven and load.read_ratio < 1,
         }
 
-    def _acknowledgements(self, area: acks.Area) -> dict[str, Any]:
+    def _acknowledgements(self, area: acks.AckArea) -> dict[str, Any]:
         return {
             "worker": self.worker,
             "largest_chunk": min(area.shape.operations, LARGEST_CHUNK),
@@ -114,11 +121,11 @@ class NativeSource(SelfDriven):
         for number, header, last, value in done["bad_examples"]:
             key, stamp = self.encode(number), stamp_of(header)
             writer = stamp.worker or self.worker if stamp else 0
-            bad = stale_read(key, stamp, writer, last) if stamp else foreign_read(key, value)
+            bad = stale_read_text(key, stamp, writer, last) if stamp else foreign_read_text(key, value)
             findings.bad_read_examples.append(bad)
         for rows in done["torn_examples"]:
             stamped_rows = ((key, value, stamp_of(header)) for key, value, header in rows)
-            findings.torn_examples.append(torn_pair(stamped_rows))
+            findings.torn_examples.append(torn_pair_text(stamped_rows))
 
     def findings(self) -> Findings:
         self._findings.effective = self.store.effective()

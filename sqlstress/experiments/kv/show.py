@@ -7,10 +7,10 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import throughput, waits
+from sqlstress.analysis.scaling import throughput_findings, waits
 from sqlstress.analysis.wording import buckets, listing, processes, size
 from sqlstress.experiment import experiment_of, has_window
 from sqlstress.experiments.kv import show_where
@@ -18,14 +18,14 @@ from sqlstress.experiments.kv.load_findings import (
     COMMITS,
     GETS,
     checkpoints,
-    crowded,
     given_up,
-    longer_window,
+    longer_window_findings,
     most,
+    processor_findings,
     series_of,
+    slowest_operation_findings,
     total,
     waiting,
-    went,
     worst_p99_ns,
 )
 from sqlstress.experiments.kv.spec import Checkpointing, Load
@@ -33,7 +33,7 @@ from sqlstress.options.option import options_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, words
 from sqlstress.show import case_table
-from sqlstress.show.at_a_rate import at_a_rate
+from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import (
     LESS,
     MISSING,
@@ -52,7 +52,7 @@ from sqlstress.show.blocks import (
     table_of,
     verified_legend,
 )
-from sqlstress.show.plots import Plain, Plot, View, apart, axis, line, name
+from sqlstress.show.plots import Plain, Plot, View, axis, line, name, small_multiples
 from sqlstress.show.shown import LoadShown, option_columns
 from sqlstress.statistics import series
 from sqlstress.statistics.series import Series
@@ -78,7 +78,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
     )
     took = _percentile_meaning(group)
     return (
-        *case_table.apart_columns(group),
+        *case_table.setting_columns(group),
         case_table.BUCKETS,
         case_table.PROCESSES,
         replace(case_table.TIME, leaves=10 if has_window else 85),
@@ -129,7 +129,7 @@ def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[ca
     return case_table.percentile_column(f"{kind} {percentile}", latency_of, meaning=meaning, leaves=leaves)
 
 
-WORST = "*"
+WORST_MARK = "*"
 """Mark of a p99 that belongs to a single process."""
 
 
@@ -137,7 +137,7 @@ def _percentile_meaning(group: Group) -> str:
     """Return the meaning of the percentile columns, and of the mark WORST if a figure has it."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
-        return f"{took}; {WORST}: of the slowest process, because shares were uneven"
+        return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
     return took
 
 
@@ -148,7 +148,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     def cell(row: case_table.Row) -> str | None:
         shown = of_all.cell(row)
         worst_ns = worst_p99_ns(row.run, kind) if shown else None
-        return f"{ms_cell(worst_ns)}{WORST}" if worst_ns else shown
+        return f"{ms_cell(worst_ns)}{WORST_MARK}" if worst_ns else shown
 
     return replace(of_all, cell=cell, better=LESS)
 
@@ -159,7 +159,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
 def wal_blocks(group: Group) -> Iterator[Block]:
     """Yield the table of checkpoints and WALs; nothing without a WAL watcher."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
-        columns = (*case_table.apart_columns(group), *_WAL_COLUMNS)
+        columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)
         yield table
         yield Note(Legend(table).text)
@@ -226,14 +226,14 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     Column(
         "share of time",
         ("share", "of time"),
-        cell=case_table.of_trial(_share),
+        cell=case_table.trial_cell(_share),
         meaning="share of time: part of the window spent in checkpoints",
         leaves=10,
     ),
     Column(
         "replace p99.9 ms",
         ("replace", "p99.9 ms"),
-        cell=case_table.of_trial(_replace_p999),
+        cell=case_table.trial_cell(_replace_p999),
         meaning=f"{PERCENTILES} of the operations took at most this long",
     ),
     case_table.trial_column(
@@ -306,7 +306,7 @@ def wal_plot(group: Group) -> Iterator[Plot]:
         trace = line(label, seconds, sizes, len(data), f"{label}, %{{x:.2f}} s: %{{y:.2f}} MB")
         data.append({**trace, "mode": "lines", "line": {**trace["line"], "shape": "hv"}})
     if data:
-        axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero"), **apart(data)}
+        axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero"), **small_multiples(data)}
         note = "All files together, as seen by a process without a connection."
         yield Plot("Size of the WALs", note, (View("", data, axes),), wide=True)
 
@@ -318,12 +318,20 @@ class KeyValueShown(LoadShown):
     """Presenter of key-value cases: layouts with numbers of processes."""
 
     topics = (
-        *(given_up, throughput, at_a_rate, checkpoints),
-        *(longer_window, waits, waiting, went, crowded, partial_proofs, trust),
+        *(given_up, throughput_findings, rate_findings, checkpoints),
+        *(
+            longer_window_findings,
+            waits,
+            waiting,
+            slowest_operation_findings,
+            processor_findings,
+            partial_proofs,
+            figure_limits,
+        ),
     )
     together = 3
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         if group.case.workload != "classic":
             return _key_value(group)
         number = f"{format_count(group.case.ops)} " if group.case.ops is not None else ""

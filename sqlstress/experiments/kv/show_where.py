@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, place
-from sqlstress.experiments.kv.load_findings import accounts_of, process_name, shares
+from sqlstress.experiments.kv.load_findings import process_name, shares, time_accounts
 from sqlstress.report import Run, results
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Block, Column, Legend, Note, Paragraph, count_cell, percent_cell, table_of
-from sqlstress.show.case_table import BUCKETS, PROCESSES, Cell, Row, apart_columns, rows_of
+from sqlstress.show.case_table import BUCKETS, PROCESSES, Cell, Row, rows_of, setting_columns
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.statistics.units import NS_PER_MS
 
@@ -35,7 +35,7 @@ _NAMES = {
 
 def blocks(group: Group) -> Iterator[Block]:
     """Yield the shares of the time; nothing without --where."""
-    if not any(accounts_of(run) for run in group.runs):
+    if not any(time_accounts(run) for run in group.runs):
         if any(getattr(run.case.spec, "where", False) and run.valid for run in group.runs):
             yield Paragraph(
                 "Cannot tell where the time goes: the records of the processes contradict each other."
@@ -43,7 +43,7 @@ def blocks(group: Group) -> Iterator[Block]:
         return
     yield Paragraph("Where the time of an operation goes, in percent, all passes together:")
     buckets = BUCKETS.explained(())
-    table = table_of(rows_of(group), (*apart_columns(group), buckets, PROCESSES, _EACH, *_SHARES))
+    table = table_of(rows_of(group), (*setting_columns(group), buckets, PROCESSES, _EACH, *_SHARES))
     yield table
     yield Note(Legend(table).text)
     if limits := _limits(group):
@@ -52,9 +52,9 @@ def blocks(group: Group) -> Iterator[Block]:
 
 def _limits(group: Group) -> str:
     """Return sentences on the limits of these accounts."""
-    accounts = [account for run in group.runs for account in accounts_of(run)]
+    accounts = [account for run in group.runs for account in time_accounts(run)]
     remarks = []
-    if any(run.case.rate for run in group.runs if accounts_of(run)):
+    if any(run.case.rate for run in group.runs if time_accounts(run)):
         remarks.append("At a rate, the rest is mostly idle time: no operation is due yet.")
     if any(results.PROCESSOR not in account.parts for account in accounts):
         remarks.append("Waits for a processor cannot be measured here; the other columns include them.")
@@ -109,13 +109,13 @@ _SPANS = {
 
 def plots(group: Group) -> Iterator[Plot]:
     """Yield the plots of a group with accounts of time."""
-    runs = [run for run in group.runs if accounts_of(run)]
+    runs = [run for run in group.runs if time_accounts(run)]
     if runs:
         yield _split(group, runs)
         views = [
             _moment(run.case, moments)
             for run in runs
-            if (moments := [account.moment for account in accounts_of(run) if account.moment])
+            if (moments := [account.moment for account in time_accounts(run) if account.moment])
         ]
         if views:
             note = (
@@ -137,7 +137,7 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
             "x": [100 * run_shares.get(part, 0.0) for run_shares in shares_by_run],
             "y": names,
         }
-        for number, part in enumerate(results.PARTS)
+        for number, part in enumerate(results.TIME_PARTS)
         if any(part in run_shares for run_shares in shares_by_run)
     ]
     layout = {

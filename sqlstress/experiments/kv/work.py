@@ -16,12 +16,12 @@ from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.values import HEADER, Stamp, Values
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import Placement, buckets_of, encoder, number_of
-from sqlstress.experiments.kv.spec import companions_of
-from sqlstress.experiments.kv.worker import drawn_keys
+from sqlstress.experiments.kv.spec import companion_names
+from sqlstress.experiments.kv.worker import draw_keys
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
-from sqlstress.report.results import EXAMPLES, Tally
-from sqlstress.system.interrupt import Pulse, paced
+from sqlstress.report.results import MAX_COUNTEREXAMPLES, CheckCounter
+from sqlstress.system.interrupt import Pulse, with_pulses
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
 from sqlstress.targets.place import Place
@@ -29,13 +29,13 @@ from sqlstress.targets.place import Place
 Row = tuple[str, int | None, Stamp | None]
 """A row that was read: its key as text, its slot (None: not tracked), its write (None: not ours)."""
 
-MOST_KEPT = 1_000_000
+MAX_KEPT_KEYS = 1_000_000
 """Maximum number of keys whose partition is kept for the next trial: 6 MB per layout."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
-def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
+def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
     """Return (bucket of each key, keys ordered by bucket) as shared arrays.
 
     Return (None, None) with one bucket, and for the published script, whose buckets are remainders.
@@ -65,7 +65,7 @@ def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any,
     for group in groups:
         ordered[offset : offset + len(group)] = group
         offset += len(group)
-    if load.key_space <= MOST_KEPT:
+    if load.key_space <= MAX_KEPT_KEYS:
         carry[kind] = bucket_table, order
     return bucket_table, order
 
@@ -79,13 +79,13 @@ class KeyValueWork(ProvenWork):
         self.table = place.table(load.key_type, load.value_size, acks.COUNTERS if load.update_ratio else 0)
         self.values = Values(salt, load.value_size)
         self.shared: tuple[Any, ...] = ()
-        self.companions = companions_of(case)
+        self.companions = companion_names(case)
         self.carry, self._bare_call = carry, ("bare call", case.driver)
 
     def share(self, pulse: Pulse) -> None:
         if self.shared:
             return
-        bucket_table, order = shared_arrays(self.case, self.carry, pulse)
+        bucket_table, order = partition_arrays(self.case, self.carry, pulse)
         self.placement = Placement(self.case, bucket_table, order)
         self.placement.check_room()
         self.words = self._zeros(acks.shape_of(self.case).words * self.case.concurrency)
@@ -118,7 +118,7 @@ class KeyValueWork(ProvenWork):
         self.table.fill((self._preload(numbers, pulse) for numbers in buckets), pulse)
 
     def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
-        keys = map(encoder(self.case.spec.key_type), paced(numbers, pulse))
+        keys = map(encoder(self.case.spec.key_type), with_pulses(numbers, pulse))
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
@@ -155,7 +155,7 @@ class KeyValueWork(ProvenWork):
 
     @contextmanager
     def _proving(
-        self, areas: Sequence[acks.Area], deaths: int, pulse: Pulse
+        self, areas: Sequence[acks.AckArea], deaths: int, pulse: Pulse
     ) -> Iterator[Callable[[], Check | None]]:
         """Let C check all rows in parallel. Yield a function that returns the passed check, or None.
 
@@ -182,7 +182,9 @@ class KeyValueWork(ProvenWork):
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         return "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
 
-    def history(self, outcomes: Sequence[Outcome], areas: Sequence[acks.Area], pulse: Pulse) -> History:
+    def history(
+        self, outcomes: Sequence[Outcome], areas: Sequence[acks.AckArea], pulse: Pulse
+    ) -> ReadHistory:
         """Return all acknowledged writes, including those of workers that died."""
         unknown = {
             Stamp(outcome.worker, sequence): slot
@@ -190,17 +192,17 @@ class KeyValueWork(ProvenWork):
             if outcome.died
             for sequence, slot in area.settle_after_death().items()
         }
-        return History(
+        return ReadHistory(
             [area.sequences for area in areas],
             [area.begins for area in areas],
             [area.ends for area in areas],
             acks.latest_begins(areas, pulse),
             unknown,
             # A server may still execute a request of a process that has died.
-            {} if serves(self.case.driver) else ends_of_the_dead(outcomes),
+            {} if serves(self.case.driver) else death_times(outcomes),
         )
 
-    def check_keys(self, history: History, pulse: Pulse) -> Check:
+    def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
         """Compare every row with the acknowledged writes."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         seen, slot_of = bytearray(keys), acks.Slots(keys, slots).slot
@@ -213,7 +215,7 @@ class KeyValueWork(ProvenWork):
         bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
         assert self.table
         for bucket in range(self.case.buckets):
-            for key, value in paced(self.table.rows(bucket), pulse):
+            for key, value in with_pulses(self.table.rows(bucket), pulse):
                 number = number_of(key, key_type)
                 if number is None or number >= key_space or bucket_of(number) != bucket:
                     yield self.astray(key, bucket), None, None
@@ -240,7 +242,7 @@ class KeyValueWork(ProvenWork):
             yield repr(encode(number))
             number = key_flags.find(0, number + 1)
 
-    def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
+    def _check_counters(self, areas: Sequence[acks.AckArea], deaths: int) -> Check:
         acknowledged: dict[str, int] = {}
         stored: dict[str, object] = {}
         assert self.table
@@ -252,7 +254,7 @@ class KeyValueWork(ProvenWork):
         return check_counters(stored, acknowledged, deaths)
 
 
-class ClassicWork(KeyValueWork):
+class PresetWork(KeyValueWork):
     """The published script. Its files serve the whole sweep, and `carry` keeps their content."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -282,17 +284,19 @@ class ClassicWork(KeyValueWork):
     def discard(self) -> None:
         """Keep the data for the rest of the sweep."""
 
-    def check_keys(self, history: History, pulse: Pulse) -> Check:
+    def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
         """Check that this trial's rows match its acknowledged writes, and that older rows are unchanged."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
-        missing = (repr(key) for key in paced((*self._earlier, *by_key.latest), pulse) if key not in rows)
+        missing = (
+            repr(key) for key in with_pulses((*self._earlier, *by_key.latest), pulse) if key not in rows
+        )
         check = check_keys(by_key, self._classic_rows(rows, ours, pulse), missing)
         self._earlier.clear()
         self._earlier.update(rows)
         return check
 
-    def _by_key(self, history: History, pulse: Pulse) -> tuple[set[int], History]:
+    def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
         """Return the keys of this trial, and the history by key instead of by set.
 
         Each key is its own slot. A key that was never set has no entry, which counts as 0.
@@ -302,7 +306,7 @@ class ClassicWork(KeyValueWork):
         latest, unknown = Counter[int](), dict(history.unknown)
         for index, sequence_numbers in enumerate(history.sequences):
             pulse()
-            drawn = drawn_keys(self.case, self.salt, index + 1)
+            drawn = draw_keys(self.case, self.salt, index + 1)
             ours.update(drawn)
             unknown |= {
                 stamp: drawn[position] for stamp, position in unknown.items() if stamp.worker == index + 1
@@ -314,13 +318,13 @@ class ClassicWork(KeyValueWork):
                     begins[index][key] = history.begins[index][position]
                     ends[index][key] = history.ends[index][position]
                     latest[key] = max(latest[key], begins[index][key])
-        return ours, History(sequences, begins, ends, latest, unknown, history.over)
+        return ours, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
 
     def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
         """Yield every row of every bucket; store rows of the right bucket in `rows`."""
         assert self.table
         for bucket in range(self.case.buckets):
-            for key, value in paced(self.table.rows(bucket), pulse):
+            for key, value in with_pulses(self.table.rows(bucket), pulse):
                 if not isinstance(key, int) or key % self.case.buckets != bucket:
                     yield self.astray(key, bucket), None, None
                     continue
@@ -347,7 +351,7 @@ Column = Sequence[int] | Mapping[int, int]
 
 
 @dataclass(slots=True)
-class History:
+class ReadHistory:
     """Acknowledged writes, by worker (index 0 is worker 1) and slot; times are on one shared clock."""
 
     sequences: Sequence[Column]
@@ -390,14 +394,14 @@ class History:
         return f"worker {worker + 1}'s write {self.sequences[worker][slot]}"
 
 
-def ends_of_the_dead(outcomes: Iterable[Outcome]) -> dict[int, int]:
+def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
     """Return the times by which dead workers had certainly ended, by worker, where known."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
-def check_keys(history: History, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
+def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
     """Check every row that was found; `missing` are the keys that were not found."""
-    tally = Tally("last write")
+    tally = CheckCounter("last write")
     for key, slot, stamp in rows:
         tally.checked += 1
         if stamp is None:
@@ -414,7 +418,7 @@ def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int]
 
     `maybe` is the number of updates by dead workers that may be stored in addition.
     """
-    tally = Tally("lost updates")
+    tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}
     for name, updates in acknowledged.items():
         tally.checked += 1
@@ -430,7 +434,7 @@ def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int]
     for name in stored.keys() - acknowledged.keys():
         tally.problem(f"counter {name} is there, and nobody made it")
     if sum(extra.values()) > maybe:
-        where = ", ".join(f"{name} {more}" for name, more in [*extra.items()][:EXAMPLES])
+        where = ", ".join(f"{name} {more}" for name, more in [*extra.items()][:MAX_COUNTEREXAMPLES])
         tally.problem(
             f"the counters hold {sum(extra.values())} more than was acknowledged, and at most {maybe} are "
             f"accounted for: {where}"

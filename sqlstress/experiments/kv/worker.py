@@ -53,7 +53,7 @@ class ReadCheck:
             if self._values.read(value) is None:
                 findings.bad_reads += 1
                 if findings.bad_reads <= EXAMPLES:
-                    findings.bad_read_examples.append(foreign_read(key, value))
+                    findings.bad_read_examples.append(foreign_read_text(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
         # Check the whole chunk at once, in C. Only if it fails, the slow way finds the wrong value.
@@ -74,7 +74,7 @@ class ReadCheck:
             findings.torn += 1
             if findings.torn <= EXAMPLES:
                 stamped_rows = ((key, value, stamp) for (key, value), stamp in zip(rows, stamps, strict=True))
-                findings.torn_examples.append(torn_pair(stamped_rows))
+                findings.torn_examples.append(torn_pair_text(stamped_rows))
 
     def _is_one_transaction(self, stamps: list[Stamp | None]) -> bool:
         if len(stamps) != 2 or None in stamps:
@@ -86,18 +86,18 @@ class ReadCheck:
         return first.worker == second.worker and second.sequence == first.sequence + 1 and same_batch
 
 
-def foreign_read(key: Any, value: Any) -> str:
+def foreign_read_text(key: Any, value: Any) -> str:
     """Return a text on a get that read a foreign value; None as `value` means that no row was found."""
     result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
     return f"a get of key {key!r} read {result}"
 
 
-def stale_read(key: Any, stamp: Stamp, worker: int, last: int) -> str:
+def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
     """Return a text on a get that missed the last write of its own worker."""
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
 
-def torn_pair(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
+def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
     """Return a text on a torn pair. Each row has the key, the value and its writer's stamp."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
@@ -181,7 +181,7 @@ class KeyValueSource:
             return numbers
         slots = map(self.slots.slot, numbers)
         rows = [slot if kind else acks.UNTRACKED for slot, kind in zip(slots, kinds, strict=True)]
-        self.area.announce(array("q", rows), acks.tracked(rows), first, len(kinds))
+        self.area.announce(array("q", rows), acks.tracking_flags(rows), first, len(kinds))
         return rows
 
     def _select_by_bucket(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
@@ -201,7 +201,7 @@ class KeyValueSource:
             self._check_reads(chunk, done, results)
         if self.acknowledges:
             self.area.fold(chunk.rows, stamps)
-            self.area.settled()
+            self.area.mark_settled()
         if self.case.ops is not None:
             self._check_patience(chunk.kinds[:done])
 
@@ -290,7 +290,7 @@ class TransactionSource(KeyValueSource):
             # Every operation uses as many sequence numbers as a transaction has rows.
             self.sequence += self.shape.width
         if self.acknowledges:
-            self.area.announce(rows, acks.tracked(rows), first, size)
+            self.area.announce(rows, acks.tracking_flags(rows), first, size)
         return Chunk(kinds, calls, params, rows)
 
     def _kind(self, drawn: int) -> int:
@@ -355,7 +355,7 @@ class TransactionSource(KeyValueSource):
 LARGEST_KEY = 1 << 31
 
 
-def drawn_keys(case: Case, salt: int, worker: int) -> list[int]:
+def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
     """Return a worker's keys, in the order in which it sets them."""
     randint = Random(f"{case.seed}:{salt}:{worker}").randint
     return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
@@ -366,7 +366,7 @@ class ClassicSource(KeyValueSource):
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
-        keys = drawn_keys(case, salt, worker)
+        keys = draw_keys(case, salt, worker)
         shuffled = list(keys)
         Random(f"{case.seed}:{salt}:{worker}:shuffle").shuffle(shuffled)
         self._to_set, self._to_get = iter(keys), iter(shuffled)
@@ -383,7 +383,7 @@ class ClassicSource(KeyValueSource):
             calls, slots = self._select_by_bucket(store.gets, keys), [acks.UNTRACKED] * len(keys)
         else:
             return None
-        self.area.announce(array("q", slots), acks.tracked(slots), first, len(keys))
+        self.area.announce(array("q", slots), acks.tracking_flags(slots), first, len(keys))
         return Chunk(kinds, calls, params, slots)
 
     def _select_by_bucket(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:

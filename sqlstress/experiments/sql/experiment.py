@@ -13,23 +13,23 @@ from sqlstress.experiment import CommandLine
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script import Script, Sql, statements, states_behind
 from sqlstress.experiments.sql.spec import (
-    CaseSelection,
     Scripted,
     Scripts,
     ScriptsRequest,
-    named,
+    SqlSelection,
     read_scripts,
+    script_labels,
 )
-from sqlstress.options.option import chosen, options_of
+from sqlstress.options.option import options_of, select_options
 from sqlstress.options.parsing import choice, suggestion
 from sqlstress.report.case import Case, Server, common, otherwise
-from sqlstress.request import at_rates, traits_there
-from sqlstress.statistics.histogram import MOST_KINDS
-from sqlstress.target import driver_help, for_scripts, stores_nothing
+from sqlstress.request import cases_at_rates, supported_traits
+from sqlstress.statistics.histogram import MAX_KINDS
+from sqlstress.target import driver_help, script_drivers, stores_nothing
 from sqlstress.targets import target_of
 from sqlstress.user_work import options
 from sqlstress.user_work.experiment import UserExperiment
-from sqlstress.user_work.options import Where
+from sqlstress.user_work.options import TargetOptions
 from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.work import SqlWork
     from sqlstress.experiments.sql.worker import SqlSource
 
-MOST_TEXT = 64 << 10
+MAX_TEXT_BYTES = 64 << 10
 """Maximum size of all scripts together, in bytes: every case of a report contains them."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
@@ -62,26 +62,26 @@ def _first(request: ScriptsRequest, driver: str) -> Case:
     return target_of(driver).checked(case, request.selection.where.server, request.selection.where.anyway)
 
 
-def _scripts(selection: CaseSelection, driver: str) -> Iterator[Scripted]:
+def _scripts(selection: SqlSelection, driver: str) -> Iterator[Scripted]:
     if not selection.script and not selection.builtin:
         raise NoWork(
             "nothing to run. Give a script (sqlstress sql transfer.sql), or --builtin bank.",
             'nothing to run. Give script=["transfer.sql"] or builtin=["bank"].',
         )
     for word in selection.builtin:
-        name, weight = options.weighted(word)
+        name, weight = options.parse_weighted(word)
         if name not in SCRIPTS:
             names = ", ".join(SCRIPTS)
             raise UsageError(f"--builtin {name!r:.60} is not one of {names}.{suggestion(name, SCRIPTS)}")
         yield Scripted(name, SCRIPTS[name].text_for(driver), weight)
     for word in selection.script:
-        name, weight = options.weighted(word)
+        name, weight = options.parse_weighted(word)
         if " " in name.strip() and not Path(name).exists():
             raise UsageError(
                 f"no such file: {name!r:.60}. A script is a file: save the statement as query.sql, and give "
                 "the name of that file."
             )
-        yield Scripted(name, options.text_of(name, MOST_TEXT), weight)
+        yield Scripted(name, options.read_text_of(name, MAX_TEXT_BYTES), weight)
 
 
 # Scripts that cannot run are refused.
@@ -93,16 +93,16 @@ def _check(spec: Scripts, driver: str) -> None:
         raise UsageError("a script is given twice. Give it once, with a weight (transfer.sql@2).")
     if spec.per_statement and len({Path(name).name for name in names}) < len(names):
         raise UsageError("--per-statement needs scripts with different names. Rename one of them.")
-    if sum(len(script.text) for script in spec.scripts) > MOST_TEXT:
-        raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB in all. Shorten them.")
+    if sum(len(script.text) for script in spec.scripts) > MAX_TEXT_BYTES:
+        raise UsageError(f"the scripts have more than {MAX_TEXT_BYTES >> 10} KiB in all. Shorten them.")
     scripts = read_scripts(spec, driver)
     for script in scripts:
         _check_transaction(script, ledger=spec.ledger)
     all_sql = [command for script in scripts for command in statements(script.commands)]
     timed = len(all_sql) * spec.per_statement
-    if len(scripts) + timed > MOST_KINDS:
+    if len(scripts) + timed > MAX_KINDS:
         counted = "scripts and statements" if timed else "scripts"
-        raise UsageError(f"there are more than {MOST_KINDS} {counted}. Measure fewer at once.")
+        raise UsageError(f"there are more than {MAX_KINDS} {counted}. Measure fewer at once.")
     if stores_nothing(driver):
         for command in all_sql:
             if command.prefix is not None:
@@ -177,21 +177,21 @@ class SqlExperiment(UserExperiment):
         ),
     )
     options = (
-        *chosen(options_of(CaseSelection), "script", "builtin"),
+        *select_options(options_of(SqlSelection), "script", "builtin"),
         *options.DATA,
         *options.SWEPT,
-        *chosen(options_of(Where), "target"),
-        *chosen(options_of(Scripts), "scale", "define", "max-tries"),
+        *select_options(options_of(TargetOptions), "target"),
+        *select_options(options_of(Scripts), "scale", "define", "max-tries"),
         *options.CONNECTED,
-        otherwise("driver", parse=choice(*for_scripts()), help=driver_help(for_scripts())),
-        *chosen(options_of(Server)),
-        *chosen(options_of(Where), "anyway"),
+        otherwise("driver", parse=choice(*script_drivers()), help=driver_help(script_drivers())),
+        *select_options(options_of(Server)),
+        *select_options(options_of(TargetOptions), "anyway"),
         *common("verify", "max-failed"),
         *options.CHECKS,
-        *chosen(options_of(Scripts), "per-statement", "ledger", "strict"),
+        *select_options(options_of(Scripts), "per-statement", "ledger", "strict"),
         *options.SEED,
     )
-    selection = CaseSelection
+    selection = SqlSelection
     single_case_values = MappingProxyType({"ledger": None, "strict": None, "target": None})
     activity = "SQL scripts"
     retries_refused = False
@@ -201,20 +201,20 @@ class SqlExperiment(UserExperiment):
 
         Raises UsageError.
         """
-        drivers = options.drivers(request, request.selection.where.target, for_scripts())
+        drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]
         for ledger in (False, True) if request.spec.ledger else (False,):
-            for concurrency in request.some("concurrency"):
+            for concurrency in request.values_for("concurrency"):
                 for first in firsts:
                     spec = replace(first.spec, ledger=ledger)
-                    yield from at_rates(request, replace(first, concurrency=concurrency, spec=spec))
+                    yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
         # Two scripts may have the same name.
-        return {**traits_there(case), "script": named(case.spec.scripts)}
+        return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:
-        return named(case.spec.scripts)
+        return script_labels(case.spec.scripts)
 
     def writes(self, case: Case) -> bool:
         try:

@@ -18,7 +18,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.user_work.statements import Place, place_of
+from sqlstress.user_work.statements import Position, position_at
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,7 +34,7 @@ class Expression(NamedTuple):
     """A checked expression."""
 
     sql: str
-    variables: Mapping[str, Place]
+    variables: Mapping[str, Position]
     """Names of the variables, each with its first place."""
     draws: bool = False
     """Whether it draws random numbers."""
@@ -272,11 +272,11 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
     """Return the expression between two positions of a text. Raises UsageError."""
     parts: list[str] = []
     words: list[str] = []
-    variables: dict[str, Place] = {}
+    variables: dict[str, Position] = {}
     has_doubles = False
     tokens = [token for token in _TOKEN.finditer(text, start, end) if token.lastgroup]
     for token in tokens:
-        place, part, word = place_of(file, text, token.start()), token[0], token[0].lower()
+        place, part, word = position_at(file, text, token.start()), token[0], token[0].lower()
         match token.lastgroup:
             case "number":
                 if math.isinf(float(part)):
@@ -292,7 +292,7 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
             case "unknown":
                 raise place.error(f'"{part}" is not supported in an expression')
         parts.append(part)
-    sql, place = " ".join(parts), place_of(file, text, tokens[0].start() if tokens else start)
+    sql, place = " ".join(parts), position_at(file, text, tokens[0].start() if tokens else start)
     if _SEEDED.search(sql):
         sql = _SEEDED.sub(r"\g<0> :default_seed ,", sql)
         variables.setdefault("default_seed", place)

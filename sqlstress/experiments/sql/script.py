@@ -16,7 +16,7 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.expressions import TRUE, Evaluator, Expression, NoValue, Variables
 from sqlstress.experiments.sql.expressions import read as read_expression
 from sqlstress.options.sql_text import SQLITE, Dialect
-from sqlstress.user_work.statements import Place, Statement, place_of, split, tokens
+from sqlstress.user_work.statements import Position, Statement, position_at, split_statements, tokens
 
 if TYPE_CHECKING:
     from sqlstress.targets.views import Session
@@ -39,13 +39,13 @@ _DEEPEST = 50
 class Set(NamedTuple):
     name: str
     expression: Expression
-    place: Place
+    place: Position
 
 
 class Sleep(NamedTuple):
     expression: Expression
     unit_s: float
-    place: Place
+    place: Position
 
 
 class Sql(NamedTuple):
@@ -57,7 +57,7 @@ class Sql(NamedTuple):
 class Branch(NamedTuple):
     expression: Expression
     body: tuple[Command, ...]
-    place: Place
+    place: Position
 
 
 class If(NamedTuple):
@@ -123,7 +123,7 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
     """Return a checked script; `variables` are defined before it starts. Raises UsageError."""
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
-        raise place_of(file, text, 0).error("the script has no SQL")
+        raise position_at(file, text, 0).error("the script has no SQL")
     defined = {*BASE, *variables}
     for command in walked(script.commands):
         if isinstance(command, Sql):
@@ -145,7 +145,7 @@ class _Meta(NamedTuple):
     """A line with a backslash command."""
 
     name: str
-    place: Place
+    place: Position
     start: int
     """Offset of its arguments."""
     end: int
@@ -183,11 +183,11 @@ class _Reader:
             yield meta
 
     def _sql(self, start: int, end: int) -> Iterator[Sql]:
-        for statement in split(self._file, self._text, start, end, self._dialect):
+        for statement in split_statements(self._file, self._text, start, end, self._dialect):
             for token in statement.parameters:
                 if token.text[0] != ":":
                     problem = f"{token.text} has no value: a variable is written :name"
-                    raise place_of(self._file, self._text, token.start).error(problem)
+                    raise position_at(self._file, self._text, token.start).error(problem)
             yield Sql(statement)
 
     def _gset(self, preceding: list[Sql], meta: _Meta) -> Iterator[Sql]:
@@ -202,7 +202,7 @@ class _Reader:
         yield preceding[-1]._replace(prefix=prefix)
 
     def _meta(self, at: int) -> _Meta:
-        place = place_of(self._file, self._text, at)
+        place = position_at(self._file, self._text, at)
         match = _META.match(self._text, at)
         line = _LINE.match(self._text, match.end() if match else at + 1)
         assert match and line
@@ -251,7 +251,9 @@ class _Reader:
     def _nothing(self, meta: _Meta) -> Expression:
         """Return the condition of an \\else or \\endif, which takes no text."""
         if self._text[meta.start : meta.end].strip():
-            raise place_of(self._file, self._text, meta.start).error(f"unexpected text after \\{meta.name}")
+            raise position_at(self._file, self._text, meta.start).error(
+                f"unexpected text after \\{meta.name}"
+            )
         return TRUE
 
     def _set(self, meta: _Meta) -> Set:
@@ -271,13 +273,13 @@ class _Reader:
         return read_expression(self._file, self._text, start, end)
 
     def _expected(self, at: int, expected: str) -> UsageError:
-        return place_of(self._file, self._text, at).error(f"expected {expected}")
+        return position_at(self._file, self._text, at).error(f"expected {expected}")
 
 
 # Compiling scripts to steps.
 
 
-class Failed(EnvironmentFailure):
+class ScriptFailed(EnvironmentFailure):
     """Failure of a script, with its place and reason."""
 
 
@@ -360,14 +362,14 @@ class Compiler:
         return step
 
 
-def _with_place(place: Place, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
+def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
     """Return a step that adds its place to the error that it raises."""
 
     def placed(variables: Variables) -> T:
         try:
             return step(variables)
         except NoValue as error:
-            raise Failed(f"{place}: {error}") from None
+            raise ScriptFailed(f"{place}: {error}") from None
         except Exception as error:
             error.place = place  # type: ignore[attr-defined]
             raise

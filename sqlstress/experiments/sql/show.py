@@ -11,15 +11,15 @@ from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Block, Value
-from sqlstress.statistics.units import whole
+from sqlstress.statistics.units import digits
 from sqlstress.user_work.failures_view import failure_blocks, failure_findings
-from sqlstress.user_work.show import UserShown, suspected
+from sqlstress.user_work.show import UserPresenter, suspicion_findings
 
 
-class SqlShown(UserShown):
+class SqlShown(UserPresenter):
     """Presenter of SQL scripts: scripts with numbers of processes."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (failure_findings, suspected, *UserShown.topics)
+    topics: ClassVar[tuple[Topic, ...]] = (failure_findings, suspicion_findings, *UserPresenter.topics)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from super().more_blocks(group)
@@ -32,7 +32,7 @@ class SqlShown(UserShown):
         )  # all weights are 0 only in a hand-written report
         shares = [f"{100 * script.weight / total:.3g}% {script.name}" for script in spec.scripts]
         scripts = spec.scripts[0].name if len(spec.scripts) == 1 else listing(shares)
-        tries = f", each tried up to {whole(spec.max_tries)} times" if spec.max_tries > 1 else ""
+        tries = f", each tried up to {digits(spec.max_tries)} times" if spec.max_tries > 1 else ""
         scale = f", scale {spec.scale}" if spec.builtin_setup or spec.scale > 1 else ""
         return f"{scripts}{scale}{tries}"
 

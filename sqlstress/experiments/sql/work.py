@@ -12,7 +12,7 @@ from sqlstress.experiments.sql.script import statements
 from sqlstress.experiments.sql.spec import read_scripts
 from sqlstress.experiments.sql.worker import LEDGER, open_calls
 from sqlstress.report import Check
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.statistics.units import plural, verb
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
-    from sqlstress.user_work.rehearsal import Opening
+    from sqlstress.user_work.rehearsal import Opener
 
 
 class SqlWork(UserWork):
@@ -38,7 +38,7 @@ class SqlWork(UserWork):
         self._statements = [command for script in scripts for command in statements(script.commands)]
         self.redefines = any(command.statement.redefines for command in self._statements)
 
-    def rehearsal_opening(self) -> Opening:
+    def rehearsal_opening(self) -> Opener:
         return open_calls
 
     def as_rehearsed(self) -> Case:
@@ -46,7 +46,7 @@ class SqlWork(UserWork):
         spec = replace(self.case.spec, ledger=False, per_statement=False)
         return replace(self.case, driver="sqlite3", spec=spec) if not self.case.server else self.case
 
-    def made(self) -> Iterator[str]:
+    def own_sql(self) -> Iterator[str]:
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
             key = "PRIMARY KEY (worker, number)"
@@ -84,7 +84,7 @@ def check_ledger(
     A worker that died may have committed one more row. `found` is (number of rows, least number, largest
     number) by worker; `acknowledged` and `dead` have an item per worker, beginning with worker 1.
     """
-    tally = Tally("ledger")
+    tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):
         tally.checked += number
         count, least, most = found.get(worker, (0, 1, 0))

@@ -14,8 +14,8 @@ from sqlstress.experiments.sql.expressions import Evaluator, NoValue, Value, Var
 from sqlstress.experiments.sql.script import (
     Branch,
     Compiler,
-    Failed,
     Script,
+    ScriptFailed,
     Sql,
     Step,
     leading,
@@ -27,8 +27,8 @@ from sqlstress.experiments.sql.script import (
 from sqlstress.statistics.histogram import Recorder
 from sqlstress.targets import target_of
 from sqlstress.user_work.failures import (
-    Examined,
-    Failures,
+    FailureCounter,
+    FailureFacts,
     Kind,
     short_sql,
     statement_kind,
@@ -63,10 +63,10 @@ class SqlSource(UserSource):
         spec = case.spec
         super().__init__(case, worker, salt, {script.name: script.weight for script in spec.scripts})
         self._client = place.client(worker) if place.stores else None
-        self._connection: Session = self._client.connect(0) if self._client else Nowhere()
+        self._connection: Session = self._client.connect(0) if self._client else NoDatabase()
         acknowledged = memoryview(shared[0]).cast("B").cast("q")[worker - 1 : worker]
-        self._ledger = Ledger(self._connection, worker, acknowledged) if spec.ledger else None
-        self._times: dict[str, Times] | None = {} if spec.per_statement else None
+        self._ledger = ScriptLedger(self._connection, worker, acknowledged) if spec.ledger else None
+        self._times: dict[str, StatementTimes] | None = {} if spec.per_statement else None
         self._window: Window | None = None
         self._variables: Variables = {
             "client_id": worker - 1,
@@ -100,12 +100,12 @@ class SqlSource(UserSource):
     def _around(self, sql: Sql, run: Step) -> Step:
         """Wrap a statement: time it, or write to the ledger before a commit, if these are enabled."""
         if self._times is not None:
-            run = self._times.setdefault(called(sql), Times()).timed(run)
+            run = self._times.setdefault(statement_label(sql), StatementTimes()).timed(run)
         if self._ledger and sql.statement.commits:
             run = self._ledger.committed(run)
         return run
 
-    def prepared(self, picks: Sequence[int]) -> list[Variables]:
+    def prepare(self, picks: Sequence[int]) -> list[Variables]:
         """Return the variables of each transaction. Each continues with the variables of the previous one.
 
         If scripts also set variables while they run, all transactions share one mapping.
@@ -134,7 +134,7 @@ class SqlSource(UserSource):
                     failures.add(script, error, clock() - started_s)
                 raise
             if in_transaction():
-                raise Failed(f"{script.name} ends inside a transaction: add COMMIT or ROLLBACK")
+                raise ScriptFailed(f"{script.name} ends inside a transaction: add COMMIT or ROLLBACK")
 
         if not self._client:
             return once
@@ -237,7 +237,7 @@ def _changes_late(script: Script) -> bool:
     return gets or decides or bool(sets(remainder))
 
 
-class Nowhere:
+class NoDatabase:
     """A database that does nothing, to measure the harness's own cost."""
 
     def runs(self, sql: str) -> Step:
@@ -259,7 +259,7 @@ def _do_nothing(_: Any) -> None:
     pass
 
 
-class Ledger:
+class ScriptLedger:
     """Rows of one worker in the ledger, numbered from 1, each within the transaction that it proves."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
@@ -280,7 +280,7 @@ class Ledger:
         return step
 
 
-class Times:
+class StatementTimes:
     """Latencies and end times of a statement."""
 
     def __init__(self) -> None:
@@ -309,7 +309,7 @@ class Times:
         return buckets, self._recorder.largest() if buckets else 0
 
 
-def called(sql: Sql) -> str:
+def statement_label(sql: Sql) -> str:
     """Return the label of a statement: its line, and the beginning of its text."""
     text, place = " ".join(sql.statement.text.split()), sql.statement.place
     return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]
@@ -327,7 +327,7 @@ class ScriptFailures:
 
     def __init__(self, case: Case) -> None:
         self._settings = case.settings
-        self._failures = Failures()
+        self._failures = FailureCounter()
         self.records = self._failures.records
 
     def add(self, script: Script, error: Exception, waited_s: float) -> None:
@@ -342,7 +342,7 @@ class ScriptFailures:
         kind = Kind(code, short_sql(statement.text), f"{statement.place.file}:{statement.place.line}")
         self._failures.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
 
-    def _examine(self, steps: list[Sql]) -> Examined:
+    def _examine(self, steps: list[Sql]) -> FailureFacts:
         """Return the facts of the last of these statements."""
         history, is_open = list[Ran](), False
         for step in steps:
@@ -351,7 +351,7 @@ class ScriptFailures:
             is_open = kind == "begin" or (is_open and kind != "commit")
         *earlier, (sql, was_open, _) = history
         state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
-        return Examined(
+        return FailureFacts(
             timeout_ms=str(self._settings.busy_timeout_ms),
             journal=self._settings.journal_mode,
             statement=statement_kind(sql),
@@ -366,7 +366,7 @@ class ScriptFailures:
 # The rehearsal: scripts run on a copy, and their statements are traced.
 
 
-class Rehearsed(SqlSource):
+class RehearsalSource(SqlSource):
     """Source that sets the place of each statement in a tracer before it runs."""
 
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
@@ -390,10 +390,10 @@ class Rehearsed(SqlSource):
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
     """Connect, and return the functions that run each script."""
-    source = Rehearsed(case, place, tracer)
+    source = RehearsalSource(case, place, tracer)
 
     def run(number: int) -> None:
-        (variables,) = source.prepared([number])
+        (variables,) = source.prepare([number])
         source.calls[number](variables)
 
     return {name: partial(run, number) for number, name in enumerate(source.kinds)}

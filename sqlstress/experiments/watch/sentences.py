@@ -9,7 +9,7 @@ from sqlstress.analysis import wording
 from sqlstress.analysis.finding import aside, grave
 from sqlstress.analysis.wording import capital, duration, listing, percent, processes
 from sqlstress.experiments.watch.spec import DELETED, REPLACED
-from sqlstress.statistics.units import format_duration, plural, whole
+from sqlstress.statistics.units import digits, format_duration, plural
 
 
 def watch_held(*, process: str, share: float, longest_ns: float) -> str:
@@ -78,7 +78,7 @@ def watch_other_wal(*, process: str, name: str, database: str, writes: bool) -> 
 @grave
 def watch_names(*, links: int | None = None) -> str:
     links_text = "has several names (hard links)" if links else "is a mount point of its own"
-    count = f": {whole(links)}" if links is not None else ""
+    count = f": {digits(links)}" if links is not None else ""
     return (
         f"The file {links_text}{count}. Each name has its own WAL, and programs that use different "
         "names lose commits. Use one name, and mount the folder instead of the file."
@@ -136,7 +136,7 @@ def watch_pin(
     rest = f" {plural(more, 'other transaction')} did the same." if more is not None else ""
     text = (
         f"{process} read in one transaction for {duration(took_ns)}{' or longer' if before else ''}. "
-        f"The {plural(grew, 'frame')} ({wording.size(size)}) after frame {whole(frame)} "
+        f"The {plural(grew, 'frame')} ({wording.size(size)}) after frame {digits(frame)} "
         f"{'cannot' if lasts else 'could not'} be checkpointed, so the WAL "
         f"{'grows' if lasts else 'grew'}. Fetch all rows or close the cursor, then commit or roll "
         f"back.{rest}"
@@ -160,7 +160,7 @@ def watch_gaps(*, share: float, longest_ns: float) -> str:
     )
 
 
-class Checkpointer(NamedTuple):
+class CheckpointShare(NamedTuple):
     """Process that held the checkpoint lock."""
 
     process: str
@@ -169,7 +169,7 @@ class Checkpointer(NamedTuple):
     longest_ns: float
 
 
-def watch_checkpoints(*, by: Sequence[Checkpointer]) -> str:
+def watch_checkpoints(*, by: Sequence[CheckpointShare]) -> str:
     shares = (
         f"{part.process} {percent(part.share)} of the time, {duration(part.longest_ns)} at most"
         for part in by

@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
-from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part, ended_early
-from sqlstress.analysis.wording import cut, duration, percent, size
+from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
+from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart, ended_early
+from sqlstress.analysis.wording import duration, percent, size, truncate
 from sqlstress.experiments.watch import sentences
-from sqlstress.experiments.watch.sentences import Checkpointer
+from sqlstress.experiments.watch.sentences import CheckpointShare
 from sqlstress.experiments.watch.spec import (
     CHECKPOINT,
     DELETED,
@@ -38,17 +38,17 @@ from sqlstress.show.blocks import (
     Legend,
     Lines,
     Table,
-    Verdict,
+    VerdictLine,
     conclusions,
     meanings,
     shortened,
     table_of,
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, line, name
-from sqlstress.show.shown import ResultShown, Tile, came_of
-from sqlstress.show.text import drawn
-from sqlstress.statistics.units import NS_PER_S, format_duration, plural, whole
-from sqlstress.user_work.messages import kind_of
+from sqlstress.show.shown import ResultShown, Tile, verdict_tile
+from sqlstress.show.text import draw
+from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
+from sqlstress.user_work.messages import group_key
 
 OFTEN = 0.5
 """Share of the time from which on many short holds also block other processes."""
@@ -79,10 +79,10 @@ def process_at(watch: Watch, place: int | None) -> Process:
 def called(process: Process) -> str:
     """Return a short form of a command line: programs and files without their folders."""
     words = [PurePosixPath(word).name if word.startswith("/") else word for word in process.command]
-    return cut(" ".join(cut(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
+    return truncate(" ".join(truncate(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
 
 
-def named(process: Process) -> str:
+def process_name(process: Process) -> str:
     """Return the name of a process: "process 12 (python app.py)"."""
     if process.pid <= 0:
         return "a process of another container"
@@ -94,8 +94,8 @@ def named(process: Process) -> str:
 def pinned(watch: Watch, pin: Pin) -> str:
     """Return the name of the first process that held a pin, with the number of others."""
     more = len(pin.processes) - 1
-    first = named(process_at(watch, pin.processes[0] if pin.processes else None))
-    return f"{first} and {whole(more)} more" if more > 0 else first
+    first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
+    return f"{first} and {digits(more)} more" if more > 0 else first
 
 
 def bytes_of(watch: Watch, frames: int) -> int:
@@ -109,7 +109,9 @@ def conclusion(watch: Watch) -> Conclusion:
     if watch.held_too_long is not None and limit_s is not None:
         process = process_at(watch, watch.held_too_long)
         now_ns = holds(process, WRITE).now_s * NS_PER_S
-        finding = Finding(sentences.watch_too_long, process=named(process), now_ns=now_ns, limit=limit_s)
+        finding = Finding(
+            sentences.watch_too_long, process=process_name(process), now_ns=now_ns, limit=limit_s
+        )
         return Conclusion(WRONG, finding)
     if not watch.samples:
         return Conclusion(UNPROVED, Finding(sentences.watch_no_sample))
@@ -120,7 +122,7 @@ def conclusion(watch: Watch) -> Conclusion:
     if write_holds.samples:
         finding = Finding(
             sentences.watch_held,
-            process=named(writer),
+            process=process_name(writer),
             share=share(write_holds.samples, watch.samples),
             longest_ns=length(write_holds, watch.asked.rate).ns,
         )
@@ -134,10 +136,10 @@ def conclusion(watch: Watch) -> Conclusion:
 def strange_wal(process: Process, watch: Watch) -> Finding:
     """Return the finding on a process whose WAL is not the WAL of the watched path."""
     if process.wal != OTHER_WAL:
-        return Finding(sentences.watch_deleted_wal, process=named(process), writes=process.writes)
+        return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
     return Finding(
         sentences.watch_other_wal,
-        process=named(process),
+        process=process_name(process),
         name=process.name,
         database=watch.database,
         writes=process.writes,
@@ -182,20 +184,29 @@ def _writers(watch: Watch) -> Iterator[Finding]:
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)
         exclusive_holds = holds(process, EXCLUSIVE)
-        if exclusive_holds.samples and exclusive_holds.longest_s >= LONG_S and not watch.open_samples:
-            yield Finding(sentences.watch_exclusive, process=named(process))
+        if (
+            exclusive_holds.samples
+            and exclusive_holds.longest_s >= MIN_LONG_HOLD_S
+            and not watch.open_samples
+        ):
+            yield Finding(sentences.watch_exclusive, process=process_name(process))
         elif _checkpoints_with_the_lock(process):
             longest_ns = holds(process, CHECKPOINT).longest_s * NS_PER_S
-            yield Finding(sentences.watch_blocking_checkpoint, process=named(process), longest_ns=longest_ns)
-        elif write_holds.longest_s >= LONG_S:
+            yield Finding(
+                sentences.watch_blocking_checkpoint, process=process_name(process), longest_ns=longest_ns
+            )
+        elif write_holds.longest_s >= MIN_LONG_HOLD_S:
             longest_ns = write_holds.longest_s * NS_PER_S
             yield Finding(
-                shared.long_write, holder=named(process), longest_ns=longest_ns, lasts=write_holds.now_s > 0
+                shared.long_write,
+                holder=process_name(process),
+                longest_ns=longest_ns,
+                lasts=write_holds.now_s > 0,
             )
         elif held_share >= OFTEN:
             yield Finding(
                 sentences.watch_often,
-                process=named(process),
+                process=process_name(process),
                 share=held_share,
                 longest_ns=length(write_holds, watch.asked.rate).ns,
             )
@@ -206,7 +217,7 @@ def _crowds(watch: Watch) -> Iterator[Finding]:
     programs: dict[tuple[str, ...], list[Process]] = {}
     for process in watch.processes:
         if holds(process, WRITE).samples and process.command:
-            programs.setdefault(tuple(map(kind_of, process.command)), []).append(process)
+            programs.setdefault(tuple(map(group_key, process.command)), []).append(process)
     for group in programs.values():
         shares = [share(holds(process, WRITE).samples, watch.samples) for process in group]
         if max(shares) < OFTEN <= sum(shares):
@@ -249,7 +260,7 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
     if share(waiting, watch.samples) < WORTH_TELLING:
         return
     readers = tuple(
-        named(process)
+        process_name(process)
         for process in watch.processes
         if share(holds(process, READ).samples, watch.samples) >= WORTH_TELLING
     )
@@ -268,7 +279,7 @@ def _gaps(watch: Watch) -> Iterator[Finding]:
 
 def _checkpoints(watch: Watch) -> Iterator[Finding]:
     checkpointers = [
-        Checkpointer(named(process), part, length(holds(process, CHECKPOINT), watch.asked.rate).ns)
+        CheckpointShare(process_name(process), part, length(holds(process, CHECKPOINT), watch.asked.rate).ns)
         for process in watch.processes
         if (part := share(holds(process, CHECKPOINT).samples, watch.samples)) >= WORTH_TELLING
     ]
@@ -291,8 +302,8 @@ _JOURNALS = {"wal": "WAL", "rollback": "rollback"}
 class WatchShown(ResultShown[Watch]):
     """Presenter of a watch."""
 
-    def part(self, result: Watch) -> Part:
-        return Part("watch", conclusion(result), result.seconds, result.error, "watch", "Watch")
+    def part(self, result: Watch) -> ReportPart:
+        return ReportPart("watch", conclusion(result), result.seconds, result.error, "watch", "Watch")
 
     def result_blocks(self, report: Report, result: Watch) -> Iterator[Block]:
         warnings = [f"Warning: {warning.text}" for warning in report.environment.warnings if warning.serious]
@@ -301,7 +312,7 @@ class WatchShown(ResultShown[Watch]):
             table = process_table(result)
             yield table
             yield Legend(table, partial(_legend, result))
-        yield Verdict(conclusion(result).finding.text)
+        yield VerdictLine(conclusion(result).finding.text)
         more_findings = [*findings(result)]
         if (rest := len(result.processes) - MOST_ROWS + result.others) > 0:
             more_findings.append(Finding(sentences.watch_rest, count=rest))
@@ -317,7 +328,7 @@ class WatchShown(ResultShown[Watch]):
             yield Plot("As time went on", note, tuple(views), wide=True)
 
     def tiles(self, result: Watch) -> Iterator[Tile]:
-        yield came_of(conclusion(result), "watched", "from outside, without a lock")
+        yield verdict_tile(conclusion(result), "watched", "from outside, without a lock")
         yield percent(share(result.write.samples, result.samples)), "of the time the write lock was held", ""
         yield (
             duration(length(result.write, result.asked.rate).ns),
@@ -477,7 +488,7 @@ def now_line(watch: Watch) -> str:
     """Return the current state as a line."""
     line = f"{watch.seconds:.1f}s: {_state(watch)}"
     if watch.frames_now:
-        line += f"; WAL {plural(watch.frames_now, 'frame')}, {whole(watch.checkpointed)} checkpointed"
+        line += f"; WAL {plural(watch.frames_now, 'frame')}, {digits(watch.checkpointed)} checkpointed"
     if pin := next((pin for pin in watch.pins if pin.lasts), None):
         line += f", pinned for {duration(pin.seconds * NS_PER_S)} by {pinned(watch, pin)}"
     return line
@@ -487,10 +498,10 @@ def _state(watch: Watch) -> str:
     holder = next((process for process in watch.processes if holds(process, WRITE).now_s), None)
     if holder:
         held = duration(holds(holder, WRITE).now_s * NS_PER_S)
-        return f"{named(holder)} holds the write lock for {held}"
+        return f"{process_name(holder)} holds the write lock for {held}"
     losing = (process for process in watch.processes if process.wal and process.writes and not process.gone)
     if process := next(losing, None):
-        return f"{named(process)} is writing into another WAL, which the others do not see"
+        return f"{process_name(process)} is writing into another WAL, which the others do not see"
     if not watch.open_samples and not watch.openers:
         return f"no process has {watch.database} open; waiting"
     return "write lock free"
@@ -498,5 +509,5 @@ def _state(watch: Watch) -> str:
 
 def now_page(watch: Watch) -> str:
     """Return the current state as a page, in lines of 80 columns."""
-    text = drawn(Lines((*about(watch), now_line(watch))))
-    return f"{text}\n\n{drawn(process_table(watch))}" if watch.processes else text
+    text = draw(Lines((*about(watch), now_line(watch))))
+    return f"{text}\n\n{draw(process_table(watch))}" if watch.processes else text

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from sqlstress.engine.study import LookingOn, Observer, ReadWords, Steps
+from sqlstress.engine.study import ObservationRequest, Observer, ReadWords, Steps
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.watch.show import now_line, now_page
-from sqlstress.experiments.watch.spec import Process, Shown, Watch, Watching
-from sqlstress.experiments.watch.tally import Tally
+from sqlstress.experiments.watch.spec import DisplayOptions, Process, Watch, Watching
+from sqlstress.experiments.watch.tally import WatchTally
 from sqlstress.machine import host
 from sqlstress.machine.warnings import shared_file_system
 from sqlstress.options.option import options_of
-from sqlstress.plan import all_parsed, built
+from sqlstress.plan import built, parse_options
 from sqlstress.report import Environment, Report
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.targets.sqlite.lock_holders import ROLLBACK, Database, sampled
+from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_locks
 
 # Processes are described once, when they are first seen, because they may end soon.
 
@@ -131,7 +131,7 @@ class WatchOpening:
         with StopSignals() as signals:
             mounted = host.file_system_of(self._path.resolve().parent)
             warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
-            environment = Environment(host.describe(), mounted, (), None, (warning,) if warning else ())
+            environment = Environment(host.describe_host(), mounted, (), None, (warning,) if warning else ())
             created = datetime.now(UTC).isoformat(timespec="seconds")
             yield WatchBench(Report(created, self._command, environment), signals, observer)
 
@@ -141,9 +141,9 @@ class WatchStudy:
 
     def __init__(self, path: Path, asked: Watching) -> None:
         """Raises UsageError and EnvironmentFailure, as `Database` does."""
-        self._database, self._options = Database(path), asked
+        self._database, self._options = LockedFile(path), asked
         self._names = Names()
-        self._tally = Tally(self._names.place)
+        self._tally = WatchTally(self._names.place)
         self._blank = Watch(str(path), asked)
         self.until_s = asked.duration_s or (None if asked.until_held_s else USUAL_S)
 
@@ -170,7 +170,7 @@ class WatchStudy:
 
     def _take_samples(self, bench: WatchBench) -> Steps:
         next_list_s, next_step_s = 0.0, FIRST_STEP_S
-        for sample in sampled(self._options.rate, self._database.look):
+        for sample in sample_locks(self._options.rate, self._database.look):
             bench.signals.check()
             self._tally.add(sample)
             at_s = sample.asked_s
@@ -206,12 +206,12 @@ class WatchStudy:
             self._tally.add_openers(openers)
 
 
-def study_of(given: Mapping[str, Any], _: ReadWords) -> LookingOn:
+def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
     """Return the watch that unparsed options request. Raises UsageError."""
-    options = [option for group in (Shown, Watching) for option in options_of(group).values()]
-    values = all_parsed(options, given)
+    options = [option for group in (DisplayOptions, Watching) for option in options_of(group).values()]
+    values = parse_options(options, given)
     if values["file"] is None:
         raise UsageError("give the database to watch: sqlstress watch app.db.")
     path = Path(values["file"])
     study = WatchStudy(path, built(Watching, values))
-    return LookingOn(study, partial(WatchOpening, path), bool(values["plain"]))
+    return ObservationRequest(study, partial(WatchOpening, path), bool(values["plain"]))

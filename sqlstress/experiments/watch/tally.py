@@ -21,7 +21,15 @@ from sqlstress.experiments.watch.spec import (
     Watch,
 )
 from sqlstress.report.results import Holds
-from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look, Runs, Sample
+from sqlstress.targets.sqlite.lock_holders import (
+    MISSING,
+    ROLLBACK,
+    WAL,
+    HoldTracker,
+    Lock,
+    LockSample,
+    TimedSample,
+)
 from sqlstress.targets.sqlite.open_files import SAME, Opener, Openers
 from sqlstress.targets.sqlite.walindex import WalIndex
 
@@ -88,16 +96,16 @@ class _Step:
         )
 
 
-class Tally:
+class WatchTally:
     """Result of the samples so far."""
 
     def __init__(self, place_of: Callable[[int], int]) -> None:
         """`place_of` returns the index of a process from its number (pid)."""
         self._place_of = place_of
         self._before_s = self._at_s = 0.0
-        self._runs: dict[tuple[int, str], Runs] = {}
+        self._runs: dict[tuple[int, str], HoldTracker] = {}
         """Holds by process and lock."""
-        self._any_process = Runs()
+        self._any_process = HoldTracker()
         """Holds of the write lock by any process."""
         self._held: set[tuple[int, str]] = set()
         self._pinned: dict[tuple[int, int, int], _PinnedMark] = {}
@@ -109,7 +117,7 @@ class Tally:
         self._other_wals: dict[int, tuple[Opener, Opener]] = {}
         """Processes with another WAL, by index: first and last state."""
         self._totals = _Totals()
-        self.last: Look | None = None
+        self.last: LockSample | None = None
         """State at the last sample."""
 
     @property
@@ -120,7 +128,7 @@ class Tally:
                 return place, self._runs[place, name].now_s
         return None
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: TimedSample) -> None:
         """Add a sample."""
         at_s, look = sample.asked_s, sample.look
         self._before_s, self._at_s = self._at_s, at_s
@@ -134,11 +142,11 @@ class Tally:
         for owner in self._held - held:
             self._runs[owner].free(sample)
         for key in held:
-            self._runs.setdefault(key, Runs()).seen(sample, self._before_s, look.changes)
+            self._runs.setdefault(key, HoldTracker()).add_held(sample, self._before_s, look.changes)
         self._held = held
         writers = [owner for owner, name in held if name == WRITE]
         if writers:
-            self._any_process.seen(sample, self._before_s)
+            self._any_process.add_held(sample, self._before_s)
         else:
             self._any_process.free(sample)
         self._reading.update({self._place_of(lock.pid) for lock in look.locks if lock.name == READ})
@@ -147,7 +155,7 @@ class Tally:
         self._add_step(at_s, look, writers)
         self.last = look
 
-    def _compare_with_last(self, at_s: float, look: Look) -> None:
+    def _compare_with_last(self, at_s: float, look: LockSample) -> None:
         """Record events of the file and the number of commits since the last sample."""
         last = self.last
         if last is None:
@@ -168,7 +176,7 @@ class Tally:
         if len(self._events) < MOST_EVENTS:
             self._events.append(event)
 
-    def _add_index(self, sample: Sample, index: WalIndex) -> None:
+    def _add_index(self, sample: TimedSample, index: WalIndex) -> None:
         """Add the figures of the wal-index, and the locked read marks that are behind the end of the WAL."""
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
@@ -192,7 +200,7 @@ class Tally:
         self._pins += [pinned.result(inf) for pinned in ended if pinned.last_s > pinned.since_s]
         self._pins = sorted(self._pins, key=lambda pin: -pin.seconds)[:MOST_PINS]
 
-    def _add_step(self, at_s: float, look: Look, writers: list[int]) -> None:
+    def _add_step(self, at_s: float, look: LockSample, writers: list[int]) -> None:
         number = int(at_s / self._step_s)
         while number >= MOST_STEPS:
             pairs = zip(self._steps[::2], [*self._steps[1::2], _Step()], strict=False)

@@ -15,27 +15,37 @@ from html import escape
 from importlib import resources
 
 from sqlstress.analysis.ab import changes_of
-from sqlstress.analysis.advice import cut_short
-from sqlstress.analysis.comparison import Compared, Comparison, compare
+from sqlstress.analysis.advice import early_end
+from sqlstress.analysis.comparison import ComparedTable, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
-from sqlstress.analysis.durability import telling
+from sqlstress.analysis.durability import durability_options
 from sqlstress.analysis.group import Group, rate_of
-from sqlstress.analysis.highest_rate import answered, promised
+from sqlstress.analysis.highest_rate import answer_of, promise_clause
 from sqlstress.analysis.wording import change_text, percent, place, quota
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
-from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph, Picture, Verdict, visible
+from sqlstress.show.blocks import (
+    Block,
+    Bullets,
+    Legend,
+    Lines,
+    Note,
+    Paragraph,
+    Picture,
+    VerdictLine,
+    visible,
+)
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
-from sqlstress.show.page.markup import WARNING, data, element, in_columns, sentence, tables_of, text
+from sqlstress.show.page.markup import WARNING, data, element, sentence, tables_html, text, text_columns
 from sqlstress.show.plots import Plain, Plot
 from sqlstress.show.plots import name as plot_name
-from sqlstress.show.sections import Section, headline, headline_beside, report_sections
+from sqlstress.show.sections import Section, comparison_headline, headline, report_sections
 from sqlstress.show.shown import LoadShown, Tile, presenter_of, shown_results
 from sqlstress.show.study_view import ab_plots, limit_plots
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
-from sqlstress.statistics.units import format_count, format_ms, rounded, whole
+from sqlstress.statistics.units import digits, format_count, format_ms, rounded
 
 
 def report_html(*reports: Report) -> str:
@@ -60,7 +70,7 @@ def comparison_html(comparison: Comparison) -> str:
 def report_fragment(report: Report) -> str:
     """Return a report as one HTML element for a notebook, without a script: tables, first findings."""
     sections = (
-        element("section", *tables_of(_briefly(section.blocks))) for section in report_sections(report)
+        element("section", *tables_html(_briefly(section.blocks))) for section in report_sections(report)
     )
     return element("article", *sections, class_="sqlstress")
 
@@ -77,7 +87,7 @@ def _page(names: Sequence[str], reports: Sequence[Report], comparison: Compariso
     """Return a page; without a comparison its title is the headline of the first report."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
-        title = headline_beside(comparison)
+        title = comparison_headline(comparison)
         body += _comparison_body(comparison, title, plots)
     for report, name in zip(reports, names, strict=False):
         sections = tuple(report_sections(report))
@@ -173,18 +183,18 @@ def _place(number: int, plot: Plot) -> str:
 
 
 def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
-    yield element("section", element("h1", text(title)), *tables_of(comparison_heading(comparison)))
+    yield element("section", element("h1", text(title)), *tables_html(comparison_heading(comparison)))
     for view in comparison_tables(comparison):
         findings = view.findings
         yield element(
             "section",
-            in_columns((*view.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
+            text_columns((*view.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
             plots.place(_comparison_plots(view.compared)),
-            *tables_of(view.figures),
+            *tables_html(view.figures),
         )
 
 
-def _comparison_plots(compared: Compared) -> Iterator[Plot]:
+def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
     names = []
     for part in compared.table.parts:
         system = part.report.environment.host.system
@@ -204,7 +214,7 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
     top = element("div", *tiles, class_="tiles")
     return element(
         "article",
-        element("header", element("h1", text(title)), *tables_of(first.blocks), top),
+        element("header", element("h1", text(title)), *tables_html(first.blocks), top),
         *(_section(report, section, plots) for section in further),
         element("section", element("h2", "Environment"), _environment(report.environment, warned)),
         _repeat_command(report),
@@ -219,11 +229,11 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     if group and _plots_throughput(group) and _has_wrong_data(group.runs):
         placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
     begin, rest = section.blocks[:1], section.blocks[1:]
-    saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
+    saying = [block for block in rest if isinstance(block, VerdictLine | Bullets)]
     # A picture shows in characters what a plot shows better.
-    left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
+    left_out = (VerdictLine, Bullets, Picture) if placed else (VerdictLine, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
-    return element("section", in_columns((*begin, *saying)), placed, *tables_of(figures))
+    return element("section", text_columns((*begin, *saying)), placed, *tables_html(figures))
 
 
 def _plots_throughput(group: Group) -> bool:
@@ -267,10 +277,10 @@ def _tiles(report: Report) -> Iterator[Tile]:
         changes = "; ".join(map(change_text, changes_of(report, report.ab)))
         yield verdict, changes or "B against A", kind
     elif report.limit:
-        answer, promise_text = answered(report, report.limit), promised(report.limit.promise)
+        answer, promise_text = answer_of(report, report.limit), promise_clause(report.limit.promise)
         for due_rate, verb in ((answer.holds, "holds"), (answer.breaks, "does not hold")):
             if due_rate is not None:
-                yield f"{whole(due_rate)}/s", f"{verb} {promise_text}", ""
+                yield f"{digits(due_rate)}/s", f"{verb} {promise_text}", ""
         if answer.holds is None and answer.breaks is None:
             yield "cannot tell", f"which rate holds {promise_text}", "unknown"
     else:
@@ -304,12 +314,12 @@ def _trust(report: Report) -> Iterator[Tile]:
     else:
         yield *_PROOF[status], status
     failed = sum(run.error is not None for run in report.runs)
-    amount = f"{whole(len(report.runs))} of {whole(max(report.planned, len(report.runs)))}"
-    errors = f", {whole(failed)} with errors" if failed else ""
+    amount = f"{digits(len(report.runs))} of {digits(max(report.planned, len(report.runs)))}"
+    errors = f", {digits(failed)} with errors" if failed else ""
     if report.published is not None:
-        yield whole(len(report.runs) - failed), "cases published", ""
-    elif cut := cut_short(report):
-        yield f"{whole(cut.made)} of {whole(cut.due)}", f"trials made{errors}", "failed" * bool(failed)
+        yield digits(len(report.runs) - failed), "cases published", ""
+    elif cut := early_end(report):
+        yield f"{digits(cut.made)} of {digits(cut.due)}", f"trials made{errors}", "failed" * bool(failed)
     else:
         yield amount, f"cases measured{errors}", "failed" * bool(failed)
     if sync := report.environment.sync:
@@ -343,7 +353,7 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
     host, file_system = surroundings.host, surroundings.file_system
     yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
     yield "Processor", host.processor
-    yield "Cores", "" if host.cores is None else whole(host.cores)
+    yield "Cores", "" if host.cores is None else digits(host.cores)
     yield "CPU quota", quota(host)
     yield "Memory", "" if host.memory_bytes is None else f"{rounded(host.memory_bytes / _GIB)} GiB"
     yield "Python", host.python
@@ -366,7 +376,7 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
         yield "Built from", build.source_id
         if build.memory_gets_per_s is not None:
             yield "Gets per second from memory", format_count(build.memory_gets_per_s)
-        yield "Compile options", telling(build.compile_options)
+        yield "Compile options", durability_options(build.compile_options)
 
 
 def _repeat_command(report: Report) -> str:

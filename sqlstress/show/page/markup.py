@@ -22,7 +22,7 @@ from sqlstress.show.blocks import (
     Paragraph,
     Picture,
     Table,
-    Verdict,
+    VerdictLine,
     brief,
     visible,
 )
@@ -66,14 +66,14 @@ def _short(plain: Any) -> Any:
     return [_short(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
 
 
-WIDE = 240
+LONG_TEXT = 240
 """Number of characters from which a text takes two columns if there is room."""
-Said = Paragraph | Verdict | Lines | Bullets | Note | Picture | Legend
+Said = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 WARNING = "Warning: "
 """Prefix of a line with a warning."""
 
 
-def drawn(block: Said) -> str:
+def draw(block: Said) -> str:
     """Return a block other than a table as HTML."""
     match block:
         case Picture():
@@ -88,15 +88,15 @@ def drawn(block: Said) -> str:
             )
         case Bullets():
             return element("ul", *(element("li", sentence(item)) for item in block.texts), class_="findings")
-    kind: str | bool = "long" if len(block.text) > WIDE else False
-    if isinstance(block, Verdict):
+    kind: str | bool = "long" if len(block.text) > LONG_TEXT else False
+    if isinstance(block, VerdictLine):
         kind = "verdict"
     elif block.text.startswith(NOT_COMPARABLE):
         kind = "warning"
     return element("p", sentence(block.text), class_=kind)
 
 
-def in_columns(blocks: Sequence[Block]) -> str:
+def text_columns(blocks: Sequence[Block]) -> str:
     """Return the blocks other than tables, in two columns if they are long and there is room."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0
@@ -105,17 +105,17 @@ def in_columns(blocks: Sequence[Block]) -> str:
             length += sum(map(len, block.texts))
         elif not isinstance(block, Picture):
             length += len(block.text)
-    return element("div", *map(drawn, shown), class_="said two" if length > 2 * WIDE else "said")
+    return element("div", *map(draw, shown), class_="said two" if length > 2 * LONG_TEXT else "said")
 
 
 # Tables of a page: key columns come first, and long tables are folded.
 
 
-LONG = 60
+MAX_OPEN_ROWS = 60
 """Maximum number of rows that are shown without folding."""
 
 
-def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
+def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield blocks as HTML; tables beyond LONG rows in total are folded.
 
     If so, all tables with a caption (a paragraph that ends with a colon) are folded, including the first: a
@@ -127,11 +127,11 @@ def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
     for caption, tables in parts:
         rows = sum(len(table.rows) for table in tables)
         if caption and not tables:
-            yield drawn(caption)
-        elif total <= LONG or (not caption and open_rows + rows <= LONG):
+            yield draw(caption)
+        elif total <= MAX_OPEN_ROWS or (not caption and open_rows + rows <= MAX_OPEN_ROWS):
             open_rows += rows
             if caption:
-                yield drawn(caption)
+                yield draw(caption)
             yield from map(_table, tables)
         else:
             yield _folded(caption, tables)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.analysis.comparison import Compared, Comparison, compare
+from sqlstress.analysis.comparison import ComparedTable, Comparison, compare
 from sqlstress.report import Report, Run, SqliteBuild, SyncCost
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import EXAMPLE, run, trial
@@ -51,12 +51,12 @@ def comparison(*reports: Report, anyway: bool = False) -> Comparison:
     return compare([(f"report {n}", single_report) for n, single_report in enumerate(reports)], anyway)
 
 
-def side_by_side(*reports: Report, anyway: bool = False) -> Compared:
+def side_by_side(*reports: Report, anyway: bool = False) -> ComparedTable:
     """Return the only table that the reports have in common."""
     (compared,) = comparison(*reports, anyway=anyway).tables
     return compared
 
 
-def values(compared: Compared) -> dict[str, tuple[str | None, ...]]:
+def values(compared: ComparedTable) -> dict[str, tuple[str | None, ...]]:
     """Return {subject of a difference: its value in each report}."""
     return {difference.subject: difference.values for difference in compared.differences}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis.comparison import Compared, conclude
+from sqlstress.analysis.comparison import ComparedTable, comparison_findings
 from sqlstress.experiments.classics import STATEMENTS
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.methods import Method
@@ -29,17 +29,17 @@ def measured(*totals: float, files: int = 1, effective: dict[str, str] = EFFECTI
     return sweep(*totals, files=files, effective=effective)
 
 
-def ratios(compared: Compared, place: int = 1) -> list[float | None]:
+def ratios(compared: ComparedTable, place: int = 1) -> list[float | None]:
     values = [compared.ratio(row, place) for row in range(len(compared.table.keys))]
     return [None if ratio is None else round(ratio, 9) for ratio in values]
 
 
-def shapes(compared: Compared, place: int) -> list[float | None]:
+def shapes(compared: ComparedTable, place: int) -> list[float | None]:
     return [compared.shape(row, place) for row in range(len(compared.table.keys))]
 
 
 def conclusion_texts(*reports: Report, anyway: bool = False) -> list[str]:
-    return [finding.text for finding in conclude(side_by_side(*reports, anyway=anyway))]
+    return [finding.text for finding in comparison_findings(side_by_side(*reports, anyway=anyway))]
 
 
 def test_ratio_is_relative_to_the_first_report() -> None:
@@ -73,7 +73,7 @@ def test_wrong_or_unmeasured_run_has_no_rate() -> None:
         compared = side_by_side(report(*measured(100)), report(run_of_two), anyway=True)
         assert compared.rate(0, 0) == 100
         assert (compared.rate(0, 1), compared.ratio(0, 1), compared.trial(0, 1)) == (None, None, None)
-        assert list(conclude(compared)) == []
+        assert list(comparison_findings(compared)) == []
 
 
 FULL, FASTER = report(*measured(100, 200)), report(*measured(500, 800, effective=NORMAL))

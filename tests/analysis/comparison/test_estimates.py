@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.baseline import check
-from sqlstress.analysis.comparison import conclude, logarithms, rate_verdict
+from sqlstress.analysis.comparison import comparison_findings, logarithms, rate_verdict
 from sqlstress.report import Report
 from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, UNCLEAR, Ratio, verdict, without_interval
 from tests.ab_report import around
@@ -26,7 +26,7 @@ def report_of(*cases: list[float]) -> Report:
 
 
 def first_conclusion(first_report: Report, second_report: Report) -> str:
-    return next(iter(conclude(side_by_side(first_report, second_report)))).text
+    return next(iter(comparison_findings(side_by_side(first_report, second_report)))).text
 
 
 BASE = report_of(around(100, 6, 0.03))

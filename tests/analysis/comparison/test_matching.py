@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.analysis import differences
 from sqlstress.analysis.comparison import compare
-from sqlstress.analysis.differences import Table, match, options_apart
+from sqlstress.analysis.differences import DifferencesTable, differing_options, match
 from sqlstress.errors import UsageError
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import Picks
@@ -20,12 +20,12 @@ from tests.analysis.comparison.sides import report, sweep
 from tests.analysis.hand_made import run, trial
 
 
-def one_table(*reports: Report) -> Table:
+def one_table(*reports: Report) -> DifferencesTable:
     (table,) = match(reports)
     return table
 
 
-def totals(table: Table) -> list[list[float | None]]:
+def totals(table: DifferencesTable) -> list[list[float | None]]:
     """Return the TPS of each row, a figure for each report."""
     return [
         [run_at.median_tps() if (run_at := part.runs[row]) else None for part in table.parts]
@@ -151,14 +151,14 @@ def test_fixed_work_is_matched_by_all_its_options() -> None:
 
 def test_comparison_counts_the_shown_cases_of_each_report() -> None:
     comparison = compare([("a", report(*sweep(1, 2, 3))), ("b", report(*sweep(10, 20)))])
-    assert comparison.shown() == (2, 2)
+    assert comparison.case_counts() == (2, 2)
     assert comparison.names == ("a", "b")
 
 
 def test_number_of_matched_tables_is_limited(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(differences, "MOST_PAIRS", 36)
+    monkeypatch.setattr(differences, "MAX_TABLE_PAIRS", 36)
     runs = [run(1, 1, trial(1), case=Case(spec=Load(key_space=keys))) for keys in range(1, 8)]
     assert len(list(match([report(*runs[:6]), report(*runs[:6])]))) == 6
     with pytest.raises(UsageError, match="have 6 and 7 tables, which is too many to match"):
@@ -170,8 +170,10 @@ def test_unmatched_reports_name_the_options_that_differ() -> None:
         report(run(1, 1, case=Case("keys", spec=Picks("no-key", "ulid", users=users)))) for users in (3, 9)
     )
     other_work = report(*sweep(1))
-    assert options_apart([few, many]) == ["--users"]
-    assert options_apart([few, other_work]) == ["command"]
+    assert differing_options([few, many]) == ["--users"]
+    assert differing_options([few, other_work]) == ["command"]
     assert (
-        options_apart([other_work, other_work]) == options_apart([other_work, report()]) == ["--concurrency"]
+        differing_options([other_work, other_work])
+        == differing_options([other_work, report()])
+        == ["--concurrency"]
     )

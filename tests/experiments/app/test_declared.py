@@ -10,7 +10,7 @@ import pytest
 import sqlstress
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import user_file
-from sqlstress.experiments.app.user_file import called
+from sqlstress.experiments.app.user_file import bind_argument
 from sqlstress.target import DEFAULT
 from tests.rows import thorough
 
@@ -85,7 +85,7 @@ def test_unusable_file_is_a_one_line_error(text: str, said: str, tmp_path: Path)
 
 @pytest.mark.thorough
 def test_endless_import_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_file, "IMPORT_S", 1.0)
+    monkeypatch.setattr(user_file, "MAX_IMPORT_S", 1.0)
     with pytest.raises(UsageError, match=r"takes longer than 1 s to import\. It may be waiting"):
         user_file.look(write_file(tmp_path, "time.sleep(600)"), DEFAULT, allow_others=False)
 
@@ -96,7 +96,7 @@ def test_marked_function_works_as_before_and_may_take_an_argument() -> None:
         return 2 * number
 
     assert (double(2), double.__name__) == (4, "double")
-    assert called(double, 7)() == 14
-    assert called(lambda: 3, 7)() == 3
-    assert called(lambda given=1: given, 7)() == 1
-    assert called([7, 7].count, 7)() == 2
+    assert bind_argument(double, 7)() == 14
+    assert bind_argument(lambda: 3, 7)() == 3
+    assert bind_argument(lambda given=1: given, 7)() == 1
+    assert bind_argument([7, 7].count, 7)() == 2

@@ -14,7 +14,7 @@ import sqlalchemy
 
 from sqlstress.experiments.app.worker import Errors, code_of, name_of
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.user_work.source import MOST_KINDS
+from sqlstress.user_work.source import MAX_KINDS
 
 
 def by_sqlite(path: str) -> None:
@@ -131,6 +131,6 @@ def test_odd_exceptions_are_counted_in_little_space() -> None:
     for number in range(100):
         errors.add(f"transaction {number}", KeyError(number))
     found = errors_of(errors)
-    assert len(found) == MOST_KINDS + 1 and sum(count for _, _, count, _ in found) == 103
+    assert len(found) == MAX_KINDS + 1 and sum(count for _, _, count, _ in found) == 103
     assert max(len(example) for _, _, _, example in found) == 160
     assert found[0][3] == "(it can't be written)"

@@ -16,7 +16,7 @@ import pytest
 
 import sqlstress
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app.ledger import MADE, Ledger, acknowledged
+from sqlstress.experiments.app.ledger import SETUP_SQL, Ledger, acknowledged
 from sqlstress.experiments.app.work import LEDGER
 from sqlstress.experiments.hunt.study import study_of
 from sqlstress.report import Check
@@ -41,7 +41,7 @@ def ours(tmp_path: Path) -> Iterator[SimpleNamespace]:
         return connection
 
     with closing(sqlite3.connect(tmp_path / "app.db")) as made:
-        made.executescript(";".join(("CREATE TABLE t (x)", *MADE)))
+        made.executescript(";".join(("CREATE TABLE t (x)", *SETUP_SQL)))
     yield SimpleNamespace(
         connect=connect, ledger=ledger, told=lambda: [*acknowledged(tmp_path, 3)], rows=lambda: rows(tmp_path)
     )

@@ -10,13 +10,13 @@ from contextlib import closing
 
 import pytest
 
-from sqlstress.experiments.app.worker import Unraised
+from sqlstress.experiments.app.worker import OtherErrors
 
 
 @pytest.fixture
-def unraised() -> Iterator[Unraised]:
+def unraised() -> Iterator[OtherErrors]:
     before, make = threading.excepthook, logging.getLogRecordFactory()
-    one = Unraised(lambda text: text.replace("secret", "..."))
+    one = OtherErrors(lambda text: text.replace("secret", "..."))
     one.watch()
     yield one
     threading.excepthook = before
@@ -33,7 +33,7 @@ def raises(error: BaseException) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_exception_that_ends_a_thread_is_counted_except_exit(unraised: Unraised) -> None:
+def test_exception_that_ends_a_thread_is_counted_except_exit(unraised: OtherErrors) -> None:
     for error in (KeyError("secret"), KeyError("b"), SystemExit(3)):
         raises(error)
     with (
@@ -55,7 +55,7 @@ def test_exception_that_ends_a_thread_is_counted_except_exit(unraised: Unraised)
 
 
 def test_records_at_error_are_counted_by_logger_and_kind(
-    unraised: Unraised, caplog: pytest.LogCaptureFixture
+    unraised: OtherErrors, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = logging.getLogger("app.store")
     for number in (1, 2):

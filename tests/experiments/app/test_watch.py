@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.app import ALONE
-from sqlstress.experiments.app.watch import Begins
+from sqlstress.experiments.app import SINGLE_STATEMENT
+from sqlstress.experiments.app.watch import WriteTransactions
 from tests.pages import ROOT
 
 WATCH = """
@@ -216,7 +216,7 @@ app(with_a_function)
 
 
 def begins_of(*statements: str) -> tuple[list[str], int]:
-    begins = Begins()
+    begins = WriteTransactions()
     for statement in statements:
         begins.add(statement)
     return list(begins.ways), begins.upgrades
@@ -232,7 +232,7 @@ def begins_of(*statements: str) -> tuple[list[str], int]:
         (["BEGIN", "SELECT 1", "ROLLBACK TO a", "UPDATE t SET x = 1"], ["DEFERRED"], 1),
         (["SAVEPOINT a", "SELECT 1", "UPDATE t SET x = 1", "RELEASE a"], ["DEFERRED"], 1),
         (["/* django */ BEGIN EXCLUSIVE", "REPLACE INTO t VALUES (1)"], ["EXCLUSIVE"], 0),
-        (["-- why\n\n-- and how\nINSERT INTO t VALUES (1)", "-- DELETE FROM t"], [ALONE], 0),
+        (["-- why\n\n-- and how\nINSERT INTO t VALUES (1)", "-- DELETE FROM t"], [SINGLE_STATEMENT], 0),
         (
             ["BEGIN", "WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) DELETE FROM t"],
             ["DEFERRED"],
@@ -247,9 +247,11 @@ def test_transaction_is_classified_by_its_begin(
     assert begins_of(*statements) == (ways, upgrades)
 
 
-@pytest.mark.parametrize(("options", "ways"), [({}, ["DEFERRED"]), ({"isolation_level": None}, [ALONE])])
+@pytest.mark.parametrize(
+    ("options", "ways"), [({}, ["DEFERRED"]), ({"isolation_level": None}, [SINGLE_STATEMENT])]
+)
 def test_implicit_transaction_of_python_is_seen(options: dict[str, Any], ways: list[str]) -> None:
-    begins = Begins()
+    begins = WriteTransactions()
     with closing(sqlite3.connect(":memory:", **options)) as connection:
         connection.execute("CREATE TABLE t (x)")
         connection.set_trace_callback(begins.add)

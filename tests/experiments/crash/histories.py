@@ -8,7 +8,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Acknowledged, Contents, check_acknowledged, check_whole
+from sqlstress.experiments.crash.database import (
+    AcknowledgedRecords,
+    Contents,
+    check_acknowledged,
+    check_whole,
+)
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.report import Check
@@ -25,7 +30,7 @@ class History:
     """Transactions in the order of their commits."""
 
     records: Records = field(default_factory=lambda: Records(CASE))
-    told: dict[int, Acknowledged] = field(default_factory=dict)
+    told: dict[int, AcknowledgedRecords] = field(default_factory=dict)
     logs: list[list[Entry]] = field(default_factory=lambda: [[] for _ in range(BUCKETS)])
     rows: list[dict[Any, Any]] = field(default_factory=lambda: [{} for _ in range(BUCKETS)])
 
@@ -39,9 +44,9 @@ class History:
 
     def commit(self, writer: int, record: int, acknowledged: bool = True) -> Entry:
         """Run a writer's next transaction."""
-        before = self.told.get(writer, Acknowledged(0, 0))
+        before = self.told.get(writer, AcknowledgedRecords(0, 0))
         entry = Entry(writer, before.most + 1, record)
-        self.told[writer] = Acknowledged(before.least + acknowledged, before.most + 1)
+        self.told[writer] = AcknowledgedRecords(before.least + acknowledged, before.most + 1)
         self.logs[record // RECORDS].append(entry)
         self.put(entry)
         return entry

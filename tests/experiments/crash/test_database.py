@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Acknowledged, Database, Remains
+from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase, Remains
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.report import Verdict
@@ -59,18 +59,18 @@ def writer(case: Case, folder: Path) -> Iterator[Connection]:
         connection.close()
 
 
-def created(case: Case, folder: Path) -> Database:
-    database = Database(SqlitePlace(case, folder))
+def created(case: Case, folder: Path) -> CrashDatabase:
+    database = CrashDatabase(SqlitePlace(case, folder))
     database.create()
     return database
 
 
-def crashed(database: Database, place: Path) -> Database:
+def crashed(database: CrashDatabase, place: Path) -> CrashDatabase:
     """Return a copy of the database, as if every process had died."""
     place.mkdir()
     for file in database.place.where.iterdir():
         shutil.copy(file, place)
-    found = Database(SqlitePlace(database.case, place))
+    found = CrashDatabase(SqlitePlace(database.case, place))
     found.schema = database.schema
     return found
 
@@ -82,7 +82,7 @@ def write(case: Case, connection: Connection, count: int, before: int = 0) -> No
         writing(connection, "immediate")((records.rows(entry), entry))
 
 
-def verdict(database: Database, told: Acknowledged) -> Verdict:
+def verdict(database: CrashDatabase, told: AcknowledgedRecords) -> Verdict:
     found = database.judge(database.examine(), {1: told})
     database.release()
     return found
@@ -109,10 +109,10 @@ def test_death_at_any_step_undoes_one_transaction_and_keeps_the_others(
                 connection.rows(sql, params)
             dead = crashed(database, Path(own) / "dead")
         examined = dead.examine()
-        told = {1: Acknowledged(count, count + 1)}
+        told = {1: AcknowledgedRecords(count, count + 1)}
         assert dead.judge(examined, told).status == "ok"
         assert dead.settle(examined, told) == 0
-        assert dead.told == {1: Acknowledged(count, count)}
+        assert dead.told == {1: AcknowledgedRecords(count, count)}
         dead.release()
 
 
@@ -121,9 +121,9 @@ def test_committed_but_unacknowledged_transaction_is_counted(tmp_path: Path) -> 
     with writer(CASE, tmp_path) as connection:
         write(CASE, connection, 3)
     examined = database.examine()
-    assert database.judge(examined, {1: Acknowledged(2, 3)}).status == "ok"
-    assert database.settle(examined, {1: Acknowledged(2, 3)}) == 1
-    assert database.told == {1: Acknowledged(3, 3)}
+    assert database.judge(examined, {1: AcknowledgedRecords(2, 3)}).status == "ok"
+    assert database.settle(examined, {1: AcknowledgedRecords(2, 3)}) == 1
+    assert database.told == {1: AcknowledgedRecords(3, 3)}
     database.release()
 
 
@@ -166,12 +166,12 @@ def test_interrupted_checkpoint_is_recognised(tmp_path: Path) -> None:
     struct.pack_into("=I", words, 128, frames)
     shm.write_bytes(words)
     assert (whole.remains(), cut.remains()) == (Remains(1, 0, 0), Remains(1, 0, 1))
-    assert verdict(cut, Acknowledged(4, 4)).status == "ok"
+    assert verdict(cut, AcknowledgedRecords(4, 4)).status == "ok"
     assert not walindex.is_mid_checkpoint(tmp_path / "nowhere.db")
 
 
 @pytest.fixture
-def closed_database(tmp_path: Path) -> Database:
+def closed_database(tmp_path: Path) -> CrashDatabase:
     """A database with four transactions, without open connections."""
     database = created(CASE, tmp_path)
     with writer(CASE, tmp_path) as connection:
@@ -179,7 +179,7 @@ def closed_database(tmp_path: Path) -> Database:
     return database
 
 
-def execute(database: Database, sql: str) -> None:
+def execute(database: CrashDatabase, sql: str) -> None:
     with closing(sqlite3.connect(database.place.paths[0])) as connection, connection:
         assert connection.execute(sql).rowcount > 0
 
@@ -200,11 +200,11 @@ def execute(database: Database, sql: str) -> None:
     ],
 )
 def test_change_of_the_files_fails_a_check(
-    closed_database: Database, sql: str, check: str, told: str
+    closed_database: CrashDatabase, sql: str, check: str, told: str
 ) -> None:
-    assert verdict(closed_database, Acknowledged(4, 4)).status == "ok"
+    assert verdict(closed_database, AcknowledgedRecords(4, 4)).status == "ok"
     execute(closed_database, sql)
-    found = verdict(closed_database, Acknowledged(4, 4))
+    found = verdict(closed_database, AcknowledgedRecords(4, 4))
     assert found.status == "failed"
     assert [told in " ".join(result.counterexamples) for result in found.checks if result.name == check] == [
         True
@@ -213,13 +213,13 @@ def test_change_of_the_files_fails_a_check(
 
 @fault("crash", "a definition changed after a crash, or made unreadable", "it is named")
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
-def test_a_changed_definition_is_found(closed_database: Database, instead: bytes) -> None:
+def test_a_changed_definition_is_found(closed_database: CrashDatabase, instead: bytes) -> None:
     with closing(sqlite3.connect(closed_database.place.paths[0])) as connection, connection:
         connection.execute("PRAGMA writable_schema = on")
         ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'log'").fetchall()
         changed = sql.encode().replace(b"INTEGER", instead, 2).replace(instead, b"INTEGER", 1)
         connection.execute("UPDATE sqlite_schema SET sql = CAST(? AS TEXT) WHERE name = 'log'", (changed,))
-    found = verdict(closed_database, Acknowledged(4, 4))
+    found = verdict(closed_database, AcknowledgedRecords(4, 4))
     (integrity,) = [check for check in found.checks if check.name == "integrity_check"]
     assert integrity.counterexamples[0].startswith("kv.db: its schema lacks definition ")
     assert "which nobody created" in integrity.counterexamples[1]
@@ -227,7 +227,7 @@ def test_a_changed_definition_is_found(closed_database: Database, instead: bytes
 
 @fault("crash", "a file cut off, overwritten or gone after a crash", "it fails with SQLite's answer")
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
-def test_a_damaged_file_fails_and_raises_nothing(closed_database: Database, damage: str) -> None:
+def test_a_damaged_file_fails_and_raises_nothing(closed_database: CrashDatabase, damage: str) -> None:
     (path,) = closed_database.place.paths
     data = bytearray(path.read_bytes())
     if damage == "gone":
@@ -238,13 +238,13 @@ def test_a_damaged_file_fails_and_raises_nothing(closed_database: Database, dama
         start = 0 if damage == "header" else 4096
         data[start : start + 4096] = b"\xff" * 4096
         path.write_bytes(data)
-    found = verdict(closed_database, Acknowledged(4, 4))
+    found = verdict(closed_database, AcknowledgedRecords(4, 4))
     assert found.status == "failed"
     (integrity,) = [check for check in found.checks if check.name == "integrity_check"]
     assert integrity.counterexamples[0].startswith("kv.db: ")
 
 
-def test_a_full_disk_is_no_damage(closed_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_no_damage(closed_database: CrashDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = 13
@@ -257,5 +257,5 @@ def test_a_full_disk_is_no_damage(closed_database: Database, monkeypatch: pytest
 
 
 def test_settings_are_read_back_when_the_files_are_made(tmp_path: Path) -> None:
-    effective = Database(SqlitePlace(case_in_mode("persist"), tmp_path)).create()
+    effective = CrashDatabase(SqlitePlace(case_in_mode("persist"), tmp_path)).create()
     assert (effective["journal_mode"], effective["synchronous"]) == ("persist", "off")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Acknowledged, Contents, check_acknowledged
+from sqlstress.experiments.crash.database import AcknowledgedRecords, Contents, check_acknowledged
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, WHOLE
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS, Entry
 from tests.experiments.crash.histories import History, history_of, writes
@@ -24,7 +24,7 @@ def test_acknowledged_transactions_and_those_under_way_are_accepted(
         history.commit(writer, writer, acknowledged=False)
     for writer, (least, most) in history.told.items():
         if writer not in under_way:  # a transaction under way that left nothing
-            history.told[writer] = Acknowledged(least, most + 1)
+            history.told[writer] = AcknowledgedRecords(least, most + 1)
     assert history.problems() == []
     acknowledged, whole = history.checks()
     assert (acknowledged.checked, whole.checked) == (len(written), history.records.count)
@@ -71,18 +71,18 @@ def tear(history: History) -> None:
 
 
 def tear_one_under_way(history: History) -> None:
-    history.told[1] = Acknowledged(2, 3)
+    history.told[1] = AcknowledgedRecords(2, 3)
     key, value = history.records.rows(Entry(1, 3, 9))[1]
     history.rows[0][key] = value
 
 
 def put_without_logging(history: History) -> None:
-    history.told[1] = Acknowledged(2, 3)
+    history.told[1] = AcknowledgedRecords(2, 3)
     history.put(Entry(1, 3, 9))
 
 
 def log_without_putting(history: History) -> None:
-    history.told[1] = Acknowledged(2, 3)
+    history.told[1] = AcknowledgedRecords(2, 3)
     history.logs[0].append(Entry(1, 3, 9))
 
 
@@ -146,7 +146,7 @@ def test_impossible_state_after_a_crash_is_rejected_with_an_example(
 
 def test_invalid_numbers_of_transactions_are_named() -> None:
     log: list[Any] = [Entry(1, 0, 0), (1, "x", 0), Entry(1, 1, 0)]
-    check = check_acknowledged({1: Acknowledged(1, 1)}, [Contents(log, {})])
+    check = check_acknowledged({1: AcknowledgedRecords(1, 1)}, [Contents(log, {})])
     assert check.counterexamples == (
         "transaction 'x' of writer 1 is there, and was never begun",
         "transaction 0 of writer 1 is there, and was never begun",

@@ -60,7 +60,7 @@ def row(name: str, settings: str) -> str:
     assert isinstance(kills, Kills)
     struck = (kills.kills, kills.alone, kills.opening, kills.checkpoints)
     recovered = kills.wals + kills.hot_journals
-    found = (kills.acknowledged, kills.finished, kills.undone, recovered, kills.lost, kills.torn)
+    found = (kills.acknowledged, kills.finished, kills.undone, recovered, kills.lost_count, kills.torn_count)
     figures = " | ".join(f"{number:,}" for number in (*struck, *found))
     return f"| [{settings}](../reports/{name}.md) | {figures} |"
 

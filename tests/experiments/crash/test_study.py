@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import study as crash
-from sqlstress.experiments.crash.database import Database, Remains
+from sqlstress.experiments.crash.database import CrashDatabase, Remains
 from sqlstress.experiments.crash.spec import Kills, Transactions
 from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, KillStudy, Strike, Victims, draw
 from sqlstress.report.case import Case, Settings
-from sqlstress.studies.sweep import follow
+from sqlstress.studies.sweep import run_on_bench
 from tests.engine.benches import bench
 from tests.rows import fault
 
@@ -50,20 +50,20 @@ def fix_strike(monkeypatch: pytest.MonkeyPatch) -> Callable[[Strike], None]:
 
 def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], None]) -> None:
     """Change the file of each round after the death of its writers, before the study opens it."""
-    look = Database.remains
+    look = CrashDatabase.remains
 
-    def and_act(self: Database) -> Remains:
+    def and_act(self: CrashDatabase) -> Remains:
         found = look(self)
         act(self.place.paths[0])
         return found
 
-    monkeypatch.setattr(Database, "remains", and_act)
+    monkeypatch.setattr(CrashDatabase, "remains", and_act)
 
 
 def kills(folder: Path, rounds: int, *, keep: bool = False, case: Case = CASE) -> Kills:
     """Return the results of `rounds` rounds."""
     study = KillStudy(Kills(case, rounds))
-    assert not follow(study, bench(folder, keep=keep)).interrupted
+    assert not run_on_bench(study, bench(folder, keep=keep)).interrupted
     return study.kills
 
 
@@ -85,7 +85,7 @@ def test_loss_is_reported_by_round_and_the_next_round_has_a_new_database(
     found = kills(tmp_path, 2)
     assert (found.rounds, found.kills, found.databases, found.error) == (2, 4, 3, None)
     assert found.verdict.status == "failed"
-    assert found.lost == found.acknowledged > 1
+    assert found.lost_count == found.acknowledged > 1
     assert found.verdict.counterexamples[0].startswith("round 1: transaction 1 of writer ")
     assert list(tmp_path.iterdir()) == []
 
@@ -100,7 +100,7 @@ def test_wrong_files_are_kept_in_the_folder_of_databases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     between(monkeypatch, lambda path: execute(path, "UPDATE record SET value = 1 WHERE key = 3"))
-    assert kills(tmp_path, 1, keep=True).torn == 1
+    assert kills(tmp_path, 1, keep=True).torn_count == 1
     with closing(sqlite3.connect(tmp_path / "round-1" / "kv.db")) as connection:
         assert connection.execute("SELECT value FROM record WHERE key = 3").fetchone() == (1,)
     assert (tmp_path / "kv.db").exists()

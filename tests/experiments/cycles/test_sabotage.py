@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.ordered import Ledger
+from sqlstress.engine.ordered import OperationLedger
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.worker import SLOT_WORDS, STOP
@@ -79,7 +79,7 @@ def test_what_a_killed_worker_was_told_still_counts(
 
 def test_a_dead_worker_may_have_done_one_step_more_than_it_was_told_but_not_two(tmp_path: Path) -> None:
     done = measure(case_of(ROLLBACK), tmp_path)
-    ledger, dead = Ledger(done.work.shared[0], 1), [Outcome(1, True, None)]
+    ledger, dead = OperationLedger(done.work.shared[0], 1), [Outcome(1, True, None)]
     ledger.announce(ledger.acknowledged() - 1, 0)
     # A living one was told of all that it did.
     rejected(done.verdict(), "last commit", "('t1', 3, ", "should not be there")

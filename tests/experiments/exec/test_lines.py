@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from sqlstress.experiments.exec.programs import LONGEST_ANSWER, Dialogue, Ended
+from sqlstress.experiments.exec.programs import LONGEST_ANSWER, CommandExit, Dialogue
 from tests.experiments.exec.test_worker import PYTHON, has_ended
 
 ECHO = "import sys\nfor line in sys.stdin: print('ok', line.strip(), flush=True)"
@@ -35,7 +35,7 @@ def test_a_program_is_started_once_and_answers_each_line() -> None:
         assert [one.ask(b"%d\n" % number) for number in (1, 2)] == ["ok 1", "ok 2"]
         pid = one.pid
         assert one.ask(b"3\n") == "ok 3" and one.pid == pid
-        assert one.leave() == Ended(0, False, False)
+        assert one.leave() == CommandExit(0, False, False)
 
 
 def test_line_may_have_a_windows_line_end() -> None:
@@ -49,7 +49,7 @@ def test_a_program_that_has_ended_is_started_again() -> None:
     code = "import sys; print('ok', sys.stdin.readline().strip(), flush=True); sys.exit(3)"
     with dialogue(code) as one:
         assert one.ask(b"1\n") == "ok 1"
-        assert one.ask(b"2\n") == Ended(3, False, False)
+        assert one.ask(b"2\n") == CommandExit(3, False, False)
         assert one.ask(b"3\n") == "ok 3"
 
 
@@ -68,7 +68,10 @@ def test_a_program_that_gives_no_answer_is_ended(code: str, too_late: bool | Non
         if too_late is None:  # the whole part of the answer that is examined
             assert isinstance(answer, str) and len(answer) == LONGEST_ANSWER
         else:
-            assert isinstance(answer, Ended) and (answer.too_late, answer.stayed) == (too_late, not too_late)
+            assert isinstance(answer, CommandExit) and (answer.too_late, answer.stayed) == (
+                too_late,
+                not too_late,
+            )
             assert one.pid is None
 
 

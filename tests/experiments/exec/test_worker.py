@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.programs import KEPT, Ear, Ended, Starter
-from sqlstress.experiments.exec.template import Given, filled, parsed
+from sqlstress.experiments.exec.programs import KEPT, CommandExit, CommandStarter, Ear
+from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
 from sqlstress.targets.dry import DryPlace
-from sqlstress.user_work.messages import LONGEST, OTHERS, kind_of, line_of
-from sqlstress.user_work.source import MOST_KINDS, Kinds
+from sqlstress.user_work.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key
+from sqlstress.user_work.source import MAX_KINDS, KindCounter
 from tests.drawing import CHARACTERS
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
@@ -33,8 +33,8 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no process
 
 
 @contextmanager
-def starter(timeout_s: float = 30.0, stdin: str | None = None, error: int = 2) -> Iterator[Starter]:
-    one = Starter(os.environ, stdin, error, timeout_s)
+def starter(timeout_s: float = 30.0, stdin: str | None = None, error: int = 2) -> Iterator[CommandStarter]:
+    one = CommandStarter(os.environ, stdin, error, timeout_s)
     try:
         yield one
     finally:
@@ -43,7 +43,7 @@ def starter(timeout_s: float = 30.0, stdin: str | None = None, error: int = 2) -
 
 def test_command_has_an_exit_code_or_is_missing() -> None:
     with starter() as one:
-        assert one.run([*PYTHON, "raise SystemExit(77)"]) == Ended(77, False, False)
+        assert one.run([*PYTHON, "raise SystemExit(77)"]) == CommandExit(77, False, False)
         with pytest.raises(EnvironmentFailure, match=r"^cannot start 'nowhere/tool': "):
             one.run(["nowhere/tool"])
 
@@ -71,14 +71,14 @@ def test_descendants_of_a_command_are_ended_and_leftovers_reported(tmp_path: Pat
         assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}; wait"]).too_late
     assert has_ended(int(child.read_text()))
     with starter() as one:
-        assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}"]) == Ended(0, False, True)
+        assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}"]) == CommandExit(0, False, True)
     assert has_ended(int(child.read_text()))
 
 
 @posix
 def test_command_is_ended_at_the_end_and_no_other_starts(tmp_path: Path) -> None:
     child = tmp_path / "child"
-    one = Starter(os.environ, None, 2, 30.0)
+    one = CommandStarter(os.environ, None, 2, 30.0)
     words = ["sh", "-c", f"echo $$ > {child}.new; mv {child}.new {child}; exec sleep 1000"]
     # The thread remains where it would start the next command, until its process ends.
     threading.Thread(target=lambda: (one.run(words), one.run(words)), daemon=True).start()
@@ -206,7 +206,7 @@ Stack trace:
     ],
 )
 def test_line_with_the_error_is_chosen(text: str, line: str) -> None:
-    assert line_of(text) == line
+    assert error_line(text) == line
 
 
 @pytest.mark.parametrize(
@@ -220,25 +220,27 @@ def test_line_with_the_error_is_chosen(text: str, line: str) -> None:
     ],
 )
 def test_numbers_and_paths_do_not_change_the_kind(one: str, other: str) -> None:
-    assert kind_of(one) == kind_of(other)
+    assert group_key(one) == group_key(other)
 
 
 def test_different_words_are_different_kinds() -> None:
     for message, other in (("locked", "busy"), ("table t1", "table t2"), ("and/or", "either/or")):
-        assert kind_of(message) != kind_of(other)
+        assert group_key(message) != group_key(other)
 
 
 @given(st.lists(st.text(CHARACTERS), max_size=60))
 def test_every_message_is_counted_the_first_is_kept_and_memory_is_bounded(texts: list[str]) -> None:
-    kinds = Kinds(OTHERS)
+    kinds = KindCounter(OTHER_KINDS)
     for text in texts:
-        if line := line_of(text):
-            kinds.add(kind_of(line), line)
-    lines = list(filter(None, map(line_of, texts)))
-    assert kinds.counts.total() == len(lines) and len(kinds.counts) <= MOST_KINDS + (OTHERS in kinds.counts)
+        if line := error_line(text):
+            kinds.add(group_key(line), line)
+    lines = list(filter(None, map(error_line, texts)))
+    assert kinds.counts.total() == len(lines) and len(kinds.counts) <= MAX_KINDS + (
+        OTHER_KINDS in kinds.counts
+    )
     for kind, example in kinds.examples.items():
-        assert len(example) <= LONGEST
-        assert kind == OTHERS or example == next(line for line in lines if kind_of(line) == kind)
+        assert len(example) <= MAX_CHARS
+        assert kind == OTHER_KINDS or example == next(line for line in lines if group_key(line) == kind)
 
 
 # Placeholders in the words of a command are replaced; all other text is unchanged.
@@ -248,7 +250,7 @@ GIVEN = Given(7, 3, "/data/kv.db", 20, Random(1))
 
 
 def words(*templates: str, values: Given = GIVEN) -> list[str]:
-    return filled(parsed(templates), values)
+    return fill(parse(templates), values)
 
 
 def test_placeholders_are_replaced() -> None:
@@ -275,9 +277,9 @@ def test_a_random_number_lies_within_its_bounds_and_follows_from_the_seed(
 @pytest.mark.parametrize("word", ["{foo}", "{}", "{", "{ n }", "{random:1}", "{random:a:b}", '{"a"}'])
 def test_unknown_placeholder_is_refused_with_the_known_ones(word: str) -> None:
     with pytest.raises(UsageError, match=r"unknown placeholder .* Use \{n\}, .*, or \{\{ for a brace\.$"):
-        parsed([word])
+        parse([word])
     with pytest.raises(UsageError, match=r"write \{random:1:5\}"):
-        parsed(["{random:5:1}"])
+        parse(["{random:5:1}"])
 
 
 @given(st.text(CHARACTERS))

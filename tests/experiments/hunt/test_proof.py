@@ -10,7 +10,7 @@ from sqlstress.experiments.hunt.proof import (
     STALE,
     TORN,
     TOTAL,
-    Snapshot,
+    SnapshotState,
     Writer,
     contradictions,
     losses,
@@ -18,7 +18,7 @@ from sqlstress.experiments.hunt.proof import (
 )
 from sqlstress.experiments.hunt.spec import filler_of
 
-SOUND = Snapshot(
+SOUND = SnapshotState(
     acknowledged=[4, 9],
     seen=[4, 7],
     counts={0: 4, 1: 10},

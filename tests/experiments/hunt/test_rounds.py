@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiment import get_experiment
-from sqlstress.experiments.hunt.rounds import LEFT_OUT, calmer, drawn, scheduled, smaller
+from sqlstress.experiments.hunt.rounds import LEFT_OUT, calmer, draw_round, scheduled, smaller
 from sqlstress.experiments.hunt.spec import (
     POINTS,
     ROLES,
@@ -21,7 +21,7 @@ from sqlstress.experiments.hunt.spec import (
     pause_rate,
     role_of,
 )
-from sqlstress.plan import planned
+from sqlstress.plan import plan_of
 from sqlstress.report.case import Case
 
 NUMBERS = st.integers(0, 5000)
@@ -29,12 +29,12 @@ NUMBERS = st.integers(0, 5000)
 
 def base(**given: Any) -> Case:
     """Return the base case of rounds, with options as on the command line."""
-    return planned({"seed": "5", **given}, "hunt").cases[0]
+    return plan_of({"seed": "5", **given}, "hunt").cases[0]
 
 
 @given(NUMBERS)
 def test_drawn_round_is_complete_and_valid(number: int) -> None:
-    case = drawn(base(), number)
+    case = draw_round(base(), number)
     assert None not in asdict(case.spec).values()
     assert case.concurrency == sum(counts(case.spec).values()) >= 1
     assert set(case.spec.pause_at) <= set(POINTS)
@@ -44,20 +44,20 @@ def test_drawn_round_is_complete_and_valid(number: int) -> None:
 
 @given(NUMBERS)
 def test_round_depends_on_number_and_seed_only(number: int) -> None:
-    assert drawn(base(), number) == drawn(base(), number)
-    assert drawn(base(), number) != drawn(base(), number + 1)
-    assert drawn(base(), number) != drawn(base(seed="6"), number)
+    assert draw_round(base(), number) == draw_round(base(), number)
+    assert draw_round(base(), number) != draw_round(base(), number + 1)
+    assert draw_round(base(), number) != draw_round(base(seed="6"), number)
 
 
 @given(NUMBERS)
 def test_given_option_is_not_drawn(number: int) -> None:
-    case = drawn(base(writers="7", churn="off", **{"page-size": "8192", "pause-at": "fetch"}), number)
+    case = draw_round(base(writers="7", churn="off", **{"page-size": "8192", "pause-at": "fetch"}), number)
     assert (case.spec.writers, case.spec.churn, case.spec.pause_at) == (7, False, ("fetch",))
     assert case.settings.page_size == 8192
 
 
 def test_round_as_given_has_only_the_given_options() -> None:
-    case = drawn(base(writers="3"), 1, as_given=True)
+    case = draw_round(base(writers="3"), 1, as_given=True)
     assert case.spec == Round(writers=3)
     assert {name: getattr(case.settings, name) for name in SETTINGS} == {
         name: LEFT_OUT[name] for name in SETTINGS
@@ -65,7 +65,7 @@ def test_round_as_given_has_only_the_given_options() -> None:
 
 
 def test_rounds_differ_in_every_drawn_option() -> None:
-    cases = [drawn(base(), number) for number in range(300)]
+    cases = [draw_round(base(), number) for number in range(300)]
     for name in asdict(Round()):
         assert len({getattr(case.spec, name) for case in cases}) > 1, name
     for name in SETTINGS:
@@ -74,7 +74,7 @@ def test_rounds_differ_in_every_drawn_option() -> None:
 
 @given(NUMBERS)
 def test_every_process_has_a_role_and_a_rate_of_pauses(number: int) -> None:
-    case = drawn(base(), number)
+    case = draw_round(base(), number)
     roles = [role_of(case.spec, process) for process in range(1, case.concurrency + 1)]
     assert len(set(roles)) == case.concurrency
     assert {name: sum(role.name == name for role in roles) for name in ROLES} == counts(case.spec)
@@ -92,7 +92,7 @@ def _size(case: Case) -> tuple[int, ...]:
 
 @given(NUMBERS)
 def test_smaller_rounds_have_no_larger_size(number: int) -> None:
-    case = drawn(base(), number)
+    case = draw_round(base(), number)
     for candidate in smaller(case):
         assert all(less <= more for less, more in zip(_size(candidate), _size(case), strict=True))
         assert candidate.concurrency == sum(counts(candidate.spec).values())
@@ -100,7 +100,7 @@ def test_smaller_rounds_have_no_larger_size(number: int) -> None:
 
 
 def test_smallest_round_has_no_smaller_round() -> None:
-    least = drawn(base(), 0, as_given=True)
+    least = draw_round(base(), 0, as_given=True)
     least = replace(least, spec=replace(least.spec, pause_at=("read",), checkpoint=("full",)))
     assert set(smaller(least)) == {least}
 

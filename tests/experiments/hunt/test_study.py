@@ -15,18 +15,18 @@ import pytest
 import sqlstress
 from sqlstress.engine.pool import Pauses, Pool
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.study import SILENT
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, WRITES
-from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt, Hunting
+from sqlstress.experiments.hunt.result import BUILTIN_LOAD, Hunt, Hunting
 from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, pauses_of
 from sqlstress.experiments.hunt.spec import CHECKPOINTER, Round, Schedule, pause_rate, role_of
 from sqlstress.experiments.hunt.study import HuntStudy
-from sqlstress.plan import planned
+from sqlstress.plan import plan_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.studies.sweep import follow
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.studies.sweep import run_on_bench
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.experiments.measured import measure, rejected, statuses
@@ -36,7 +36,9 @@ TAKEN_BACK = fault("checkers", "a commit taken back while others go on, or while
 
 FINE = Verdict((Check(WRITES, "ok", 5),))
 WRONG = Verdict((Check(WRITES, "failed", 5, 1, ("row 1 is gone",)),))
-needs_extension = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+needs_extension = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason="there is no C extension here"
+)
 TRIAL = example_report().runs[0].trials[0]
 
 
@@ -45,21 +47,21 @@ class Scripted:
 
     def __init__(self, fails: Callable[[Case], bool], error: str | None = None, fine: Verdict = FINE) -> None:
         self.fails, self.error, self.fine = fails, error, fine
-        self.observer, self.rounds = NOBODY, 0
+        self.observer, self.rounds = SILENT, 0
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
         self.rounds += 1
         return replace(TRIAL, verdict=WRONG if self.fails(case) else self.fine, error=self.error)
 
 
-BLANK_HUNT = Hunt("sqlite3", OWN_LOAD, 5, max_time_s=60.0)
+BLANK_HUNT = Hunt("sqlite3", BUILTIN_LOAD, 5, max_time_s=60.0)
 
 
 def hunted(runner: Scripted, blank: Hunt = BLANK_HUNT, *, shrink_time_s: float = 1000.0) -> Hunt:
     """Run a hunt with made-up rounds, and return it."""
-    rounds = OwnRounds(planned({"seed": "5"}, "hunt").cases[0], Hunting())
+    rounds = OwnRounds(plan_of({"seed": "5"}, "hunt").cases[0], Hunting())
     study = HuntStudy(blank, rounds, shrink_time_s, clock=lambda: float(runner.rounds))
-    follow(study, Bench(BLANK, runner))  # type: ignore[arg-type]
+    run_on_bench(study, Bench(BLANK, runner))  # type: ignore[arg-type]
     return study.hunt
 
 
@@ -85,7 +87,7 @@ def test_the_command_runs_the_smallest_round_again() -> None:
     words = hunt.smallest.command[2:]
     given = {name.removeprefix("--"): value for name, value in zip(words[1::2], words[2::2], strict=True)}
     assert words[0] == "--as-given"
-    base = planned({"seed": "1", **given}, "hunt").cases[0]
+    base = plan_of({"seed": "1", **given}, "hunt").cases[0]
     again = OwnRounds(base, Hunting(as_given=True)).draw(0).case
     assert (again.spec, again.settings.journal_mode) == (hunt.smallest.case.spec, "wal")
 
@@ -111,7 +113,10 @@ def test_round_that_cannot_run_ends_the_hunt() -> None:
 
 def test_pauses_depend_on_role_and_seed() -> None:
     case = Case(
-        workload=OWN_LOAD, concurrency=3, seed=3, spec=Round(writers=2, checkpointers=1, checkpointer_pause=5)
+        workload=BUILTIN_LOAD,
+        concurrency=3,
+        seed=3,
+        spec=Round(writers=2, checkpointers=1, checkpointer_pause=5),
     )
     words = [pauses_of(Drawn(case))(process) for process in (1, 2, 3)]
     assert words[:2] == [None, None] and words[2] is not None
@@ -146,7 +151,7 @@ def round_of(
     """Return a real round without pauses; `during` may interfere with it."""
     made = Round(**{"writers": 2, "readers": 1, "checkpointers": 1, "churn": True, "keys": 8, **spec})
     case = Case(
-        workload=OWN_LOAD,
+        workload=BUILTIN_LOAD,
         concurrency=made.writers + made.readers + made.holders + made.checkpointers,
         duration_s=duration_s,
         warmup_s=0.0,
@@ -211,13 +216,13 @@ def test_damage_is_found(tmp_path: Path) -> None:
 
 
 def test_library_that_cannot_be_wrapped_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sqlstress.targets.native import NotToBeHad
+    from sqlstress.targets.native import NativeUnavailable
     from sqlstress.targets.sqlite import shim
 
     def refuse(driver: str) -> None:
-        raise NotToBeHad("its SQLite is hidden")
+        raise NativeUnavailable("its SQLite is hidden")
 
-    monkeypatch.setattr(shim, "reached_once", refuse)
+    monkeypatch.setattr(shim, "driver_handle", refuse)
     with pytest.raises(EnvironmentFailure, match="not available with sqlite3: its SQLite is hidden"):
         shim.begin_pauses("sqlite3", [])
 
@@ -228,7 +233,7 @@ def test_hunt_in_an_application_reports_failures_of_its_check(tmp_path: Path) ->
     report = sqlstress.hunt(
         "app", file="examples/app/bank_wrong.py", max_time="30s", shrink_time="0s", seed=1, directory=tmp_path
     )
-    found = report.results[OWN_LOAD].found
+    found = report.results[BUILTIN_LOAD].found
     assert not report.ok
     assert found.verdict.status == "failed" and found.schedule
     assert found.command[:4] == ("sqlstress", "hunt", "app", "examples/app/bank_wrong.py")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.ordered import Ledger
-from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.ordered import OperationLedger
+from sqlstress.engine.pool import Pool, WorkerExit
 from sqlstress.engine.worker import SLOT_WORDS
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_worker import picked_by, users_of
@@ -81,9 +81,9 @@ def test_rows_that_only_an_index_still_has_are_missed(tmp_path: Path) -> None:
 @pytest.fixture
 def killed(measured: Measured) -> Measured:
     """The same trial, as if worker 1 had been killed before it was told of its last transaction."""
-    ended = [Ended(1, reason="was killed"), measured.ended[1]]
+    ended = [WorkerExit(1, reason="was killed"), measured.ended[1]]
     users = users_of(measured.case, 1)
-    Ledger(measured.work.shared[0], 1).announce(len(users) - 1, 1)
+    OperationLedger(measured.work.shared[0], 1).announce(len(users) - 1, 1)
     return replace(measured, ended=ended)
 
 

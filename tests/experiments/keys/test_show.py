@@ -73,6 +73,6 @@ def test_a_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
 
 def test_the_load_is_described() -> None:
     (group,) = group_runs((run("no-key", "ulid", users=2000, picks=200, begin="immediate"),))
-    assert KeysShown().what(group) == (
+    assert KeysShown().activity(group) == (
         "2,000 users pick about 200 of 10,000 items each; one transaction per user, BEGIN IMMEDIATE"
     )

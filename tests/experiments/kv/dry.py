@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.loop import back_to_back
+from sqlstress.engine.loop import back_to_back_stamps
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiments.kv.acks import Area, area_of
+from sqlstress.experiments.kv.acks import AckArea, area_of
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case
@@ -69,7 +69,7 @@ class Recorder:
         """Return the stamps of the written values, in their order; None for a value without a stamp."""
         return [self.values.read(value) for call in calls for _, value in rows_of(call)]
 
-    def area(self, worker: int = 1) -> Area:
+    def area(self, worker: int = 1) -> AckArea:
         """Return a worker's area as the parent sees it."""
         return area_of(self.case, self.work.shared[0], worker)
 
@@ -93,5 +93,5 @@ def do(source: Source, chunk: Chunk | None, fails: dict[int, Exception] | None =
         else:
             results.append(call(params))
         source.stamps.ends[index] = index + 2
-    source.settle(chunk, len(results), results, back_to_back(1, list(range(2, len(results) + 2))))
+    source.settle(chunk, len(results), results, back_to_back_stamps(1, list(range(2, len(results) + 2))))
     return results

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator
 from typing import Any
 
-from sqlstress.experiments.kv.acks import Area
+from sqlstress.experiments.kv.acks import AckArea
 
 
 class Killed(Exception):
@@ -53,7 +53,7 @@ def shared_words(count: int) -> Any:
     return memoryview(array("q", bytes(8 * count)))
 
 
-def entered(area: Area) -> dict[int, tuple[int, int, int]]:
+def entered(area: AckArea) -> dict[int, tuple[int, int, int]]:
     """Return the acknowledged writes of an area: slot → (sequence number, begin, end)."""
     columns = zip(area.sequences.tolist(), area.begins.tolist(), area.ends.tolist(), strict=True)
     return {slot: words for slot, words in enumerate(columns) if words[0]}

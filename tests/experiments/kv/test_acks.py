@@ -23,15 +23,15 @@ from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import (
     COUNTERS,
     UNTRACKED,
-    Area,
+    AckArea,
     Shape,
     Slots,
     area_of,
     latest_begins,
-    tracked,
+    tracking_flags,
 )
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.work import History
+from sqlstress.experiments.kv.work import ReadHistory
 from sqlstress.report.case import Arrivals, Case
 from tests.engine.fakes import FakeClock, idling
 from tests.experiments.kv.dry import NOWHERE, SALT
@@ -61,11 +61,11 @@ class Model:
                 self.writes[slot] = (sequence, begin, end)
 
 
-def announce(area: Area, rows: list[int], first: int, operations: int) -> None:
-    area.announce(array("q", rows), tracked(rows), first, operations)
+def announce(area: AckArea, rows: list[int], first: int, operations: int) -> None:
+    area.announce(array("q", rows), tracking_flags(rows), first, operations)
 
 
-def work(area: Area, chunks: Chunks, model: Model) -> None:
+def work(area: AckArea, chunks: Chunks, model: Model) -> None:
     """Do the work of a worker: announce a chunk, do and stamp its operations, fold, settle.
 
     A worker that may be idle is idle between any two operations.
@@ -85,7 +85,7 @@ def work(area: Area, chunks: Chunks, model: Model) -> None:
             ends.append(end)
             begin = next(ticks) if area.shape.idle else end
         area.fold(area.rows[: len(chunk) * width].tolist(), Stamps(begins, ends))
-        area.settled()
+        area.mark_settled()
         first += len(chunk) * width
 
 
@@ -100,25 +100,25 @@ def shape_for(width: int, idle: bool = False) -> Shape:
     return Shape(width, LONGEST, SLOTS, 0, idle)
 
 
-def area_for(width: int = 1) -> Area:
-    return Area(shared_words(shape_for(width).words), shape_for(width), worker=1)
+def area_for(width: int = 1) -> AckArea:
+    return AckArea(shared_words(shape_for(width).words), shape_for(width), worker=1)
 
 
-def stamp(area: Area, begins: list[int], ends: list[int]) -> None:
+def stamp(area: AckArea, begins: list[int], ends: list[int]) -> None:
     """Stamp the first operations of a chunk; an operation under way has a begin and no end."""
     for row, moments in zip(area.stamps, (begins, ends), strict=True):
         for place, moment in enumerate(moments):
             row[place] = moment
 
 
-def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Model, bool]:
+def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[AckArea, Model, bool]:
     """Let a worker live for `stores` stores: return its area, the model, and whether it lived to the end."""
     words, model = shared_words(2 * shape.words), Model()
     try:
-        work(Area(MortalWords(words, [stores]), shape, worker=2), chunks, model)
+        work(AckArea(MortalWords(words, [stores]), shape, worker=2), chunks, model)
     except Killed:
-        return Area(words, shape, worker=2), model, False
-    return Area(words, shape, worker=2), model, True
+        return AckArea(words, shape, worker=2), model, False
+    return AckArea(words, shape, worker=2), model, True
 
 
 @pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
@@ -146,7 +146,7 @@ def test_area_of_a_dead_worker_equals_the_model_after_any_store(
 def test_worker_writes_only_its_own_words() -> None:
     shape = shape_for(1)
     words = shared_words(3 * shape.words)
-    work(Area(words, shape, worker=2), [[[0], [5], [UNTRACKED]]], Model())
+    work(AckArea(words, shape, worker=2), [[[0], [5], [UNTRACKED]]], Model())
     assert not any(words[: shape.words])
     assert not any(words[2 * shape.words :])
 
@@ -187,7 +187,7 @@ def shape_of(keys: int, batch: int = 1, update_ratio: float = 0.0, **more: Any) 
 
 def test_first_operation_of_an_undone_chunk_is_in_doubt() -> None:
     shape = shape_of(2000)
-    area = Area(shared_words(shape.words), shape, worker=1)
+    area = AckArea(shared_words(shape.words), shape, worker=1)
     announce(area, list(range(shape.operations)), 1, shape.operations)
     assert area.settle_after_death() == {1: 0}
 
@@ -231,11 +231,13 @@ def test_a_chunk_has_as_many_rows_with_batches_as_without(batch: int, operations
 def test_counters_have_words_only_where_there_are_updates(update_ratio: float, counters: int) -> None:
     shape = shape_of(10, update_ratio=update_ratio, buckets=5)
     assert shape.counters == counters
-    assert len(Area(shared_words(shape.words), shape, 1).counts) == counters
+    assert len(AckArea(shared_words(shape.words), shape, 1).counts) == counters
 
 
 def test_each_set_of_the_published_script_has_a_slot_and_its_worker_is_never_idle() -> None:
-    assert acks.shape_of(Case(workload="classic", ops=60, concurrency=3)) == Shape(1, acks.CHUNK_ROWS, 60, 0)
+    assert acks.shape_of(Case(workload="classic", ops=60, concurrency=3)) == Shape(
+        1, acks.MAX_CHUNK_ROWS, 60, 0
+    )
     assert acks.shape_of(Case(workload="classic")).slots == 0
 
 
@@ -246,7 +248,7 @@ def test_the_latest_begin_of_a_slot_is_that_of_any_worker(workers: int, slots: i
     begins = [[random.choice((0, random.getrandbits(62))) for _ in range(slots)] for _ in range(workers)]
     shape = Shape(1, 8, slots, 0)
     words = shared_words(len(begins) * shape.words)
-    areas = [Area(words, shape, worker) for worker in range(1, len(begins) + 1)]
+    areas = [AckArea(words, shape, worker) for worker in range(1, len(begins) + 1)]
     for area, column in zip(areas, begins, strict=True):
         area.begins[:] = array("q", column)
     assert list(latest_begins(areas, nothing)) == [max(each) for each in zip(*begins, strict=True)]
@@ -255,7 +257,7 @@ def test_the_latest_begin_of_a_slot_is_that_of_any_worker(workers: int, slots: i
 def test_comparison_of_slots_can_be_interrupted() -> None:
     shape, whole = Shape(1, 8, 5000, 0), Pulses()
     words = shared_words(2 * shape.words)
-    areas = [Area(words, shape, worker) for worker in (1, 2)]
+    areas = [AckArea(words, shape, worker) for worker in (1, 2)]
     latest_begins(areas, whole)
     assert whole.count >= 5
     with pytest.raises(Interrupted):
@@ -301,7 +303,7 @@ class Workers:
 
     def objection(self, found: Stamp, unknown: dict[Stamp, int] | None = None) -> str | None:
         """Return the proof's objection to a write that was read at the key, or None."""
-        history = History(
+        history = ReadHistory(
             [area.sequences for area in self.areas],
             [area.begins for area in self.areas],
             [area.ends for area in self.areas],

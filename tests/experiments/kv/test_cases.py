@@ -17,13 +17,13 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import unit_of
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import options_of
-from sqlstress.plan import MOST_CASES, cases_of, from_toml
+from sqlstress.plan import MAX_CASES, cases_of, from_toml
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Arrivals, Case, Settings, words
 from sqlstress.show.text import report_text
 from sqlstress.studies.slices import check_loops
 from sqlstress.targets import sqlite
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.commands import by_name
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
@@ -92,7 +92,7 @@ def refused(given: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-LOOP = "python" if lacks("sqlite3") else "native"
+LOOP = "python" if native_unavailable("sqlite3") else "native"
 """Loop of a load without an option for it, on this system."""
 PLANNED_ONE = Case(duration_s=0.2, warmup_s=0.03, repeat=10, spec=Load(loop=LOOP))
 """Case planned without options, except for processes and seed."""
@@ -158,7 +158,7 @@ def test_every_option_has_an_effect_of_its_own() -> None:
     assert WRITTEN.keys() == by_name("kv").keys()
     for name, values in WRITTEN.items():
         plain = {"concurrency": "1", "seed": "1", **NEEDED.get(name, {})}
-        if name not in ("preset", "anyway") and not (name == "where" and lacks("sqlite3")):
+        if name not in ("preset", "anyway") and not (name == "where" and native_unavailable("sqlite3")):
             assert cases_of({**plain, name: values[-1]}) != cases_of(plain), name
 
 
@@ -185,7 +185,7 @@ def test_any_values_of_options_are_a_plan_or_refused_in_a_line(given_options: di
         assert len(str(error)) < 240
         assert "\n" not in str(error)
         return
-    assert 1 <= len(cases) <= MOST_CASES
+    assert 1 <= len(cases) <= MAX_CASES
     for case in cases:
         assert case.spec.read_ratio + case.spec.update_ratio <= 1 + 1e-9
         assert case.workload == "classic" or case.spec.batch <= case.spec.key_space
@@ -349,7 +349,7 @@ def driven(loop: str) -> Report:
     return with_case(spec=replace(EXAMPLE.runs[0].case.spec, loop=loop))
 
 
-@pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
+@pytest.mark.skipif(native_unavailable("sqlite3") is not None, reason="there is no native loop here")
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw", "dry"])
 def test_native_loop_is_the_default(driver: str) -> None:
     assert loop_of(driver=driver) == loop_of(driver=driver, loop="native") == "native"

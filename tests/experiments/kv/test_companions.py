@@ -19,7 +19,7 @@ from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.experiments.kv import companions
 from sqlstress.experiments.kv.companions import (
     MOST,
-    Answers,
+    CheckpointAnswers,
     Checkpointer,
     PinnedReader,
     Stretches,
@@ -139,7 +139,7 @@ def test_checkpointer_waits_like_the_workers_up_to_its_own_limit(
     pin(connections[0])
     patient = replace(case, settings=replace(case.settings, busy_timeout_ms=workers_ms))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(companions, "PATIENCE_MS", most_ms)
+        patched.setattr(companions, "LOCK_TIMEOUT_MS", most_ms)
         told = run(patient, tmp_path, "restart")
     assert 30 * MS <= max(told[LONGEST_CHECKPOINT].values) < 20_000 * MS
 
@@ -154,7 +154,7 @@ def test_checkpoints_outside_of_the_window_are_not_counted(
 
 def stuck(answers: Sequence[tuple[int, int, int]], files: int = 1) -> list[int]:
     """Return the number of successive stuck checkpoints after each of the answers, given file by file."""
-    told = Answers(MS, files)
+    told = CheckpointAnswers(MS, files)
     for at, answer in enumerate(answers):
         told.take(at % files, answer, 1, at // files * MS)
     return list(next(series for series in told.series() if series.name == STUCK_CHECKPOINTS).values)
@@ -185,7 +185,7 @@ def test_stuck_checkpoints_are_counted_per_file() -> None:
 
 
 def test_counts_and_times_are_those_of_the_window() -> None:
-    told = Answers(MS, 1)
+    told = CheckpointAnswers(MS, 1)
     told.take(0, (0, 3, 3), 900, None)
     told.take(0, (1, 3, 3), 5, 10)
     told.take(0, (0, 3, 3), 7, 20)

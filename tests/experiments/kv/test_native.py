@@ -26,8 +26,8 @@ from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
-from sqlstress.targets.native import OF_NO_STORE, extension
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.native import PLAN_WITHOUT_STORE, extension
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.drawing import examples
 from tests.experiments.kv import loops
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE, Recorder
@@ -51,7 +51,9 @@ from tests.halves import open_source, open_work
 from tests.loads import OTHERS
 from tests.rows import mostly_thorough
 
-pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
+pytestmark = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason="there is no native loop here"
+)
 Drawn = tuple[str, list[int | None]]
 
 loads = st.builds(
@@ -88,7 +90,7 @@ def drawn_in_python(recorder: Recorder, size: int) -> list[Drawn]:
 
 def drawn_in_c(source: Any, sizes: list[int]) -> Iterator[list[Drawn]]:
     plan = source.plan | {
-        **OF_NO_STORE,
+        **PLAN_WITHOUT_STORE,
         **dict.fromkeys(("stores", "opens", "closes", "bin_ns", "limit"), 0),
         **dict.fromkeys(("progress", "stop"), array("q", [0])),
         "largest_chunk": max(sizes),
@@ -161,7 +163,7 @@ def case_of(load: Load, loop: str, driver: str = "sqlite3", **more: Any) -> Case
 def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
     tmp_path: Path, driver: str, buckets: int, load: Load
 ) -> None:
-    if lacks(driver):
+    if native_unavailable(driver):
         pytest.skip("no native loop here")
     left = {}
     for loop in LOOPS:

@@ -30,7 +30,7 @@ from sqlstress.experiments.kv.keys import (
     scatter,
 )
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.work import shared_arrays
+from sqlstress.experiments.kv.work import partition_arrays
 from sqlstress.report.case import MAX_BUCKETS, Case
 from tests.drawing import examples
 from tests.experiments.kv.evenness import uneven
@@ -163,7 +163,7 @@ def case_of(key_space: int, buckets: int, batch: int = 1, key_type: str = "int")
 
 
 def placed(case: Case) -> Placement:
-    return Placement(case, *shared_arrays(case, {}, nothing))
+    return Placement(case, *partition_arrays(case, {}, nothing))
 
 
 cases = st.builds(
@@ -202,7 +202,7 @@ def test_pairs_leave_single_keys_for_odd_batches_alone(case: Case) -> None:
 
 
 def test_single_file_needs_no_shared_memory() -> None:
-    assert shared_arrays(case_of(10**8, buckets=1, batch=2), {}, nothing) == (None, None)
+    assert partition_arrays(case_of(10**8, buckets=1, batch=2), {}, nothing) == (None, None)
 
 
 @settings(deadline=None)
@@ -229,10 +229,10 @@ def test_too_few_keys_in_a_bucket_are_refused_with_a_remedy() -> None:
 def test_assignment_of_keys_to_files_can_be_interrupted() -> None:
     case = case_of(key_space=200_000, buckets=7)
     whole = Pulses()
-    shared_arrays(case, {}, whole)
+    partition_arrays(case, {}, whole)
     assert whole.count >= 10
     with pytest.raises(Interrupted):
-        shared_arrays(case, {}, Pulses(stop_at=whole.count))
+        partition_arrays(case, {}, Pulses(stop_at=whole.count))
 
 
 @settings(deadline=None)
@@ -243,9 +243,9 @@ def test_arrays_are_reused_only_for_equal_keys_and_files(
     carry: dict[Any, Any] = {}
     others = (replace(first.spec, key_type=key_type), replace(first.spec, key_space=key_space))
     for case in (first, replace(first, buckets=buckets), *(replace(first, spec=spec) for spec in others)):
-        kept = shared_arrays(case, carry, nothing)
-        for found, expected in zip(kept, shared_arrays(case, {}, nothing), strict=True):
+        kept = partition_arrays(case, carry, nothing)
+        for found, expected in zip(kept, partition_arrays(case, {}, nothing), strict=True):
             assert (found and list(found)) == (expected and list(expected))
         assert all(
-            again is array for again, array in zip(shared_arrays(case, carry, nothing), kept, strict=True)
+            again is array for again, array in zip(partition_arrays(case, carry, nothing), kept, strict=True)
         )

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.engine.values import Stamp
-from sqlstress.experiments.kv.work import PRELOADED, History, check_counters, check_keys, ends_of_the_dead
+from sqlstress.experiments.kv.work import PRELOADED, ReadHistory, check_counters, check_keys, death_times
 from sqlstress.report import Check
-from sqlstress.report.results import EXAMPLES, Tally
+from sqlstress.report.results import MAX_COUNTEREXAMPLES, CheckCounter
 from tests.drawing import examples
 
 _WRITE = re.compile(r"(\d+)w(\d+)@(\d+)-(\d+)")
@@ -57,7 +57,7 @@ class Story:
     is_there: bool
     over: dict[int, int] = field(default_factory=dict)
 
-    def history(self) -> History:
+    def history(self) -> ReadHistory:
         """Return the workers' acknowledged writes, as they remember them: the last write of each worker."""
         workers = max((write.worker for write in self.writes), default=1)
         sequences, begins, ends = ([[0] * SLOTS for _ in range(workers)] for _ in range(3))
@@ -67,7 +67,7 @@ class Story:
             sequences[worker - 1][SLOT] = sequence
             begins[worker - 1][SLOT] = begin
             ends[worker - 1][SLOT] = end
-        return History(sequences, begins, ends, latest, dict.fromkeys(self.unknown, SLOT), self.over)
+        return ReadHistory(sequences, begins, ends, latest, dict.fromkeys(self.unknown, SLOT), self.over)
 
     def rows(self) -> Iterator[tuple[str, int, Stamp | None]]:
         """Yield the rows that were read; the neighbours of the key have their preloaded values."""
@@ -258,13 +258,15 @@ def test_all_problems_are_counted_and_the_first_ones_reported() -> None:
     history = read("-> preload").history()
     check = check_keys(history, [(str(number), None, None) for number in range(50)], ["x", "y"])
     assert check.problems == 52
-    assert len(check.counterexamples) == EXAMPLES
+    assert len(check.counterexamples) == MAX_COUNTEREXAMPLES
     assert check.counterexamples[0] == "key 0 holds a value that nobody wrote"
 
 
 def test_check_without_keys_is_skipped_and_partial_check_has_a_note() -> None:
-    assert Tally("empty").check().status == "skipped"
-    assert check_keys(History([], [], [], []), [("a", None, PRELOADED)], []) == Check("last write", "ok", 1)
+    assert CheckCounter("empty").check().status == "skipped"
+    assert check_keys(ReadHistory([], [], [], []), [("a", None, PRELOADED)], []) == Check(
+        "last write", "ok", 1
+    )
 
 
 def test_writes_of_workers_that_died_at_a_known_time_have_an_end() -> None:
@@ -273,7 +275,7 @@ def test_writes_of_workers_that_died_at_a_known_time_have_an_end() -> None:
         Outcome(2, died=True, findings=None),
         Outcome(3, died=False, findings=Findings(), over_ns=90),
     ]
-    assert ends_of_the_dead(outcomes) == {1: 70}
+    assert death_times(outcomes) == {1: 70}
 
 
 TOLD = {"a": 10, "b": 0}
@@ -326,7 +328,7 @@ def test_lost_and_unexplained_updates_fail_with_reasons(
 
 
 def test_a_write_under_way_at_one_key_does_not_excuse_it_at_another() -> None:
-    history = History([[0, 0]], [[0, 0]], [[0, 0]], [0, 0], {Stamp(1, 5): 0})
+    history = ReadHistory([[0, 0]], [[0, 0]], [[0, 0]], [0, 0], {Stamp(1, 5): 0})
     assert check_keys(history, [("a", 0, Stamp(1, 5)), ("b", 1, PRELOADED)], []).status == "ok"
     check = check_keys(history, [("a", 0, PRELOADED), ("b", 1, Stamp(1, 5))], [])
     assert (check.status, check.problems) == ("failed", 1)

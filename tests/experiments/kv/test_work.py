@@ -16,7 +16,7 @@ from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
@@ -59,7 +59,7 @@ def test_file_is_complete_after_the_trial_and_verification_makes_no_wal(tmp_path
         worker.execute("UPDATE kv SET value = -1")
     work.ended(nothing)
     # By another process: closing a file here drops the locks that SQLite has on it in this process.
-    call_apart(nothing, shutil.copy, tmp_path / "kv.db", tmp_path / "copy.db")
+    call_in_subprocess(nothing, shutil.copy, tmp_path / "kv.db", tmp_path / "copy.db")
     with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         assert copy.execute("SELECT DISTINCT value FROM kv").fetchall() == [(-1,)]
     with closing(sqlite3.connect(tmp_path / "kv.db")) as other:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.engine.loop import back_to_back
+from sqlstress.engine.loop import back_to_back_stamps
 from sqlstress.engine.protocols import FAILED
 from sqlstress.engine.values import SALTS, Stamp, Values
 from sqlstress.errors import EnvironmentFailure
@@ -110,7 +110,7 @@ def test_undone_operations_of_a_chunk_are_not_acknowledged(batch: int) -> None:
     recorder = Recorder(Load(key_space=50, read_ratio=0.0, batch=batch))
     source = recorder.source
     chunk = source.next_chunk(10)
-    source.settle(chunk, 4, [None] * 4, back_to_back(1, [2, 3, 4, 5]))
+    source.settle(chunk, 4, [None] * 4, back_to_back_stamps(1, [2, 3, 4, 5]))
     assert max(sequence for sequence, _, _ in entered(recorder.area()).values()) == 4 * batch
 
 

@@ -14,7 +14,7 @@ from sqlstress.experiments.classics.methods_findings import (
     LIMIT,
     TIMEOUT,
     WRONG,
-    Cells,
+    MethodsCells,
     best,
 )
 from sqlstress.report import Check, Run, Verdict
@@ -24,9 +24,9 @@ from tests.several import facts, findings, sentences, several
 WRONG_DATA = Verdict((Check("samples", "failed", 5, 1, ("row 3 should not be there",)),))
 
 
-def cells(*runs: Run) -> Cells:
+def cells(*runs: Run) -> MethodsCells:
     (group,) = group_runs(runs)
-    return Cells(group)
+    return MethodsCells(group)
 
 
 def insert(tricks: str, rate: float | str, scale: int = 100, **fields: Any) -> Run:

@@ -190,20 +190,20 @@ def test_who_waits_for_a_lock_gives_up_when_it_is_too_late_or_the_busy_time_out_
     releases: list[threading.Thread] = []
     with locked(ran) as connection:
 
-        def release(course: worker.Course) -> None:
+        def release(course: worker.CellCourse) -> None:
             # Who is patient gets the lock in the end, in a statement that has been interrupted by then.
             wait_for(lambda: course.late)
             time.sleep(0.1)
             connection.rows("COMMIT")
 
-        def begin(course: worker.Course) -> None:
+        def begin(course: worker.CellCourse) -> None:
             begun(course)
             if patient:
                 releases.append(threading.Thread(target=release, args=(course,)))
                 releases[0].start()
 
-        begun = worker.Course.begin
-        monkeypatch.setattr(worker.Course, "begin", begin)
+        begun = worker.CellCourse.begin
+        monkeypatch.setattr(worker.CellCourse, "begin", begin)
         work_as(ran, 1)
         for thread in releases:
             thread.join()

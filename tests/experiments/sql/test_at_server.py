@@ -14,7 +14,7 @@ from sqlstress.engine.protocols import FAILED, Outcome
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.work import SqlWork
 from sqlstress.experiments.sql.worker import SqlSource
-from sqlstress.user_work.checks import Broken, Checks, Unchecked
+from sqlstress.user_work.checks import CheckNotRun, Checks, FailedCheck
 from sqlstress.user_work.options import Invariant
 from tests.experiments.sql.databases import Open, done, source_of
 from tests.pulses import nothing
@@ -235,16 +235,18 @@ def test_checks_see_one_snapshot_and_cannot_write(start: Open, our_server: str, 
     )
     reader = work.place.reader()
 
-    def broken_checks(*invariants: Invariant, timeout_s: float = 5.0) -> list[Broken]:
+    def broken_checks(*invariants: Invariant, timeout_s: float = 5.0) -> list[FailedCheck]:
         return list(Checks(invariants, timeout_s).broken(reader))
 
     query = "SELECT id, balance::int FROM account ORDER BY id"
     assert broken_checks(Invariant("all", "c.sql:1", query), Invariant("holds", f"{file}:holds")) == [
-        Broken("all", 2, ("(1, 100)", "(2, 100)"))
+        FailedCheck("all", 2, ("(1, 100)", "(2, 100)"))
     ]
-    with pytest.raises(Unchecked, match=r"writes \(.*\) failed to run: cannot execute DELETE in a read-only"):
+    with pytest.raises(
+        CheckNotRun, match=r"writes \(.*\) failed to run: cannot execute DELETE in a read-only"
+    ):
         broken_checks(Invariant("writes", f"{file}:writes"))
-    with pytest.raises(Unchecked, match=r"slow \(c.sql:2\) took longer than 0.05 s"):
+    with pytest.raises(CheckNotRun, match=r"slow \(c.sql:2\) took longer than 0.05 s"):
         broken_checks(Invariant("slow", "c.sql:2", "SELECT pg_sleep(9)"), timeout_s=0.05)
     reader.begin()
     assert reader.rows("SELECT sum(balance) FROM account") == [(200,)]

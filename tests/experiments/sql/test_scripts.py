@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.builtin import SCRIPTS
 from sqlstress.experiments.sql.expressions import Evaluator, Variables
-from sqlstress.experiments.sql.script import Compiler, Failed, read, statements
-from sqlstress.experiments.sql.worker import Nowhere
+from sqlstress.experiments.sql.script import Compiler, ScriptFailed, read, statements
+from sqlstress.experiments.sql.worker import NoDatabase
 from sqlstress.plan import cases_of
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
@@ -36,7 +36,7 @@ COMMIT;
 """
 
 
-class Recording(Nowhere):
+class Recording(NoDatabase):
     """A database that records the statements, and returns a fixed answer."""
 
     def __init__(self, answer: Sequence[Sequence[Any]] = ((12, "b"),)) -> None:
@@ -93,7 +93,7 @@ def test_sleep_takes_the_time_of_its_arguments(line: str, seconds: float) -> Non
 
 @pytest.mark.parametrize("rows", [[], [(1, 2), (3, 4)]])
 def test_a_query_of_no_row_or_of_two_gives_no_variables(rows: list[Any]) -> None:
-    with pytest.raises(Failed, match=r"x.sql:1:1: \\gset needs one row"):
+    with pytest.raises(ScriptFailed, match=r"x.sql:1:1: \\gset needs one row"):
         run("SELECT 1 \\gset", Recording(rows))
 
 
@@ -107,7 +107,7 @@ def test_a_query_of_no_row_or_of_two_gives_no_variables(rows: list[Any]) -> None
     ],
 )
 def test_error_at_run_time_has_its_place(text: str, error: str) -> None:
-    with pytest.raises((Failed, UsageError), match=error):
+    with pytest.raises((ScriptFailed, UsageError), match=error):
         run(text, Recording())
 
 

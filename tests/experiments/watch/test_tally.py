@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.experiments.watch.spec import DELETED, JOURNAL, REPLACED, Process, Watch, Watching
-from sqlstress.experiments.watch.tally import MOST_STEPS, Tally
+from sqlstress.experiments.watch.tally import MOST_STEPS, WatchTally
 from sqlstress.targets.sqlite.lock_holders import (
     CHECKPOINT,
     MISSING,
@@ -16,8 +16,8 @@ from sqlstress.targets.sqlite.lock_holders import (
     WAL,
     WRITE,
     Lock,
-    Look,
-    Sample,
+    LockSample,
+    TimedSample,
 )
 from sqlstress.targets.sqlite.walindex import WalIndex
 
@@ -26,24 +26,24 @@ PEOPLE = [Process(100), Process(101)]
 BLANK = Watch("app.db", Watching())
 
 
-def tally(*looks: tuple[float, Look]) -> Tally:
+def tally(*looks: tuple[float, LockSample]) -> WatchTally:
     """Return a tally of the samples."""
-    made = Tally(lambda pid: pid - 100)
+    made = WatchTally(lambda pid: pid - 100)
     for at_s, sampled in looks:
-        made.add(Sample(at_s, at_s, sampled))
+        made.add(TimedSample(at_s, at_s, sampled))
     return made
 
 
-def look(*locks: tuple[str, int], changes: int | None = 0, wal: WalIndex | None = None) -> Look:
-    return Look(WAL, tuple(Lock(name, 100 + place) for name, place in locks), changes, wal, 1)
+def look(*locks: tuple[str, int], changes: int | None = 0, wal: WalIndex | None = None) -> LockSample:
+    return LockSample(WAL, tuple(Lock(name, 100 + place) for name, place in locks), changes, wal, 1)
 
 
-def tally_of_locks(*locks: tuple[str, int], changes: tuple[int | None, ...]) -> Tally:
+def tally_of_locks(*locks: tuple[str, int], changes: tuple[int | None, ...]) -> WatchTally:
     """Return a tally of samples of equal locks, 0.1 s from each other."""
     return tally(*((number / 10, look(*locks, changes=change)) for number, change in enumerate(changes, 1)))
 
 
-def watch_of(made: Tally, blank: Watch = BLANK) -> Watch:
+def watch_of(made: WatchTally, blank: Watch = BLANK) -> Watch:
     return made.watch(blank, PEOPLE)
 
 
@@ -93,8 +93,8 @@ def index(frames: int, checkpointed: int, *marks: int) -> WalIndex:
     return WalIndex(frames, checkpointed, 1, 4096, 0, (0, *marks, 0, 0, 0)[:5])
 
 
-def reading(slot: int, place: int, wal: WalIndex) -> Look:
-    return Look(WAL, (Lock(READ, 100 + place, slot),), 0, wal, 1)
+def reading(slot: int, place: int, wal: WalIndex) -> LockSample:
+    return LockSample(WAL, (Lock(READ, 100 + place, slot),), 0, wal, 1)
 
 
 def test_reader_pins_from_the_first_commit_after_its_mark() -> None:
@@ -106,7 +106,7 @@ def test_reader_pins_from_the_first_commit_after_its_mark() -> None:
     assert (pin.frame, pin.grew_frames, pin.lasts) == (4, 36, True)
     assert [watch.processes[place].pid for place in pin.processes] == [100, 101]
     assert pin.since_s == pytest.approx(0.2) and pin.seconds == pytest.approx(0.1)
-    made.add(Sample(0.4, 0.4, reading(1, A, index(41, 41, 41))))
+    made.add(TimedSample(0.4, 0.4, reading(1, A, index(41, 41, 41))))
     assert [pin.lasts for pin in watch_of(made).pins] == [False]
 
 
@@ -123,11 +123,11 @@ def test_readers_that_come_and_go_pin_nothing() -> None:
 
 def test_each_event_of_the_file_is_recorded_once() -> None:
     looks = (
-        Look(WAL, (), 5, None, 1),
-        Look(ROLLBACK, (), 5, None, 1),
-        Look(MISSING, file=1),
-        Look(MISSING, file=1),
-        Look(ROLLBACK, (), 900, None, 2),
+        LockSample(WAL, (), 5, None, 1),
+        LockSample(ROLLBACK, (), 5, None, 1),
+        LockSample(MISSING, file=1),
+        LockSample(MISSING, file=1),
+        LockSample(ROLLBACK, (), 900, None, 2),
     )
     watch = watch_of(tally(*((number / 10, sampled) for number, sampled in enumerate(looks))))
     assert [event.what for event in watch.events] == [JOURNAL, DELETED, REPLACED]

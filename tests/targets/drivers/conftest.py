@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.targets.sqlite.busy import Waiting
+from sqlstress.targets.sqlite.busy import BusyRetries
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 
 Connect = Callable[..., Connection]
@@ -49,5 +49,5 @@ class FakeTime:
         self.slept.append(seconds)
         self._meanwhile(len(self.slept))
 
-    def waiting(self, workers: int = 8, timeout_s: float = 60.0, seed: str = "") -> Waiting:
-        return Waiting(workers, timeout_s, seed, self.sleep, self.clock)
+    def waiting(self, workers: int = 8, timeout_s: float = 60.0, seed: str = "") -> BusyRetries:
+        return BusyRetries(workers, timeout_s, seed, self.sleep, self.clock)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CORRUPT, IOERR, PROTOCOL
-from sqlstress.targets.sqlite.busy import FIRST, PATIENCE, SHORTEST_S, Waiting
+from sqlstress.targets.sqlite.busy import FIRST_FACTOR, MAX_ATTEMPTS, SHORTEST_S, BusyRetries
 from tests.targets.drivers.conftest import FakeTime
 
 MANY = 512
@@ -46,7 +46,7 @@ class Statement:
         self.calls.append("recover")
 
 
-def retried(waiting: Waiting, statement: Statement) -> Any:
+def retried(waiting: BusyRetries, statement: Statement) -> Any:
     return waiting.retried(statement.run, code_of, statement.recover)
 
 
@@ -67,13 +67,13 @@ def test_the_mean_wait_is_bounded_per_worker() -> None:
 def test_waits_get_shorter_after_the_first() -> None:
     mean = FakeTime().waiting(MANY).mean_s
     means = [fmean(intervals(MANY, attempt)) for attempt in (0, 1, 4, LONG_WAITED)]
-    assert means[:2] == pytest.approx([FIRST * mean, mean * (1 - 1 / PATIENCE)], rel=0.05)
+    assert means[:2] == pytest.approx([FIRST_FACTOR * mean, mean * (1 - 1 / MAX_ATTEMPTS)], rel=0.05)
     assert means == sorted(means, reverse=True)
     assert means[-1] < 0.5 * means[0]
 
 
 def test_jitter_stays_within_half_of_the_mean_and_differs_by_worker() -> None:
-    mean = FIRST * FakeTime().waiting(MANY).mean_s
+    mean = FIRST_FACTOR * FakeTime().waiting(MANY).mean_s
     waits = intervals(MANY)
     assert 0.5 * mean <= min(waits) < 0.55 * mean
     assert 1.45 * mean < max(waits) <= 1.5 * mean

@@ -8,7 +8,7 @@ from itertools import count, islice
 
 import pytest
 
-from sqlstress.errors import UsageError, message_of
+from sqlstress.errors import UsageError, error_message
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CORRUPT, INTERRUPT
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 from tests.targets.drivers.conftest import Connect, FakeTime
@@ -166,7 +166,7 @@ def test_undecodable_text_is_reported_with_replacement_characters(first: Connect
     first.rows("UPDATE kv SET value = CAST(? AS TEXT) WHERE key = 1", (b"one \xea one",))
     with pytest.raises(Exception) as refused:
         first.rows("SELECT value FROM kv")
-    assert "one \ufffd one" in message_of(refused.value)
+    assert "one \ufffd one" in error_message(refused.value)
 
 
 @pytest.mark.parametrize("let_go", [True, False])

@@ -35,7 +35,9 @@ def setting_id(value: object) -> str:
     """Return a test id with only the requested settings."""
     if not isinstance(value, Settings):
         return str(value)
-    return ",".join(f"{name}={text}" for name, text in settings.wanted(value) if text not in ("wal", "full"))
+    return ",".join(
+        f"{name}={text}" for name, text in settings.requested_pragmas(value) if text not in ("wal", "full")
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_unset_settings_keep_their_values_and_are_read_back(connect: Connect) ->
 
 def test_settings_are_in_the_order_that_sqlite_needs() -> None:
     pragmas = (("temp_store", "memory"), ("auto_vacuum", "full"))
-    assert list(settings.wanted(Settings("wal", "full", True, 10, 8192, 20, 30, pragmas))) == [
+    assert list(settings.requested_pragmas(Settings("wal", "full", True, 10, 8192, 20, 30, pragmas))) == [
         ("page_size", "8192"),
         ("auto_vacuum", "full"),
         ("journal_mode", "wal"),

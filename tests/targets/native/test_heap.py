@@ -15,7 +15,7 @@ from sqlstress.experiments.kv.acks import shape_of
 from sqlstress.experiments.kv.native_loop import NativeSource
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets import open_place
 from sqlstress.targets.native import extension, lacking
@@ -64,6 +64,6 @@ def test_freed_memory_is_reused_without_page_faults(
 ) -> None:
     # Otherwise the result depends on earlier allocations of the process: the luck that this excludes.
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "131072")
-    before, after = call_apart(nothing, before_and_after_a_run)
+    before, after = call_in_subprocess(nothing, before_and_after_a_run)
     assert before > FAULTS_OF_LUCK
     assert after < FAULTS_OF_CHANCE

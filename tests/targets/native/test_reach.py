@@ -13,7 +13,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
-from sqlstress.targets.native import NotToBeHad, extension, lacking
+from sqlstress.targets.native import NativeUnavailable, extension, lacking
 from sqlstress.targets.sqlite import connections as reach
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
@@ -23,7 +23,7 @@ DRIVERS = ("sqlite3", "apsw")
 
 def forget() -> None:
     extension.cache_clear()
-    reach.lacks.cache_clear()
+    reach.native_unavailable.cache_clear()
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_connections_are_handed_over_with_their_own_library(tmp_path: Path) -> N
     tables = set()
     for driver in DRIVERS:
         binding = load_driver(driver)
-        connections, handles = reach.reached(
+        connections, handles = reach.connect_with_handles(
             driver,
             lambda binding=binding: [binding.connect(tmp_path / f"{n}.db", 0) for n in range(3)],  # type: ignore[misc]
         )
@@ -67,10 +67,10 @@ def test_unreachable_driver_leaves_no_connection_open(driver: str, monkeypatch: 
         close(self)
 
     monkeypatch.setattr(type(connection), "close", closing)
-    with pytest.raises(NotToBeHad, match=f"{driver} handed over"):
+    with pytest.raises(NativeUnavailable, match=f"{driver} handed over"):
         # The connection was opened too early, or is closed already: nothing is handed over.
         monkeypatch.setattr(reach, "_load_extension", lambda driver, connection: None)
-        reach.reached(driver, lambda: [connection])
+        reach.connect_with_handles(driver, lambda: [connection])
     assert closed == [connection]
 
 
@@ -83,7 +83,7 @@ def test_clock_of_the_extension_is_that_of_python() -> None:
 
 @pytest.mark.usefixtures("absent")
 def test_missing_extension_is_the_reason_for_every_driver(tmp_path: Path) -> None:
-    for reason in (*map(reach.lacks, DRIVERS), lacking(extension)):
+    for reason in (*map(reach.native_unavailable, DRIVERS), lacking(extension)):
         assert "the C extension was not built" in (reason or "")
     place = open_place(Case(spec=Load(loop="native")), tmp_path)
     with pytest.raises(EnvironmentFailure, match=r"not available with --driver sqlite3.*Use --loop python"):

@@ -19,7 +19,7 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import native
 from sqlstress.targets.sqlite import busy
-from sqlstress.targets.sqlite.connections import Client, lacks, native_store
+from sqlstress.targets.sqlite.connections import SqliteClient, native_store, native_unavailable
 
 SOURCE = Path(str(native.__file__)).with_name("waiting.c")
 STAGE = Path(__file__).with_name("waits.c")
@@ -31,8 +31,8 @@ def test_constants_are_equal_in_c_and_python() -> None:
         re.findall(r"^#define (\w+) ([\d.]+)$", SOURCE.read_text(encoding="utf-8"), re.MULTILINE)
     )
     assert {name: float(number) for name, number in constants.items()} == {
-        "FIRST": busy.FIRST,
-        "PATIENCE": busy.PATIENCE,
+        "FIRST": busy.FIRST_FACTOR,
+        "PATIENCE": busy.MAX_ATTEMPTS,
         "SHORTEST_NS": busy.SHORTEST_S * NS_PER_S,
     }
 
@@ -54,7 +54,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def test_wait_in_c_is_within_the_range_of_python(
     in_c: ctypes.CDLL, attempt: int, workers: int, jitter: int
 ) -> None:
-    waits = busy.Waiting(workers, 60.0, "")
+    waits = busy.BusyRetries(workers, 60.0, "")
     means = (ctypes.c_int64(round(wait * NS_PER_S)) for wait in (waits.mean_s, waits.least_s))
     shortest, longest = (_with_random(waits, share).interval(attempt) for share in (0.0, 1.0))
     slept = in_c.slept(*means, attempt, ctypes.c_uint64(jitter)) / NS_PER_S
@@ -63,15 +63,15 @@ def test_wait_in_c_is_within_the_range_of_python(
 
 @pytest.mark.parametrize("workers", [1, 8, 64])
 def test_c_loop_gets_the_waits_of_python(tmp_path: Path, workers: int) -> None:
-    if lacks("sqlite3"):
+    if native_unavailable("sqlite3"):
         pytest.skip("no native loop here")
-    store = native_store(Client(Case(concurrency=workers), [tmp_path / "kv.db"], 1), "IMMEDIATE")
-    waits = busy.Waiting(workers, 60.0, "")
+    store = native_store(SqliteClient(Case(concurrency=workers), [tmp_path / "kv.db"], 1), "IMMEDIATE")
+    waits = busy.BusyRetries(workers, 60.0, "")
     wait_means = [store.plan[name] / NS_PER_S for name in ("mean_wait_ns", "least_wait_ns")]
     store.close()
     assert wait_means == pytest.approx([waits.mean_s, waits.least_s])
 
 
-def _with_random(waits: busy.Waiting, share: float) -> busy.Waiting:
+def _with_random(waits: busy.BusyRetries, share: float) -> busy.BusyRetries:
     waits._random = lambda: share
     return waits

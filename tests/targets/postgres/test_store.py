@@ -15,7 +15,7 @@ from tests.targets.conftest import Open, any_case
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.postgres.client import Client  # noqa: E402
+from sqlstress.targets.postgres.client import PostgresClient  # noqa: E402
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def test_refused_write_is_retried_and_counted(
     schema: str, open_view: Open, our_server: str, isolation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another session commits once between the read and the write."""
-    prepare, ran = Client.prepare, list[str]()
+    prepare, ran = PostgresClient.prepare, list[str]()
 
-    def watched(client: Client, sql: str) -> Any:
+    def watched(client: PostgresClient, sql: str) -> Any:
         run = prepare(client, sql)
 
         def call(*params: Any) -> Any:
@@ -59,7 +59,7 @@ def test_refused_write_is_retried_and_counted(
 
         return call
 
-    monkeypatch.setattr(Client, "prepare", watched)
+    monkeypatch.setattr(PostgresClient, "prepare", watched)
     store = open_view("deferred", isolation, busy_timeout_ms=60_000)
     store.updates[0]((3,))
     assert store.busy_counts() == (0, 1)

@@ -19,7 +19,7 @@ from sqlstress.report.case import Case
 from sqlstress.system.processes import start
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.shim import Watch
+from sqlstress.targets.sqlite.shim import ShimRecorder
 from tests.halves import open_work
 
 Stamps = dict[str, int]
@@ -59,7 +59,7 @@ def receive(pipe: Any) -> Any:
 
 def _main(pipe: Any, act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float) -> None:
     slow = SlowSyncs(slow_sync_s) if slow_sync_s else None
-    watch = Watch(driver, words, process, 2)
+    watch = ShimRecorder(driver, words, process, 2)
     now = time.perf_counter_ns()
     watch.window(now, now + LONG_NS)
     connection = load_driver(driver).connect(path, 60_000)

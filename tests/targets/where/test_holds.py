@@ -23,7 +23,7 @@ from sqlstress.report.results import (
     WorkerResult,
 )
 from sqlstress.targets.sqlite import shim as rec
-from sqlstress.targets.sqlite.where import FEWEST, WAIT, Seen, account, held_share, split
+from sqlstress.targets.sqlite.where import MIN_OPERATIONS, WAIT, TrialSpans, account, held_share, split
 
 CLOSES = 100_000
 
@@ -41,12 +41,12 @@ def words_of(accounts: Sequence[Written], opens: int, closes: int, file: int = 7
     return words
 
 
-def fill(area: rec.Area, values: Mapping[int, int]) -> None:
+def fill(area: rec.SpanArea, values: Mapping[int, int]) -> None:
     for place, value in values.items():
         area.words[place] = value
 
 
-def write(area: rec.Area, begin: int, end: int, tag: int) -> None:
+def write(area: rec.SpanArea, begin: int, end: int, tag: int) -> None:
     """Write a span like the C code."""
     place = rec.RING + rec.SPAN * (area[rec.SPANS] % area.room)
     for offset, value in enumerate((begin, end, tag)):
@@ -54,8 +54,8 @@ def write(area: rec.Area, begin: int, end: int, tag: int) -> None:
     area.words[rec.SPANS] += 1
 
 
-def spans_in(words: Any, processes: int) -> Seen:
-    return Seen(rec.areas(words, processes))
+def spans_in(words: Any, processes: int) -> TrialSpans:
+    return TrialSpans(rec.areas(words, processes))
 
 
 def worker(number: int, **fields: Any) -> WorkerResult:
@@ -165,7 +165,7 @@ def test_parts_add_up_to_the_window_and_are_not_negative(
 
 
 def test_slowest_percent_has_its_causes_and_holders() -> None:
-    quick = [(rec.TRANSACTION, 50_000 + 10 * n, 50_005 + 10 * n) for n in range(2 * FEWEST - 1)]
+    quick = [(rec.TRANSACTION, 50_000 + 10 * n, 50_005 + 10 * n) for n in range(2 * MIN_OPERATIONS - 1)]
     waiter = [(rec.TRANSACTION, 0, 1000), (rec.WAIT_WRITE, 0, 900), (rec.SYNC, 920, 990), *quick]
     holder = [(rec.HOLD_WRITE, 100, 700), (rec.CHECKPOINT, 100, 700)]
     words = words_of([waiter, holder], 0, CLOSES)
@@ -173,7 +173,7 @@ def test_slowest_percent_has_its_causes_and_holders() -> None:
     assert recorded and recorded.slowest and recorded.moment
     assert (recorded.slowest.operations, recorded.slowest.of, recorded.slowest.total_ns) == (
         2,
-        2 * FEWEST,
+        2 * MIN_OPERATIONS,
         1005,
     )
     parts = {HELD: 600, FREE: 300, CHECKPOINT: 0, SYNC: 70, OWN: 35}

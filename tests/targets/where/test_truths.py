@@ -15,10 +15,10 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.report.results import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import shim
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers import load_driver
-from sqlstress.targets.sqlite.shim import Area, Span, areas, size
-from sqlstress.targets.sqlite.where import Blocked, Seen
+from sqlstress.targets.sqlite.shim import Span, SpanArea, areas, size
+from sqlstress.targets.sqlite.where import Blocked, TrialSpans
 from tests.rows import mostly_thorough, thorough
 from tests.targets.where.actors import (
     acting,
@@ -37,7 +37,9 @@ HOLD_S = 0.444
 NEAR = 0.03
 BRIEF_NS = 50_000_000
 
-pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason=f"{lacks('sqlite3')}")
+pytestmark = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason=f"{native_unavailable('sqlite3')}"
+)
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def total(blocked: list[Blocked], cause: str, process: int = HOLDER) -> int:
     return sum(hold.end - hold.begin for hold in blocked if (hold.process, hold.what) == (process, cause))
 
 
-def waited(recording: Seen) -> Span:
+def waited(recording: TrialSpans) -> Span:
     """Return the only wait of the waiter."""
     (wait,) = (wait_span for wait_span in recording.waits if wait_span.process == WAITER)
     return wait
@@ -79,7 +81,7 @@ def test_known_hold_is_measured_within_3_percent(
         time.sleep(0.01)
         holder.send(HOLD_S)
         holder_stamps, waiter_stamps = receive(holder), receive(waiter)
-    recording = Seen(areas(words, 2))
+    recording = TrialSpans(areas(words, 2))
     wait = waited(recording)
     blocked = list(recording.blocked(wait))
     truth = holder_stamps["ended"] - waiter_stamps["asked"]
@@ -106,10 +108,10 @@ def test_wait_during_a_slow_sync_is_a_wait_for_the_sync(words: Any, tmp_path: Pa
         waiter.send("go")
         truth = receive(holder)["synced_ns"]
         receive(waiter)
-    recording = Seen(areas(words, 2))
+    recording = TrialSpans(areas(words, 2))
     blocked = list(recording.blocked(waited(recording)))
     assert total(blocked, SYNC) >= 0.8 * sum(span.end - span.begin for span in blocked)
-    assert Area(words, HOLDER, 2).syncing_ns == pytest.approx(truth, rel=NEAR)
+    assert SpanArea(words, HOLDER, 2).syncing_ns == pytest.approx(truth, rel=NEAR)
 
 
 def test_wait_for_a_checkpoint_names_its_process(words: Any, tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_wait_for_a_checkpoint_names_its_process(words: Any, tmp_path: Path) -> 
         time.sleep(0.05)  # its first sync takes longer
         waiter.send("go")
         holder_stamps, waiter_stamps = receive(holder), receive(waiter)
-    recording = Seen(areas(words, 2))
+    recording = TrialSpans(areas(words, 2))
     blocked = list(recording.blocked(waited(recording)))
     truth = holder_stamps["ended"] - waiter_stamps["asked"]
     assert total(blocked, CHECKPOINT) == pytest.approx(truth, rel=NEAR)
@@ -141,14 +143,14 @@ def test_wait_to_open_a_wal_ends_with_the_opening(words: Any, tmp_path: Path, dr
             holder.send("go")
             receive(holder)
             assert (receive(waiter), receive(waiter)) == ("read", "ready")
-            assert Area(words, WAITER, 2)[shim.PENDING] == 0
+            assert SpanArea(words, WAITER, 2)[shim.PENDING] == 0
             with acting(holds, words, HOLDER, driver, path) as second:
                 assert receive(second) == "held"
                 waiter.send("go")
                 second.send(0.1)
                 receive(second)
                 asked_ns = receive(waiter)["asked"]
-    assert waited(Seen(areas(words, 2))).begin > asked_ns
+    assert waited(TrialSpans(areas(words, 2))).begin > asked_ns
 
 
 def test_lock_released_and_not_retaken_causes_no_wait(words: Any, tmp_path: Path) -> None:
@@ -160,8 +162,8 @@ def test_lock_released_and_not_retaken_causes_no_wait(words: Any, tmp_path: Path
         connection.close()
         waiter.send("go")
         receive(waiter)
-    recording = Seen(areas(words, 2))
-    assert not recording.waits and Area(words, WAITER, 2)[shim.PENDING] == 0
+    recording = TrialSpans(areas(words, 2))
+    assert not recording.waits and SpanArea(words, WAITER, 2)[shim.PENDING] == 0
     assert len([span for span in recording.transactions if span.ns < 40_000_000]) >= 2
 
 
@@ -176,8 +178,8 @@ def test_blocked_checkpoint_leaves_no_wait_behind(words: Any, tmp_path: Path) ->
             holder.send(0.1)
             receive(holder)
         receive(waiter)
-    assert Area(words, WAITER, 2)[shim.PENDING] == 0
-    assert not [span for span in Seen(areas(words, 2)).waits if span.process == WAITER]
+    assert SpanArea(words, WAITER, 2)[shim.PENDING] == 0
+    assert not [span for span in TrialSpans(areas(words, 2)).waits if span.process == WAITER]
 
 
 # The same for workers, driven by either loop.
@@ -202,7 +204,7 @@ def hold_during_a_write(case: Case, words: Any, folder: Path, hold_s: float) -> 
             return {"holder": receive(holder), "worker": receive(worker)}
 
 
-def waited_by_worker(recording: Seen) -> Span:
+def waited_by_worker(recording: TrialSpans) -> Span:
     """Return the worker's only long wait since its start.
 
     The worker may find a changed schema under the lock, release it and take it again: a second, brief wait.
@@ -220,7 +222,7 @@ def test_either_loop_measures_a_known_hold_within_3_percent(
     words: Any, tmp_path: Path, loop: str, driver: str
 ) -> None:
     stamps = hold_during_a_write(case_of(loop, driver), words, tmp_path, HOLD_S)
-    recording = Seen(areas(words, 2))
+    recording = TrialSpans(areas(words, 2))
     wait = waited_by_worker(recording)
     worker_stamps, holder_stamps = stamps["worker"], stamps["holder"]
     assert wait.ns == pytest.approx(worker_stamps["had"] - worker_stamps["asked"], rel=NEAR)
@@ -234,7 +236,7 @@ def test_operation_abandoned_by_either_loop_stops_waiting(words: Any, tmp_path: 
     case = case_of(loop, busy_timeout_ms=150)
     worker_stamps = hold_during_a_write(case, words, tmp_path, HOLD_S)["worker"]
     assert worker_stamps["failed"] == 1
-    recording = Seen(areas(words, 2))
+    recording = TrialSpans(areas(words, 2))
     wait = waited_by_worker(recording)
     assert worker_stamps["asked"] < wait.begin < wait.end < worker_stamps["had"]
     assert wait.ns > 100_000_000
@@ -243,7 +245,7 @@ def test_operation_abandoned_by_either_loop_stops_waiting(words: Any, tmp_path: 
     ]
     assert transactions[0].begin == wait.begin
     assert transactions[0].end == pytest.approx(wait.end, abs=NEAR * 1e8)
-    assert Area(words, WAITER, 2)[shim.PENDING] == 0
+    assert SpanArea(words, WAITER, 2)[shim.PENDING] == 0
 
 
 @pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
@@ -253,7 +255,7 @@ def test_slow_syncs_are_measured_within_3_percent(words: Any, tmp_path: Path, lo
     with working(case, words, WAITER, tmp_path, operations=3, slow_sync_s=0.1) as worker:
         worker.send("go")
         truth = receive(worker)["synced_ns"]
-    area = Area(words, WAITER, 2)
+    area = SpanArea(words, WAITER, 2)
     assert truth > 300_000_000
     assert area.syncing_ns == pytest.approx(truth, rel=NEAR)
     assert area[shim.CHECKPOINTING] == 0
@@ -266,7 +268,7 @@ def test_slow_checkpoints_are_measured_within_3_percent(words: Any, tmp_path: Pa
     with working(case, words, WAITER, tmp_path, operations=2, slow_sync_s=0.1) as worker:
         worker.send("go")
         truth = receive(worker)["synced_ns"]
-    area = Area(words, WAITER, 2)
+    area = SpanArea(words, WAITER, 2)
     assert truth > 200_000_000
     assert area[shim.CHECKPOINTING] + area.syncing_ns == pytest.approx(truth, rel=NEAR)
     assert area[shim.CHECKPOINTING] > 0.4 * truth

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, merge_groups
 from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Report
 from sqlstress.report.case import Case
@@ -29,7 +29,7 @@ def with_changed_copy(report: Report = EXAMPLE, **changes: Any) -> Report:
 
 
 def whole_group(report: Report) -> Group:
-    (found,) = joined(group_runs(report.runs))
+    (found,) = merge_groups(group_runs(report.runs))
     return found
 
 

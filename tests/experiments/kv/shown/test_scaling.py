@@ -85,13 +85,13 @@ def test_doubtful_figure_is_never_the_best(doubtful: dict[str, object]) -> None:
 
 def test_many_layouts_need_no_additional_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
-    reckon = Passes.needed
+    reckon = Passes.passes_needed
 
     def count_needed(passes: Passes[int], share: float) -> int:
         asked.append(share)
         return reckon(passes, share)
 
-    monkeypatch.setattr(Passes, "needed", count_needed)
+    monkeypatch.setattr(Passes, "passes_needed", count_needed)
     advise(replace(EXAMPLE, runs=tuple(run for files in range(1, 9) for run in measured(files, 9, 9.1))))
     assert len(asked) <= 1
 
@@ -106,7 +106,7 @@ def test_runs_of_other_settings_form_a_group_that_shares_the_error_rate() -> Non
 
 def test_intervals_are_wider_with_more_groups() -> None:
     (group,) = group_runs(measured(1, 1000, 1100))
-    alone, among = (replace(group, groups=groups).tested(group.runs) for groups in (1, 20))
+    alone, among = (replace(group, groups=groups).pairwise_tests(group.runs) for groups in (1, 20))
     assert alone and among
     few, many = (tested.ratio(*group.runs) for tested in (alone, among))
     assert few and many

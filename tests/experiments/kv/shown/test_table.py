@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from sqlstress.analysis.group import group_runs, joined
+from sqlstress.analysis.group import group_runs, merge_groups
 from sqlstress.experiments.kv import show
 from sqlstress.experiments.kv.show import KeyValueShown, build
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import LOAD, SQLITE, option
-from sqlstress.options.parsing import switch, whole
+from sqlstress.options.parsing import switch, whole_number
 from sqlstress.report import Check, Latency, Report, Trial, Verdict
 from sqlstress.show.blocks import MISSING, MORE, Legend, Table, count_cell
 from sqlstress.show.case_table import trial_column
@@ -215,7 +215,7 @@ def test_every_option_of_a_load_has_a_column() -> None:
 
 @dataclass(frozen=True, slots=True)
 class MadeUpLoad(Load):
-    made_up: int = option(whole(1, 9), 1, LOAD, "An option that no version has.")
+    made_up: int = option(whole_number(1, 9), 1, LOAD, "An option that no version has.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +235,8 @@ def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() 
     assert "; made-up 5; during the load a RESTART checkpoint every 20ms and made-up-pause on;" in heading
     assert "made-up" not in above(MadeUpLoad(checkpointing=replace(checkpointing, made_up_pause=False)))
     both = (with_case(spec=MadeUpLoad(made_up=number)).runs[0] for number in (1, 5))
-    (group,) = joined(group_runs(both))
-    assert "; made-up 1 or 5" in KeyValueShown().what(group)
+    (group,) = merge_groups(group_runs(both))
+    assert "; made-up 1 or 5" in KeyValueShown().activity(group)
     assert [group.value(run.case) for run in group.runs] == ["1", "5"]
     assert build(group).headers[0] == "made up"
 

@@ -18,10 +18,10 @@ from sqlstress.report.results import (
     COMMIT,
     FREE,
     OWN,
-    PARTS,
     PROCESSOR,
     SQLITE,
     SYNC,
+    TIME_PARTS,
     Held,
     Slowest,
     Where,
@@ -157,7 +157,7 @@ holders = st.builds(Held, st.integers(0, 99), st.just(COMMIT), amounts)
 accounts = st.builds(
     Where,
     time_ns=amounts,
-    parts=st.dictionaries(st.sampled_from(PARTS), amounts),
+    parts=st.dictionaries(st.sampled_from(TIME_PARTS), amounts),
     told=st.floats(0, 1),
     slowest=st.none()
     | st.builds(
