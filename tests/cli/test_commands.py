@@ -54,9 +54,7 @@ def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> N
 
 
 @pytest.mark.parametrize("command", [*commands(), "ab", "limit"])
-def test_the_help_of_every_command_that_has_many_options_begins_with_the_most_used(
-    cli: Cli, command: str
-) -> None:
+def test_long_help_begins_with_the_most_used_options(cli: Cli, command: str) -> None:
     headings = re.findall(r"^(\S.*):\n((?:  .*\n)+)", cli(command, "--help").out, re.M)
     first, options = headings[0]
     assert first == MOST_USED
