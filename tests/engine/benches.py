@@ -1,4 +1,4 @@
-"""Benches in a folder of a test: nothing is examined, nothing is caught."""
+"""Benches in a test's folder, without a look at the environment and without signal handlers."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ BLANK = replace(example_report(), runs=(), planned=0)
 def bench(
     folder: Path, *, keep: bool = False, signals: StopSignals | None = None, observer: Observer = NOBODY
 ) -> Bench:
-    """Return a bench whose trials are real ones."""
+    """Return a bench that runs real trials."""
     return Bench(BLANK, TrialRunner(folder, keep, signals or StopSignals(), observer, 0))

@@ -1,4 +1,4 @@
-"""What workers sent, made by hand."""
+"""Hand-made results of workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIXED = Window(OPENS_NS, OPENS_NS, FOREVER_NS)
 
 
 def done(worker: int, gets: int = 0, replaces: int = 0, **fields: Any) -> Ended:
-    """Return a worker that did so many operations, gets of 2 µs and replaces of 50 µs."""
+    """Return the result of a worker with these numbers of gets (2 µs each) and replaces (50 µs each)."""
     counts = {"get": gets, "replace": replaces}
     latencies = {"get": 2_000, "replace": 50_000}
     effective = fields.pop("effective", {})
@@ -34,5 +34,5 @@ def done(worker: int, gets: int = 0, replaces: int = 0, **fields: Any) -> Ended:
 
 
 def dead(worker: int, reason: str = "was killed by SIGKILL") -> Ended:
-    """Return a worker that sent nothing."""
+    """Return the exit of a worker that sent no result."""
     return Ended(worker, reason=reason)

@@ -1,4 +1,4 @@
-"""A process that begins as a worker does, and tells what it imported meanwhile."""
+"""A process that begins like a worker and sends the names of the modules that it imported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def begin(source: Callable[..., Any], case: Case, where: Path, shared: tuple[Any, ...], pipe: Pipe) -> None:
-    """Connect and seal as a worker, and look at what one looks at in the end."""
+    """Connect and seal like a worker, and read what a worker reads at its end."""
     before = set(sys.modules)
     begin_child()
     place = open_place(case, where)

@@ -1,4 +1,4 @@
-"""Tests of what a study needs around it: a folder, the environment, and nothing of it afterwards."""
+"""The surroundings of a study: its folder, the environment, and their removal afterwards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "fingerprint", lambda *_: EXAMPLE.environment)
 
 
-def test_a_bench_has_a_report_without_runs_and_a_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
+def test_bench_has_an_empty_report_and_a_temporary_folder(tmp_path: Path) -> None:
     with Session((CASE,), tmp_path, False, ("sqlstress", "kv")).opened(NOBODY) as bench:
         assert bench.runner.folder.parent == tmp_path
         assert bench.runner.folder.is_dir()
@@ -31,7 +31,7 @@ def test_a_bench_has_a_report_without_runs_and_a_folder_that_is_gone_afterwards(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_kept_is_named_and_one_that_cannot_be_made_stops_everything(tmp_path: Path) -> None:
+def test_kept_folder_is_named_and_a_missing_parent_is_an_error(tmp_path: Path) -> None:
     session = Session((CASE,), tmp_path, True, ())
     assert session.kept_folder is None
     with session.opened(NOBODY):
@@ -47,7 +47,7 @@ def test_a_folder_that_is_kept_is_named_and_one_that_cannot_be_made_stops_everyt
         pass
 
 
-def test_a_signal_is_caught_while_it_is_open(tmp_path: Path) -> None:
+def test_signal_is_caught_while_the_session_is_open(tmp_path: Path) -> None:
     import signal
 
     with Session((CASE,), tmp_path, False, ()).opened(NOBODY) as bench:

@@ -1,4 +1,4 @@
-"""Reports as large as one may be: shown in every format within five seconds."""
+"""Reports of the largest permitted size: shown in every format within five seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def saved(name: str) -> Any:
 
 
 def runs_of(name: str, change: str) -> Iterator[Any]:
-    """Yield the runs of a saved report over and over, each with another value at a place of its case."""
+    """Yield the runs of a saved report repeatedly, each with another value at `change` in its case."""
     runs = saved(name)["runs"]
     *path, last = change.split(".")
     for number in range(MOST_RUNS):
@@ -35,7 +35,7 @@ def runs_of(name: str, change: str) -> Iterator[Any]:
 
 
 def largest(name: str, change: str) -> str:
-    """Return as many runs as a report may have that is read."""
+    """Return a report with the maximum number of runs that can be read."""
     document = saved(name) | {"runs": []}
     size = texts = 0
     for run in runs_of(name, change):
@@ -47,9 +47,9 @@ def largest(name: str, change: str) -> str:
     return json.dumps(document)
 
 
-def show(judge: Judge, way: list[str]) -> None:
-    said = judge("report", "a.json", *way)
-    assert said.code == 0
+def show(judge: Judge, options: list[str]) -> None:
+    output = judge("report", "a.json", *options)
+    assert output.code == 0
 
 
 LARGE = [
@@ -70,14 +70,14 @@ LARGE = [
 )
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "change"), LARGE)
-def test_the_largest_sweep_is_shown_in_every_format_in_time(judge: Judge, name: str, change: str) -> None:
+def test_largest_sweep_is_shown_in_every_format_in_time(judge: Judge, name: str, change: str) -> None:
     Path("a.json").write_text(largest(name, change), encoding="utf-8")
-    for way in ([], *(["-o", f"{form}:out"] for form in FORMATS)):
-        show(judge, way)
+    for options in ([], *(["-o", f"{form}:out"] for form in FORMATS)):
+        show(judge, options)
 
 
 @pytest.mark.thorough
-def test_a_thousand_layouts_are_shown_in_time(judge: Judge) -> None:
+def test_thousand_layouts_are_shown_in_time(judge: Judge) -> None:
     document = saved("linux-1-and-20-files")
     (first, *_) = document["runs"]
     for latency in first["trials"][0]["latency"].values():

@@ -1,4 +1,4 @@
-"""CPU quotas of control groups: made-up trees of both versions, and a real group that throttles."""
+"""CPU quotas of control groups: made-up trees of both versions, and a real throttled group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Tree:
         )
 
     def limit(self, inner: str, quota_us: int, stat: str = "") -> Path:
-        """Give a group a quota in each 100 ms; below 0 there is none."""
+        """Set a group's quota per 100 ms; a negative quota means no limit."""
         folder = self.mounted / inner
         folder.mkdir(parents=True, exist_ok=True)
         if self._unified:
@@ -88,7 +88,7 @@ def test_counters_of_both_versions_are_in_seconds(tmp_path: Path) -> None:
     assert stat_of(Group(tree.limit("app", 50_000), 0.5)) is None
 
 
-def test_a_watch_counts_only_what_its_window_saw(tmp_path: Path) -> None:
+def test_watch_counts_only_its_window(tmp_path: Path) -> None:
     tree = Tree(tmp_path, unified=True, root="/", path="/app")
 
     def group_with_periods(periods: int) -> Group:
@@ -100,8 +100,8 @@ def test_a_watch_counts_only_what_its_window_saw(tmp_path: Path) -> None:
     group_with_periods(20)
     watch.pulse()  # the window is open
     group_with_periods(50)
-    found = watch.throttling()
-    assert found and (found.periods, found.throttled, found.stopped_s) == (30, 15, 0.03)
+    throttling = watch.throttling()
+    assert throttling and (throttling.periods, throttling.throttled, throttling.stopped_s) == (30, 15, 0.03)
     over = QuotaWatch(at_first, at_first, group_with_periods(60))
     over.pulse()  # the window has closed
     group_with_periods(90)
@@ -121,7 +121,7 @@ def test_reports_with_different_quotas_are_not_compared() -> None:
         parts = [
             Part(name, report, measured, measured.runs) for name, report in zip("AB", reports, strict=True)
         ]
-        (barrier,) = (each for each in barriers(parts) if each.subject == "CPU quota")
+        (barrier,) = (candidate for candidate in barriers(parts) if candidate.subject == "CPU quota")
         return barrier.barred[1]
 
     assert reason(EXAMPLE, EXAMPLE) is None
@@ -138,27 +138,27 @@ def limited_program() -> Iterator[tuple[str, ...]]:
     name = f"sqlstress-test-{os.getpid()}"
     for tree in TREES if sys.platform == "linux" else ():
         settings = {"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"}
-        made = tree / name
+        group_folder = tree / name
         try:
-            made.mkdir()
+            group_folder.mkdir()
         except OSError:
             continue
-        known = [each for each in settings if (made / each).exists()]
+        limits = [name_of_limit for name_of_limit in settings if (group_folder / name_of_limit).exists()]
         try:
-            for each in known:
-                (made / each).write_text(settings[each])
+            for name_of_limit in limits:
+                (group_folder / name_of_limit).write_text(settings[name_of_limit])
         except OSError:
-            known = []
-        if known:
+            limits = []
+        if limits:
             break
-        made.rmdir()
+        group_folder.rmdir()
     else:
         pytest.skip("no control group with a CPU quota can be made here: that needs Linux and root")
-    script = f'echo $BASHPID > {made}/cgroup.procs && exec {" ".join(PROGRAM)} "$@"'
+    script = f'echo $BASHPID > {group_folder}/cgroup.procs && exec {" ".join(PROGRAM)} "$@"'
     yield ("bash", "-c", script, "bash")
-    while (made / "cgroup.procs").read_text():
+    while (group_folder / "cgroup.procs").read_text():
         pass  # helpers of the command that are ending
-    made.rmdir()
+    group_folder.rmdir()
 
 
 def test_a_real_quota_is_reported(tmp_path: Path, limited_program: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Tests of the one way in which a study is carried out, with a study that counts."""
+"""The function that runs studies, with a study that counts."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ RUNS = example_report().runs
 
 @dataclass
 class Bench:
-    """Knows the report without runs, and who watches."""
+    """A bench with the report without runs, and the observer."""
 
     observer: Observer = field(default_factory=Watching)
     report: Report = BLANK
 
 
 class Counting:
-    """Counts its steps as planned cases, a second each."""
+    """Counts its steps, of a second each, as planned cases."""
 
     def __init__(self, steps: int, problem: Exception | None = None) -> None:
         self._steps, self._problem = steps, problem
@@ -51,7 +51,7 @@ class Counting:
 
 
 class Opening:
-    """Opens a bench, and writes down what became of it."""
+    """Opens a bench, and records its events."""
 
     kept_folder: Path | None = None
     stayed: tuple[Path, ...] = ()
@@ -68,7 +68,7 @@ class Opening:
             self.events.append("closed")
 
 
-def test_a_bench_is_opened_for_it_and_closed_afterwards_whatever_happens() -> None:
+def test_bench_is_opened_and_always_closed() -> None:
     opening, watching = Opening(), Watching()
     report = carry_out(Counting(2), opening, lambda _: opening.events.append("saved"), watching)
     assert opening.events == ["opened", "saved", "saved", "closed"]
@@ -84,9 +84,7 @@ def test_a_bench_is_opened_for_it_and_closed_afterwards_whatever_happens() -> No
     ("save_s", "saved_after"),
     [(0.0, [*range(1, 26)]), (0.5 / SAVING, [*range(1, 26)]), (0.5, [1, 11, 21, 25])],
 )
-def test_it_is_saved_after_each_step_that_is_long_beside_the_saving_and_at_the_end(
-    save_s: float, saved_after: list[int]
-) -> None:
+def test_report_is_saved_after_long_steps_and_at_the_end(save_s: float, saved_after: list[int]) -> None:
     study, saved = Counting(25), list[int]()
 
     def save(report: Report) -> None:
@@ -96,13 +94,13 @@ def test_it_is_saved_after_each_step_that_is_long_beside_the_saving_and_at_the_e
     assert saved == saved_after
 
 
-def test_a_caller_that_raises_ends_the_study_at_once() -> None:
+def test_error_of_the_caller_ends_the_study_at_once() -> None:
     study = Counting(3)
 
     def give_up(_: Report) -> None:
         raise KeyError
 
-    with pytest.raises(KeyError) as kept:  # its traceback, too
+    with pytest.raises(KeyError) as kept:  # with its traceback
         follow(study, Bench(), give_up)
     assert kept.tb is not None
     assert (study.done, study.closed) == (1, True)

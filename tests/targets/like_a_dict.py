@@ -1,4 +1,4 @@
-"""A store does what a dict does, whatever is asked of it in whatever order, by two workers."""
+"""Random operations of two workers have the same results on a store as on a dict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUCKETS = 2
 
 
 class Machine(RuleBasedStateMachine):
-    """Does the same to one or two workers' stores and to a dict."""
+    """Applies each operation to a store of one or two workers and to a dict."""
 
     case: Case
     workers: Sequence[int]
@@ -59,7 +59,7 @@ class Machine(RuleBasedStateMachine):
             {self.encode(number): data.draw(self.drawn) for number in range(6)} for _ in range(BUCKETS)
         ]
         self.counters = [dict.fromkeys(range(COUNTERS), 0) for _ in range(BUCKETS)]
-        self.table.fill([own.items() for own in self.model], nothing)
+        self.table.fill([rows.items() for rows in self.model], nothing)
         self.open()
 
     def open(self) -> None:
@@ -89,11 +89,11 @@ class Machine(RuleBasedStateMachine):
         for store in self.stores:
             assert store.gets[bucket]((key,)) == self.model[bucket].get(key)
 
-    @rule(bucket=buckets, one=numbers, other=numbers)
-    def pair(self, bucket: int, one: int, other: int) -> None:
-        keys = self.encode(one), self.encode(other)
-        own = self.model[bucket]
-        assert dict(self.stores[-1].pairs[bucket](keys)) == {key: own[key] for key in keys if key in own}
+    @rule(bucket=buckets, first=numbers, second=numbers)
+    def pair(self, bucket: int, first: int, second: int) -> None:
+        keys = self.encode(first), self.encode(second)
+        rows = self.model[bucket]
+        assert dict(self.stores[-1].pairs[bucket](keys)) == {key: rows[key] for key in keys if key in rows}
 
     @rule(bucket=buckets, counter=st.integers(0, COUNTERS - 1), which=st.integers(0, 1))
     def update(self, bucket: int, counter: int, which: int) -> None:
@@ -125,9 +125,9 @@ class Machine(RuleBasedStateMachine):
 
 
 def check_store(case: Case, workers: Sequence[int], folder: Path) -> None:
-    """Do the same to the stores of these workers and to a dict, in many folders below one.
+    """Compare the stores of these workers with a dict, in many subfolders of `folder`.
 
-    With more than one worker, the target must let their connections into a bucket at once.
+    With several workers, the target must allow several connections to a bucket.
     """
 
     class OwnMachine(Machine):
