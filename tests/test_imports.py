@@ -150,9 +150,9 @@ def test_a_worker_imports_sqlite3_for_expressions_only(line: str, needed: bool) 
         f"""
 import sys
 from random import Random
-from sqlstress.experiments.sql.worker import Compiler, Evaluator, Nowhere, read
+from sqlstress.experiments.sql.worker import Compiler, Evaluator, NoDatabase, read
 script = read("a.sql", {f"{line}SELECT 1;"!r})
-Compiler(Evaluator(Random(1)), Nowhere()).steps(script.commands)
+Compiler(Evaluator(Random(1)), NoDatabase()).steps(script.commands)
 print(*sys.modules)
 """,
     )

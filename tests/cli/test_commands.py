@@ -54,9 +54,7 @@ def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> N
 
 
 @pytest.mark.parametrize("command", [*commands(), "ab", "limit"])
-def test_the_help_of_every_command_that_has_many_options_begins_with_the_most_used(
-    cli: Cli, command: str
-) -> None:
+def test_long_help_begins_with_the_most_used_options(cli: Cli, command: str) -> None:
     headings = re.findall(r"^(\S.*):\n((?:  .*\n)+)", cli(command, "--help").out, re.M)
     first, options = headings[0]
     assert first == MAIN_HEADING
@@ -212,7 +210,7 @@ def test_unsupported_characters_are_printed_as_plainer_ones(
 ) -> None:
     text = "– ▁▅█ µs ✓"  # noqa: RUF001
     done = subprocess.run(
-        [sys.executable, "-c", f"from sqlstress.cli.outputs import say; say({text!r})"],
+        [sys.executable, "-c", f"from sqlstress.cli.outputs import print_text; print_text({text!r})"],
         cwd=tmp_path, env={**environment(), "PYTHONIOENCODING": encoding}, capture_output=True, check=True,
     )  # fmt: skip
     assert done.stdout.decode(encoding).rstrip() == shown

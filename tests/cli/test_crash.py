@@ -112,7 +112,7 @@ def test_keep_leaves_the_databases_in_the_printed_folder(cli: Cli, tmp_path: Pat
     assert said.out.endswith(f"The databases are kept in {folder.name}.\n")
 
 
-def test_a_saved_crash_test_is_shown_again_and_neither_checked_nor_compared(cli: Cli, tmp_path: Path) -> None:
+def test_saved_crash_test_is_shown_but_neither_checked_nor_compared(cli: Cli, tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / f"{name}.json").write_text(to_json(crash_report()), encoding="utf-8")
     assert "Nothing was lost" in cli("report", "one.json").out

@@ -32,7 +32,7 @@ def lines(cli: Cli, code: str, *words: str, options: tuple[str, ...] = ()) -> Sa
     return cli("exec", *options, "--", *PYTHON, code, *words)
 
 
-def test_each_line_is_an_operation_and_the_program_is_started_once_per_process(cli: Cli) -> None:
+def test_each_line_is_an_operation_of_one_program_per_process(cli: Cli) -> None:
     database("app.db")
     Path("checks.sql").write_text(
         "-- no number twice\nSELECT number FROM log GROUP BY number HAVING count(*) > 1;\n"

@@ -161,7 +161,7 @@ def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tup
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("all_at_once", [True, False], ids=["all are ended", "one is killed"])
-def test_sessions_that_end_in_the_window_lose_nothing_that_was_acknowledged(
+def test_sessions_that_end_in_the_window_lose_no_acknowledged_write(
     cli: Cli, tmp_path: Path, all_at_once: bool
 ) -> None:
     """If a server process is killed, the server ends all sessions and recovers all that was committed."""

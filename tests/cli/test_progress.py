@@ -92,7 +92,7 @@ def test_end_is_drawn_even_soon_after_the_last_report() -> None:
     assert shown.after(0.001, replace(HALF, label="pair 10 of 10", done=10)).startswith("pair 10")
 
 
-def test_a_bar_over_pairs_shows_the_narrowing_estimate_and_the_time_to_the_next_look() -> None:
+def test_bar_over_pairs_shows_the_estimate_and_the_time_to_the_next_look() -> None:
     def after(pairs: int, seconds: float) -> str:
         report = ab_report([around(0.97, pairs)], decided=False)
         return shown.after(seconds, pairs_done(report, looks(200), seconds))

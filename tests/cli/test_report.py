@@ -68,9 +68,7 @@ def test_a_page_of_several_reports_keeps_the_names_of_their_files(cli: Cli, save
     assert "<td>good</td>" in re.sub("<td[^>]*>", "<td>", page)
 
 
-def test_github_action_benchmark_gets_a_file_for_throughput_and_one_for_latency(
-    cli: Cli, saved: Path
-) -> None:
+def test_github_action_benchmark_gets_files_for_throughput_and_latency(cli: Cli, saved: Path) -> None:
     assert cli("report", "good.json", "-o", "github-action-benchmark:tps.json").code == 0
     assert (saved / "tps.json").read_text(encoding="utf-8") == throughput_json(EXAMPLE)
     assert (saved / "tps-latency.json").read_text(encoding="utf-8") == latency_json(EXAMPLE)

@@ -158,7 +158,7 @@ def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -
     injected="a report's place that can't be written from the start",
     outcome="exit 2 before anything is measured",
 )
-def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
+def test_unwritable_folder_is_refused_before_the_measurement(
     where_rights_count: Path,
 ) -> None:
     where_rights_count.chmod(0o500)

@@ -98,7 +98,7 @@ def ratio(run: Run) -> float:
 
 @built
 @pytest.mark.thorough
-def test_a_checkpointer_takes_the_checkpoints_and_normal_and_batches_the_syncs_of_the_workers(
+def test_checkpointer_and_settings_reduce_checkpoints_and_syncs_of_workers(
     cli: Cli,
 ) -> None:
     own = ("-c", "1", "--read-ratio", "0", "--synchronous", "normal")

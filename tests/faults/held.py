@@ -76,7 +76,7 @@ def install(hold: Hold) -> None:
     setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
-    vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
+    vars(outputs)["print_text"] = hold.before("showing", vars(outputs)["print_text"])
     for kind, name, moment in (
         (TrialRunner, "_window", "connected"),
         (CrashDatabase, "create", "preparing"),

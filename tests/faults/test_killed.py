@@ -33,9 +33,7 @@ AT_MOST_S = 2.5
 
 @KILLED_AT_ANY_MOMENT
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("measuring",)))
-def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start(
-    tmp_path: Path, moment: str
-) -> None:
+def test_kill_at_any_moment_leaves_no_process_and_no_file_after_a_start(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV) as command:
         children = command.children()
         markers = [folder / MARKER for folder in command.folders()]

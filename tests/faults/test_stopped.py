@@ -65,7 +65,7 @@ SOME_MOMENTS = ("examining", "measuring", "verifying", "saving")
 
 @STOPPED_AT_ANY_MOMENT
 @pytest.mark.parametrize(("moment", "name"), mostly_thorough(ALL, IN_TURN))
-def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
+def test_signal_at_any_moment_keeps_finished_cases_and_no_other_file(
     tmp_path: Path, moment: str, name: str
 ) -> None:
     with second_case(tmp_path, moment) as command:

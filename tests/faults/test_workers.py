@@ -185,7 +185,7 @@ def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     "a worker killed when the window opens",
     "exit 4; the others' figures are kept and verified, the next case runs",
 )
-def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
+def test_killed_worker_fails_its_case_only_and_other_figures_are_kept(tmp_path: Path) -> None:
     # On a single file a worker may starve for the whole window, as it may on a slow disk.
     even = ("--buckets", "20", "--synchronous", "off", "--duration", "500ms")
     with Held(tmp_path, "measuring", *ARGUMENTS, *even) as command:

@@ -57,7 +57,7 @@ def check_numbers(report: Report) -> None:
             assert number(row[f"{kind}_p99_ns"]) == latency.p99_ns
 
 
-def test_a_case_without_trials_and_a_trial_without_workers_keep_their_errors() -> None:
+def test_case_without_trials_and_trial_without_workers_keep_their_errors() -> None:
     empty = replace(EXAMPLE.runs[0], trials=(replace(TRIAL, workers=(), error="worker 1 could not start"),))
     report = replace(EXAMPLE, runs=(empty, replace(EXAMPLE.runs[1], trials=(), error="no room")))
     assert [(row["trial_error"], row["case_error"], row["worker"]) for row in rows(report)] == [

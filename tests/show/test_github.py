@@ -24,7 +24,7 @@ def kinds(report: Report) -> list[str]:
     return [match[1] for match in found if match]
 
 
-def test_wrong_data_and_dead_workers_are_errors_and_warnings_come_after_them() -> None:
+def test_wrong_data_and_dead_workers_are_errors_before_warnings() -> None:
     assert kinds(failed_report())[0] == "error"
     assert kinds(troubled_report())[0] == "error"
     assert "error" not in kinds(EXAMPLE)

@@ -38,5 +38,5 @@ def test_headline_without_findings_says_what_was_done() -> None:
         (f"{'w' * 300}.", LONGEST),
     ],
 )
-def test_a_long_sentence_ends_where_a_clause_does_and_never_within_brackets(text: str, expected: int) -> None:
+def test_long_sentence_is_cut_after_a_clause_outside_of_brackets(text: str, expected: int) -> None:
     assert headline_of(VerdictLine(text)) == f"{text[:expected]} …"

@@ -147,7 +147,7 @@ class _Round(_Nothing):
 
 def made_up_kills(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
     """Return a crash test of four rounds."""
-    for name, stand_in in (("Database", _Nothing), ("Victims", _Nothing), ("Round", _Round)):
+    for name, stand_in in (("CrashDatabase", _Nothing), ("Victims", _Nothing), ("KillRound", _Round)):
         patch.setattr(crash, name, stand_in)
     patch.setattr(_Round, "trouble", trouble, raising=False)
     (case,) = cases_of({}, "crash")

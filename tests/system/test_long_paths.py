@@ -32,7 +32,7 @@ def limit_paths(monkeypatch: pytest.MonkeyPatch) -> Limit:
     """Return a function that makes paths with more than `most` characters too long."""
 
     def limit(most: int) -> None:
-        monkeypatch.setattr(files, "MAX_CHARS", most)
+        monkeypatch.setattr(files, "MAX_PATH_LENGTH", most)
         for module, name in ((os, "mkdir"), (os, "open"), (os, "stat"), (io, "open")):
             monkeypatch.setattr(module, name, refusing(getattr(module, name), most))
         monkeypatch.setattr(os, "replace", refusing_to(os.replace, most))
@@ -65,7 +65,7 @@ def refusing_to(call: Callable[..., Any], most: int) -> Callable[..., Any]:
 def test_message_on_a_long_path_keeps_its_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files.short_path(Path("d" * 200)) == "d" * 200
     assert files.short_path(Path("d" * 201)) == f"{'d' * 198}.."
-    monkeypatch.setattr(files, "MAX_CHARS", 259)
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", 259)
     missing = tmp_path.joinpath(*["d" * 50] * 10)
     with pytest.raises(UsageError, match="Choose another --dir") as dir_error:
         RunFolder(missing, keep=False).__enter__()
@@ -120,7 +120,7 @@ def test_too_long_report_path_is_refused_before_measuring(
 
 
 def test_long_path_is_accepted_where_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_CHARS", len(str(tmp_path)))
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", len(str(tmp_path)))
     parse_output(str(tmp_path / "r.json"))
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "r.json").write_text("old", encoding="utf-8")
@@ -136,7 +136,7 @@ def test_long_path_with_another_error_is_left_to_the_writing(
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files, "MAX_CHARS", len(str(tmp_path)))
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", len(str(tmp_path)))
     monkeypatch.setattr(io, "open", full)
     parse_output(str(tmp_path / "r.json"))
 
@@ -155,7 +155,7 @@ def test_length_is_reported_only_for_a_missing_long_path(
     error: OSError, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = files.MAX_PATH_LENGTH
-    monkeypatch.setattr(files, "MAX_CHARS", 259)
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", 259)
     assert files.reason(error).startswith(message)
     assert ("(" in files.reason(error)) == ("(" in message)
     assert (original == 259) == (sys.platform == "win32")

@@ -36,7 +36,9 @@ def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, co
 
 
 def test_driver_of_another_package_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = "from sqlstress.target import Known\nOTHER = Known('other', '', 'made up', keyvalue=True)"
+    code = (
+        "from sqlstress.target import DriverInfo\nOTHER = DriverInfo('other', '', 'made up', keyvalue=True)"
+    )
     install_package(tmp_path, monkeypatch, "other", code)
     assert target.driver_info("other").words == "made up"
     assert list(target.keyvalue_drivers())[-1] == "other"
@@ -52,7 +54,7 @@ def test_driver_of_another_package_can_be_chosen(tmp_path: Path, monkeypatch: py
         ("other", "OTHER = 7", "other:OTHER is no sqlstress.target.DriverInfo"),
         (
             "apsw",
-            "from sqlstress.target import Known\nOTHER = Known('other', '', '')",
+            "from sqlstress.target import DriverInfo\nOTHER = DriverInfo('other', '', '')",
             "sqlstress has a driver of that name",
         ),
     ],
@@ -68,9 +70,7 @@ def test_unusable_driver_is_left_out_and_the_doctor_says_why(
 def test_target_that_cannot_be_imported_is_reported_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    code = (
-        "from sqlstress.target import Known\nOTHER = Known('other', '', '', keyvalue=True, package='nowhere')"
-    )
+    code = "from sqlstress.target import DriverInfo\nOTHER = DriverInfo('other', '', '', keyvalue=True, package='nowhere')"
     install_package(tmp_path, monkeypatch, "other", code)
     problem = "cannot import nowhere: No module named 'nowhere'"
     assert file_patterns()

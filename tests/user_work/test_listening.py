@@ -266,7 +266,7 @@ def test_thread_that_is_slow_between_rows_never_blocks(wait: str, tmp_path: Path
 
 def test_traced_thread_counts_as_working(tmp_path: Path) -> None:
     code = """
-from sqlstress.user_work.threads import works_beside
+from sqlstress.user_work.threads import other_threads_running
 is_at_work = []
 def spin():
     while not is_at_work:
@@ -274,7 +274,7 @@ def spin():
 def call():
     thread = threading.Thread(target=spin)
     thread.start()
-    is_at_work.append(works_beside({thread.ident}))
+    is_at_work.append(other_threads_running({thread.ident}))
     thread.join()
     assert is_at_work.pop()
 """

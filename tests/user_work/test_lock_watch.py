@@ -97,7 +97,7 @@ def test_samples_without_a_lock_have_no_holders() -> None:
 
 def test_command_line_is_read_and_processes_of_sqlstress_have_a_label() -> None:
     ask = command_line_finder()
-    code = f"import sys; sys.path[:0] = {sys.path!r}\nfrom sqlstress.user_work.lock_watch import asker\n"
+    code = f"import sys; sys.path[:0] = {sys.path!r}\nfrom sqlstress.user_work.lock_watch import command_line_finder\n"
     with subprocess.Popen(["sleep", "60"]) as child:
         try:
             while not ask(child.pid):

@@ -127,7 +127,7 @@ WATCH = """
 import sqlite3, sys, tempfile
 from pathlib import Path
 {first}
-from sqlstress.user_work.own_files import OtherFile, OwnFiles
+from sqlstress.user_work.own_files import OtherFileError, OwnFiles
 Path("trial").mkdir()
 files = OwnFiles(Path("trial"), {original!r})
 files.watch()
@@ -136,7 +136,7 @@ from apsw import Connection
 def refused(call, *args, **options):
     try:
         call(*args, **options).close()
-    except OtherFile:
+    except OtherFileError:
         return True
     return False
 for call in (sqlite3.connect, apsw.Connection, Connection):

@@ -313,7 +313,7 @@ NOTING = (
 
 
 @pytest.mark.thorough
-def test_notes_and_the_end_of_each_process_are_given_to_checks_that_run_last(tmp_path: Path) -> None:
+def test_last_checks_get_the_notes_and_the_end_of_each_process(tmp_path: Path) -> None:
     text = (
         NOTING.replace("@transaction", "from sqlstress import counter, finish, note\n@transaction")
         + """

@@ -90,7 +90,7 @@ def test_page_shows_the_first_example_verbatim() -> None:
     assert python[0] == (EXAMPLES / "app" / "bank.py").read_text(encoding="utf-8")
 
 
-def test_each_recipe_has_a_right_and_a_wrong_form_and_the_pages_name_every_example() -> None:
+def test_recipes_have_a_right_and_a_wrong_form_and_pages_name_examples() -> None:
     right = {name for name in RECIPES if "wrong" not in name and name != NEW_FILE}
     assert right == {name.replace("_wrong", "") for name in RECIPES if "wrong" in name}
     for page, names in (("app.md", OF_LIBRARIES), ("recipes.md", RECIPES)):

@@ -143,7 +143,7 @@ def test_change_without_use_of_the_copy_stops_the_load(database: Path, tmp_path:
         original.check(opened_by_command=False, copy_was_opened=False)
 
 
-def test_change_by_an_unseen_program_stops_the_load_if_open_files_are_known(
+def test_change_by_an_unseen_program_stops_the_load_with_known_open_files(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "copy.db"

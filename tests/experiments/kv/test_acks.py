@@ -162,7 +162,7 @@ def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
     assert entered(area) == {4: (1, 100, 110)}
 
 
-def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt_but_no_read() -> None:
+def test_death_before_the_stamp_leaves_a_write_in_doubt_but_no_read() -> None:
     for done, in_doubt in ([60, 70], [9]), ([60], []):
         area = area_for()
         announce(area, [3, UNTRACKED, 3], 7, 3)
@@ -171,7 +171,7 @@ def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt_but_no_read
         assert entered(area) == {3: (7, 50, 60)}
 
 
-def test_all_rows_of_a_batch_begin_and_end_together_and_are_in_doubt_as_a_whole() -> None:
+def test_rows_of_a_batch_begin_end_and_are_in_doubt_together() -> None:
     area = area_for(3)
     work(area, [[[0, 1, 2], [2, 3, UNTRACKED]]], Model())
     assert entered(area) == {0: (1, 100, 110), 1: (2, 100, 110), 2: (4, 110, 120), 3: (5, 110, 120)}
@@ -234,7 +234,7 @@ def test_counters_have_words_only_where_there_are_updates(update_ratio: float, c
     assert len(AckArea(shared_words(shape.words), shape, 1).counts) == counters
 
 
-def test_each_set_of_the_published_script_has_a_slot_and_its_worker_is_never_idle() -> None:
+def test_sets_of_the_published_script_have_slots_and_no_idle_time() -> None:
     assert acks.shape_of(Case(workload="classic", ops=60, concurrency=3)) == Shape(
         1, acks.MAX_CHUNK_ROWS, 60, 0
     )

@@ -162,7 +162,7 @@ def test_every_option_has_an_effect_of_its_own() -> None:
             assert cases_of({**plain, name: values[-1]}) != cases_of(plain), name
 
 
-def test_a_checkpointer_takes_the_checkpoints_from_the_workers_and_a_pinned_reader_does_not() -> None:
+def test_checkpointer_but_no_pinned_reader_replaces_workers_checkpoints() -> None:
     case = only_case(checkpointer="restart", checkpoint_interval="50ms")
     assert case.spec.checkpointing == Checkpointing("restart", 0.05, False)
     assert case.settings.wal_autocheckpoint == 0

@@ -41,7 +41,7 @@ def chunks(source: Any, size: int = 50) -> list[Any]:
     return found
 
 
-def test_a_workers_keys_are_reproducible_its_own_and_drawn_from_the_whole_range() -> None:
+def test_keys_of_a_worker_are_reproducible_and_of_the_whole_range() -> None:
     case = classic()
     keys = draw_keys(case, salt=3, worker=1)
     assert keys == draw_keys(replace(case, concurrency=8), salt=3, worker=1)
@@ -181,7 +181,7 @@ def die_before_the_eleventh_stamp(source: Any) -> None:
 
 
 @pytest.mark.parametrize(("own", "status"), [(9, "failed"), (10, "ok"), (11, "ok"), (None, "ok")])
-def test_a_dead_workers_acknowledged_sets_must_be_there_and_the_last_one_may(
+def test_acknowledged_sets_of_a_dead_worker_must_be_there_its_last_may(
     tmp_path: Path, own: int | None, status: str
 ) -> None:
     sweep = Sweep(classic(), tmp_path)

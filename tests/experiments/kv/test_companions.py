@@ -118,7 +118,7 @@ def pin(connection: Connection) -> None:
     connection.rows("SELECT count(*) FROM kv")
 
 
-def test_a_reader_that_stays_lets_no_passive_checkpoint_get_further_and_makes_a_restart_busy(
+def test_pinned_reader_stops_passive_checkpoints_and_makes_restart_busy(
     case: Case, tmp_path: Path, connections: list[Connection]
 ) -> None:
     pin(connections[1])
@@ -139,7 +139,7 @@ def test_checkpointer_waits_like_the_workers_up_to_its_own_limit(
     pin(connections[0])
     patient = replace(case, settings=replace(case.settings, busy_timeout_ms=workers_ms))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(companions, "LOCK_TIMEOUT_MS", most_ms)
+        patched.setattr(companions, "PATIENCE_MS", most_ms)
         told = run(patient, tmp_path, "restart")
     assert 30 * MS <= max(told[LONGEST_CHECKPOINT].values) < 20_000 * MS
 
@@ -199,9 +199,7 @@ def test_counts_and_times_are_those_of_the_window() -> None:
 
 
 @pytest.mark.parametrize("driver", sorted(DRIVERS))
-def test_no_file_can_be_checkpointed_past_the_snapshot_of_a_reader_until_it_ends(
-    driver: str, tmp_path: Path
-) -> None:
+def test_reader_limits_checkpoints_to_its_snapshot_until_it_ends(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
     settings = Settings(synchronous="off", wal_autocheckpoint=0)
     load = Load(key_space=9, checkpointing=Checkpointing(pinned_reader=True))

@@ -108,7 +108,7 @@ def test_the_hottest_keys_have_the_share_that_zipfs_law_gives_them(key_space: in
         assert abs(times / count - share) <= 5 * math.sqrt(share * (1 - share) / count)
 
 
-def test_the_ten_hottest_of_a_thousand_zipfian_keys_have_their_share_together() -> None:
+def test_ten_hottest_zipfian_keys_have_their_share_together() -> None:
     count = 100_000
     found = Counter(draw_keys("zipfian", 1000, count))
     hottest = sum(times for _, times in found.most_common(10)) / count

@@ -110,7 +110,7 @@ def test_regular_keys_lie_evenly_over_any_number_of_buckets(
 
 
 @pytest.mark.parametrize("buckets", [2**power for power in range(1, 10)])
-def test_keys_a_power_of_two_apart_lie_evenly_over_a_power_of_two_of_buckets(buckets: int) -> None:
+def test_keys_in_steps_of_a_power_of_two_are_even_over_buckets(buckets: int) -> None:
     """A linear checksum such as CRC-32 leaves buckets empty for these keys."""
     for stride in (2**power for power in range(36)):
         keys = range(0, FEWEST_A_BUCKET * buckets * stride, stride)

@@ -43,7 +43,7 @@ def enough(buckets: int = 1) -> Case:
     return case_of(PLAIN, concurrency=2, buckets=buckets, ops=4 * KEYS, duration_s=0.0, warmup_s=0.0)
 
 
-def test_an_untouched_store_is_accepted_and_every_single_restored_value_is_caught(tmp_path: Path) -> None:
+def test_unchanged_store_is_accepted_and_each_restored_value_is_caught(tmp_path: Path) -> None:
     measured = measure(enough(), tmp_path)
     verdict = measured.verdict()
     assert verdict.status == "ok", verdict

@@ -33,7 +33,7 @@ def numbers_of(call: Call, key_type: str) -> list[int]:
 
 @settings(max_examples=examples(0.8))
 @given(layouts, key_types, distributions)
-def test_a_batch_has_distinct_keys_of_one_bucket_and_of_a_pair_both_or_none(
+def test_batch_has_distinct_keys_of_one_bucket_and_whole_pairs(
     layout: tuple[int, int, int], key_type: str, distribution: str
 ) -> None:
     batch, buckets, key_space = layout

@@ -155,9 +155,7 @@ def test_a_read_that_was_given_up_is_failed_and_not_taken_for_a_wrong_one(load: 
 
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("ops", [1000, None])
-def test_a_fixed_amount_of_work_ends_when_no_write_is_possible_for_a_minute(
-    ops: int | None, batch: int
-) -> None:
+def test_fixed_work_ends_after_a_minute_without_a_possible_write(ops: int | None, batch: int) -> None:
     settings = Settings(busy_timeout_ms=5_000)
     source = giving_up(Load(read_ratio=0.0, batch=batch), settings=settings, ops=ops).source
 

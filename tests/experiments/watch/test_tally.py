@@ -57,7 +57,7 @@ def test_hold_is_bounded_by_the_samples_with_and_without_it() -> None:
     assert holds.longest_at_s == pytest.approx(0.2)
 
 
-def test_a_commit_between_two_samples_ends_a_hold_of_its_process_but_frees_no_gap() -> None:
+def test_commit_between_samples_ends_a_hold_without_a_gap_in_use() -> None:
     watch = watch_of(tally_of_locks((WRITE, A), changes=(5, 5, 6, None, 7)))
     own = watch.processes[0].locks[WRITE]
     assert (own.samples, own.times) == (5, 3)

@@ -191,9 +191,7 @@ def test_dragged_part_of_a_plot_is_enlarged_until_reset(page: Page, tmp_path: Pa
     assert page.ask(ticks) == whole
 
 
-def test_a_line_whose_name_is_clicked_is_hidden_with_its_ideal_and_shown_again(
-    page: Page, tmp_path: Path
-) -> None:
+def test_click_on_a_name_hides_and_shows_its_line_and_ideal(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     lines = f"document.querySelectorAll('{PLOT.format(0)} .line').length"
     before = page.ask(lines)

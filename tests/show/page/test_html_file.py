@@ -186,7 +186,7 @@ def test_verdict_of_an_ab_test_is_at_the_top_and_above_the_plot(ratio: float, ki
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER_OF_REPORTS.glob("*.json")), ids=lambda path: path.stem)
-def test_a_page_is_small_enough_to_be_sent_by_mail_and_each_frame_has_few_lines(path: Path) -> None:
+def test_page_is_small_enough_for_mail_and_frames_have_few_lines(path: Path) -> None:
     page = report_html(read(path))
     assert len(page.encode()) < 500_000
     for view in (view for plot in plots(page) for view in plot):

@@ -51,7 +51,7 @@ def explained(report: Report) -> str:
     return Legend(build(group)).text
 
 
-def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column() -> None:
+def test_kind_of_operation_without_completions_has_no_column() -> None:
     gets = {"get": EXAMPLE.runs[0].trials[0].latency["get"]}
     headers = table(each_trial(lambda trial: replace(trial, latency=gets))).headers
     assert "get p99 ms" in headers
@@ -61,7 +61,7 @@ def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column(
     assert "get p99 ms" not in table(report).headers
 
 
-def test_p99_is_that_of_the_worst_process_and_is_marked_where_shares_are_uneven() -> None:
+def test_p99_of_uneven_shares_is_of_the_worst_process_and_marked() -> None:
     def starved(fairness: float) -> Report:
         def uneven(trial: Trial) -> Trial:
             workers = tuple(
@@ -104,7 +104,7 @@ def test_verdict_is_in_the_table(status: str, cell: str) -> None:
         assert set(column(report, "verified")) == {cell}
 
 
-def test_repeated_cases_show_the_median_the_typical_trial_and_the_longest_wait_of_all() -> None:
+def test_repeated_cases_show_median_typical_trial_and_longest_wait() -> None:
     run = EXAMPLE.runs[0]
     trials = tuple(
         replace(run.trials[0], index=i, tps=tps, fairness=tps / 1000, longest_wait_ns=int(tps) * 1_000_000)
@@ -115,7 +115,7 @@ def test_repeated_cases_show_the_median_the_typical_trial_and_the_longest_wait_o
     assert [column(report, name)[0] for name in names] == ["550 ±>99%", "550", "0.50", "900"]
 
 
-def test_the_length_of_a_window_gives_way_first_and_that_of_a_fixed_count_late() -> None:
+def test_window_length_is_dropped_first_and_length_of_fixed_count_late() -> None:
     (window,) = group_runs(EXAMPLE.runs)
     assert build(window).leaving[:3] == ("time s", "TPS per process", "rows/s")
     for report in (classic_report(), with_case(workload="classic"), with_case(ops=700)):
@@ -229,7 +229,7 @@ def test_new_option_has_a_column_without_further_code() -> None:
     assert {*written} - {*row(Load())} == {"made_up", "pauses"}
 
 
-def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() -> None:
+def test_new_option_is_in_heading_and_case_label_without_further_code() -> None:
     checkpointing = MadeUpCheckpointing(mode="restart", made_up_pause=True)
     heading = " ".join(above(MadeUpLoad(made_up=5, checkpointing=checkpointing)).split())
     assert "; made-up 5; during the load a RESTART checkpoint every 20ms and made-up-pause on;" in heading

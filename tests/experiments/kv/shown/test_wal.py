@@ -56,7 +56,7 @@ def test_heading_names_the_companions_of_the_load(asked: Checkpointing, told: st
     assert f"8-byte values; {told}; 2s windows" in text
 
 
-def test_a_reader_alone_has_no_columns_of_checkpoints_and_no_words_for_them() -> None:
+def test_reader_alone_has_no_columns_and_no_legend_of_checkpoints() -> None:
     only_wal = each_trial(
         lambda trial: replace(trial, series=tuple(series for series in trial.series if "WAL" in series.name)),
         with_case(beside_report(), spec=Load(checkpointing=Checkpointing(pinned_reader=True))),
