@@ -375,7 +375,7 @@ def test_exceptions_become_failures_with_advice_except_our_own() -> None:
 
 
 def only(workload: str, **values: Any) -> Case:
-    return cases_of({"concurrency": 1, **values}, workload)[-1]
+    return cases_of({"concurrency": 1, **values} if workload != "methods" else values, workload)[-1]
 
 
 def elsewhere(dsn: str) -> Case:

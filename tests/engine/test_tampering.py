@@ -22,7 +22,7 @@ from tests.faults.commands import Held, left
 from tests.rows import fault, mostly_thorough, thorough
 from tests.targets.filled import exchange
 
-COMMON = ("-c", "2", "--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
+COMMON = ("--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
 KV = ("kv", "--warmup", "100ms", "--duration", "300ms", "--key-space", "2000", "--repeat", "1")
 READING = (*KV, "--read-ratio", "1")
 """Without writes of our own, a foreign row is not overwritten."""
@@ -55,7 +55,8 @@ def disturbed(
     The pause comes when the workers are connected and before they begin, so that the load always meets the
     change, however fast it is.
     """
-    with Held(place, moment, *arguments, *COMMON) as command:
+    processes = () if arguments[0] == "methods" else ("-c", "2")
+    with Held(place, moment, *arguments, *processes, *COMMON) as command:
         act(command.files(victim)[0])
         code, _, errors = command.finish()
     ours = {name.partition("-")[0] for name in left(place)}

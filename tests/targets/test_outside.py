@@ -70,7 +70,8 @@ def test_unusable_driver_is_left_out_and_the_doctor_says_why(
 def test_target_that_cannot_be_imported_is_reported_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    code = "from sqlstress.target import DriverInfo\nOTHER = DriverInfo('other', '', '', keyvalue=True, package='nowhere')"
+    info = "DriverInfo('other', '', '', keyvalue=True, package='nowhere')"
+    code = f"from sqlstress.target import DriverInfo\nOTHER = {info}"
     install_package(tmp_path, monkeypatch, "other", code)
     problem = "cannot import nowhere: No module named 'nowhere'"
     assert file_patterns()

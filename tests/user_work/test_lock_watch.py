@@ -97,14 +97,15 @@ def test_samples_without_a_lock_have_no_holders() -> None:
 
 def test_command_line_is_read_and_processes_of_sqlstress_have_a_label() -> None:
     ask = command_line_finder()
-    code = f"import sys; sys.path[:0] = {sys.path!r}\nfrom sqlstress.user_work.lock_watch import command_line_finder\n"
+    imported = "from sqlstress.user_work.lock_watch import command_line_finder"
+    code = f"import sys; sys.path[:0] = {sys.path!r}\n{imported}\n"
     with subprocess.Popen(["sleep", "60"]) as child:
         try:
             while not ask(child.pid):
                 time.sleep(0.01)  # the child is just starting
             assert shorten(ask(child.pid)) == ["sleep", "60"]
             # For a process with the same parent, as all of a trial have, the child is a process of sqlstress.
-            asked = [sys.executable, "-c", f"{code}print(*asker()({child.pid}))"]
+            asked = [sys.executable, "-c", f"{code}print(*command_line_finder()({child.pid}))"]
             said = subprocess.run(asked, capture_output=True, text=True, check=True)
             assert said.stdout.strip() == OURS
         finally:
