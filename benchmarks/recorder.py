@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from sqlstress.user_work.callers import Frames
+from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
 
 PAIRS = 10
@@ -46,7 +46,7 @@ def rate(connect: Any, file: Path, synchronous: str, recorder: FailedStatements 
 def main(folder: str = ".") -> None:
     """Measure and print."""
     plain = sqlite3.connect
-    recorder = FailedStatements(Frames(Path(__file__).parent))
+    recorder = FailedStatements(UserFrames(Path(__file__).parent))
     recorder.install()
     watched = sqlite3.connect
     print("| synchronous | with / without the recorder | pairs |\n|---|--:|--:|")

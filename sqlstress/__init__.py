@@ -5,10 +5,10 @@
     report = sqlstress.measure(concurrency="1-8", buckets=20)
     report = sqlstress.read("report.json")
 
-What it offers is imported when it is asked for: a worker process imports this module too.
+Each public name is imported on first use, because worker processes import this module too.
 """
 
-_PLACES = {
+_NAMES = {
     "sqlstress.api": ("Figure", "Finding", "Report", "ab", "hunt", "limit", "measure", "read"),
     "sqlstress.engine.study": ("Progress",),
     "sqlstress.errors": ("SqlstressError", "UsageError"),
@@ -18,7 +18,7 @@ _PLACES = {
     "sqlstress.user_work.notes": ("Notes", "conserved", "counter", "exactly_once", "note"),
     "sqlstress.version": ("__version__",),
 }
-"""Module → the names that it has."""
+"""Public names, by the module that defines them."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-if not TYPE_CHECKING:  # a type checker is to find a name that is not there
+if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
     def __getattr__(name: str) -> object:
-        for module, names in _PLACES.items():
+        for module, names in _NAMES.items():
             if name in names:
                 from importlib import import_module
 

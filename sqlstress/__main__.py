@@ -1,4 +1,7 @@
-"""The way in. Workers import this module again, so it imports nothing but what it needs to look away."""
+"""Entry point of the command line.
+
+Worker processes import this module again, so at import it loads only two standard modules.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ def main() -> int:
     """Run the command line; return the exit code."""
     occupy_standard_descriptors()
     try:
-        from sqlstress.system.interrupt import stop_no_more, stop_once
+        from sqlstress.system.interrupt import ignore_stop_signals, install_stop_handlers
 
-        stop_once()
+        install_stop_handlers()
         from sqlstress.cli.commands import run
 
         code = run(sys.argv[1:])
-        stop_no_more()
+        ignore_stop_signals()
         return code
     except KeyboardInterrupt:
-        return 130  # before, or after, the command line was there to answer
+        return 130  # Ctrl-C before or after `run`, which handles it otherwise
     finally:
-        # One that struck within an exec(), such as that of a dataclass, Python takes for caught by nobody,
-        # and ends `-m` by SIGINT instead of our exit code. The next exec() makes it forget that.
+        # Python treats a KeyboardInterrupt raised within an exec(), such as a dataclass uses, as not caught,
+        # and ends `python -m` with SIGINT instead of our exit code. Another exec() resets this.
         exec("")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, cast
 
-from sqlstress.options.option import Nothing, Option
+from sqlstress.options.option import NoOptions, Option
 from sqlstress.registry import EXPERIMENTS, ReportFormat, ResultFormat, format_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -77,7 +77,7 @@ class Experiment(ReportFormat):
     command: ClassVar[CommandLine] = CommandLine()
     options: ClassVar[tuple[Option, ...]] = ()
     """Options, in the order of `--help`."""
-    selection: ClassVar[type] = Nothing
+    selection: ClassVar[type] = NoOptions
     """Dataclass of options that select cases but are not stored in them."""
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
     """Reason why an option of other experiments is missing, by its name."""
@@ -92,7 +92,7 @@ class Experiment(ReportFormat):
     # Tables: cases that are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether its cases are layouts with numbers of processes; tables and places name them so."""
+    """Whether its cases are layouts with numbers of processes, by which tables and labels name them."""
     many_files: ClassVar[bool] = True
     """Whether its data may lie in several files; otherwise no text mentions their number."""
 
@@ -101,7 +101,7 @@ class Experiment(ReportFormat):
         return self.name
 
     def table_key(self, case: Case) -> Case:
-        """Return a case without what may differ within a table."""
+        """Return a case without the fields that may differ within a table."""
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
@@ -112,7 +112,7 @@ class Experiment(ReportFormat):
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return a case without what does not affect the work."""
+        """Return a case without the fields that do not affect the work."""
         return case
 
     def unknown_figures(self) -> Mapping[str, UnknownFigure]:
@@ -153,13 +153,13 @@ class Experiment(ReportFormat):
 
     Otherwise their start counts, and the files serve a whole sweep."""
     keeps_workers: ClassVar[bool] = False
-    """Whether a worker can run the next trial: closing its store leaves nothing of the last."""
+    """Whether a worker can run the next trial, because closing its store removes all state of the last."""
     opens_database: ClassVar[bool] = True
     """Whether its workers open the database; otherwise programs that they start do."""
     applies_settings: ClassVar[bool] = True
     """Whether connections have the settings of the case; otherwise the user's code chooses them."""
     retries_refused: ClassVar[bool] = True
-    """Whether what a server refuses is retried until the time-out; otherwise each case limits the tries."""
+    """Whether transactions refused by a server are retried until the timeout; else a case limits tries."""
 
     def transactions_each(self, case: Case) -> int:
         """Return the number of transactions that an operation of the timed loop stands for."""
@@ -277,5 +277,5 @@ def rate_units_of(case: Case) -> str:
 
 
 def has_window(case: Case) -> bool:
-    """Return whether operations within a window are counted; otherwise a fixed amount of work is done."""
+    """Return whether the case counts operations within a window; otherwise it does a fixed amount of work."""
     return experiment_of(case).windowed and case.ops is None

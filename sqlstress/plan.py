@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import Experiment, all_experiments, commands, get_experiment
 from sqlstress.options.option import REMOVED, Option, has_default, options_of
-from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
+from sqlstress.options.parsing import MAX_SUGGESTIONS, abbreviate, sentence, suggestion
 from sqlstress.registry import DEFAULT
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.request import Request
@@ -23,41 +23,45 @@ T = TypeVar("T")
 
 
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
-    """Return a dataclass whose fields are options from their values; what has no value keeps its default.
+    """Return an instance of a dataclass whose fields are options. Fields without a value keep the default.
 
-    What only the experiment itself can say, such as the scale of a cell, is None until it does.
+    `values` are by option name, `known` by field name. Fields that only the experiment can set, such as the
+    scale of a cell, are None at first.
     """
     known_options = options_of(cast(Any, cls)).items()
-    found = {name: values[option.name] for name, option in known_options if option.name in values}
-    for one in fields(cast(Any, cls)):
-        if one.name not in found and one.name not in known and is_dataclass(one.default):
-            found[one.name] = built(type(cast(Any, one.default)), values)
-    unsaid = {
-        one.name: None for one in fields(cast(Any, cls)) if one.name not in found and not has_default(one)
+    by_field = {name: values[option.name] for name, option in known_options if option.name in values}
+    for field in fields(cast(Any, cls)):
+        if field.name not in by_field and field.name not in known and is_dataclass(field.default):
+            by_field[field.name] = built(type(cast(Any, field.default)), values)
+    unset = {
+        field.name: None
+        for field in fields(cast(Any, cls))
+        if field.name not in by_field and not has_default(field)
     }
-    return cls(**{**unsaid, **found, **known})
+    return cls(**{**unset, **by_field, **known})
 
 
-MOST_CASES = 1000
+MAX_CASES = 1000
+"""Maximum number of cases in a plan."""
 
 
-class Planned(NamedTuple):
-    """What is to be measured."""
+class Plan(NamedTuple):
+    """Cases to measure, and the options that requested them."""
 
     cases: tuple[Case, ...]
     experiment: Experiment | None = None
-    """The one whose options asked for it; None: a plan, whose cases are of any."""
+    """Experiment whose options requested the cases; None for a plan, whose cases can be of any experiment."""
     selection: Any = None
-    """Its options that stand in no case."""
+    """Options of the experiment that select cases but are not stored in them."""
 
 
 def options_of_command(command: str) -> tuple[Option, ...]:
-    """Return the options of a command: those of the experiment that it measures."""
+    """Return the options of the experiment that a command measures."""
     return commands()[command].options
 
 
-def parsed(option: Option, value: Any) -> Any:
-    """Parse one option's value; raises UsageError that names the option."""
+def parse_option(option: Option, value: Any) -> Any:
+    """Return the parsed value of an option. Raises UsageError that names the option."""
     try:
         return None if value is None else option.parse(value)
     except ValueError as error:
@@ -65,19 +69,22 @@ def parsed(option: Option, value: Any) -> Any:
         raise UsageError(f"{name}: {sentence(error)}") from error
 
 
-def all_parsed(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of options by name: as they are given, unparsed, else their defaults."""
-    return {one.name: parsed(one, given.get(one.name, one.default)) for one in options}
+def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parsed values of options, by name: unparsed values from `given`, else defaults."""
+    return {option.name: parse_option(option, given.get(option.name, option.default)) for option in options}
 
 
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return the options of a load that a study measures: what some are there otherwise, without others."""
+    """Return the options of a command whose load a study measures.
+
+    `otherwise` has changed attributes of options, by name; options in `left_out` are missing.
+    """
     return tuple(
-        replace(known, **otherwise.get(known.name, {}))
-        for known in get_experiment(command).options
-        if known.name not in left_out
+        replace(option, **otherwise.get(option.name, {}))
+        for option in get_experiment(command).options
+        if option.name not in left_out
     )
 
 
@@ -87,22 +94,22 @@ def fixed_options(command: str) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
-    """Return what one set of options asks for.
+def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
+    """Return the plan that one set of options requests.
 
-    `given` holds unparsed values by option name; what is missing or None has its default. Raises UsageError,
-    also for more cases than anybody waits for, before they take memory.
+    `given` holds unparsed values by option name; missing and None values have their default. Raises
+    UsageError, also for more than MOST_CASES cases, before they take memory.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
     experiment = commands()[command]
-    known = {option.name: option for option in experiment.options}
+    options = {option.name: option for option in experiment.options}
     for name in given:
-        if name not in known:
+        if name not in options:
             raise UsageError(_stray(experiment, command, name))
-    values = {name: option.value for name, option in known.items()}
-    values |= {name: parsed(known[name], value) for name, value in given.items()}
-    lists = {name: values[name] or (None,) for name, option in known.items() if option.varies}
-    first_values = {**values, **{name: several[0] for name, several in lists.items()}}
+    values = {name: option.value for name, option in options.items()}
+    values |= {name: parse_option(options[name], value) for name, value in given.items()}
+    lists = {name: values[name] or (None,) for name, option in options.items() if option.varies}
+    first_values = {**values, **{name: listed[0] for name, listed in lists.items()}}
     window = {} if "duration" in values else {"duration_s": 0.0, "warmup_s": 0.0}
     case = built(
         Case,
@@ -115,24 +122,24 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
     )
     selection: Any = built(experiment.selection, values)
     request: Request[Any, Any] = Request(case, selection, lists, frozenset(given))
-    cases = tuple(islice(experiment.cases(request), MOST_CASES + 1))
+    cases = tuple(islice(experiment.cases(request), MAX_CASES + 1))
     check_count(len(cases))
-    return Planned(cases, experiment, selection)
+    return Plan(cases, experiment, selection)
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
-    """Say what an option is for that the experiment has not got."""
+    """Return the error for an option that the experiment does not have, with the reason if it is known."""
     if text := REMOVED.get(name):
         return text
-    if why := experiment.unsupported.get(name):
-        return f"--{name}: {why}."
-    known = [option.name for option in experiment.options]
-    return f"--{name} is not an option of {command}.{suggestion(name, known)}"
+    if reason := experiment.unsupported.get(name):
+        return f"--{name}: {reason}."
+    names = [option.name for option in experiment.options]
+    return f"--{name} is not an option of {command}.{suggestion(name, names)}"
 
 
 def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
-    """Return the cases of one set of options. Raises UsageError."""
-    return planned(given, command).cases
+    """Return the cases that one set of options requests. Raises UsageError."""
+    return plan_of(given, command).cases
 
 
 def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,18 +149,20 @@ def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_count(cases: int) -> None:
-    """Raise UsageError for more cases than anybody waits for."""
-    if cases > MOST_CASES:
-        raise UsageError(f"the plan has more than {MOST_CASES:,} cases. Split it.")
+    """Raise UsageError for more than MOST_CASES cases."""
+    if cases > MAX_CASES:
+        raise UsageError(f"the plan has more than {MAX_CASES:,} cases. Split it.")
 
 
 # A plan in a TOML file: options at the top are defaults, each [[case]] has its own.
 
 
-LARGEST = 128 << 10
-"""Bytes of a plan: a thousand cases of a hundred bytes."""
-LONGEST_LINE = 500
-"""Characters of a line: tomllib takes time and memory that grow with the square of a dotted key's length."""
+MAX_BYTES = 128 << 10
+"""Maximum size of a plan, in bytes: a thousand cases of a hundred bytes."""
+MAX_LINE = 500
+"""Maximum length of a line, in characters.
+
+The time and memory that tomllib takes grow with the square of the length of a dotted key."""
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:
@@ -169,15 +178,20 @@ def from_toml(path: Path) -> tuple[Case, ...]:
         misspelt = f" It has [[{near}]]: rename it." if near else ""
         raise UsageError(f"{path}: a plan needs at least one [[case]].{misspelt}")
     document = seeded(document)
-    workloads = [one.name for one in all_experiments() if one.allowed_in_plans]
-    known = {name: {option.name for option in options_of_command(name)} for name in workloads}
+    workloads = [experiment.name for experiment in all_experiments() if experiment.allowed_in_plans]
+    options_by_workload = {name: {option.name for option in options_of_command(name)} for name in workloads}
     planned: list[Case] = []
     named = (table.get("workload", document.get("workload")) for table in tables)
-    # The options that any workload of the plan has: a default that belongs to another one is not for a case.
-    elsewhere = {name for one in named if isinstance(one, str) for name in known.get(one, ())}
+    # Options of all workloads of the plan: a default at the top may apply to some of the workloads only.
+    plan_options = {
+        name
+        for workload in named
+        if isinstance(workload, str)
+        for name in options_by_workload.get(workload, ())
+    }
     for number, table in enumerate(tables, 1):
         try:
-            planned += _cases(document, table, known, elsewhere)
+            planned += _cases(document, table, options_by_workload, plan_options)
             check_count(len(planned))
         except NoWork as error:
             raise UsageError(f"{path}, case {number}: {error.assigned}") from error
@@ -188,34 +202,47 @@ def from_toml(path: Path) -> tuple[Case, ...]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        text = read_text(path, LARGEST)
-        long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > LONGEST_LINE), None)
+        text = read_text(path, MAX_BYTES)
+        long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)
         if long:
-            raise ValueError(f"line {long} has more than {LONGEST_LINE} characters")
+            raise ValueError(f"line {long} has more than {MAX_LINE} characters")
         return tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        # tomllib lets more than its own TOMLDecodeError through, such as for huge numbers.
+        # tomllib also raises other errors than TOMLDecodeError, such as for huge numbers.
         raise UsageError(f"{path} is not a TOML file: {error!s:.160}.") from error
 
 
 def _cases(
-    document: Mapping[str, Any], table: Mapping[str, Any], known: Mapping[str, set[str]], elsewhere: set[str]
+    document: Mapping[str, Any],
+    table: Mapping[str, Any],
+    options_by_workload: Mapping[str, set[str]],
+    plan_options: set[str],
 ) -> tuple[Case, ...]:
-    """Return the cases of one [[case]]; `known` are the options of each workload."""
+    """Return the cases of one [[case]].
+
+    `options_by_workload` has the names of each workload's options, `plan_options` those of all workloads of
+    the plan.
+    """
     workload = table.get("workload", document.get("workload"))
-    if not isinstance(workload, str) or workload not in known:
+    if not isinstance(workload, str) or workload not in options_by_workload:
         if workload is None:
-            raise UsageError(f"workload is missing. Give one of {', '.join(known)}.")
-        near = suggestion(workload, known, NEAREST)
-        raise UsageError(f"workload = {shown(workload)} is not one of {', '.join(known)}.{near}")
-    own = known[workload]
-    defaults = {name: value for name, value in document.items() if name in own or name not in elsewhere}
-    given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
-    for name in given:
+            raise UsageError(f"workload is missing. Give one of {', '.join(options_by_workload)}.")
+        near = suggestion(workload, options_by_workload, MAX_SUGGESTIONS)
+        raise UsageError(
+            f"workload = {abbreviate(workload)} is not one of {', '.join(options_by_workload)}.{near}"
+        )
+    option_names = options_by_workload[workload]
+    defaults = {
+        name: value for name, value in document.items() if name in option_names or name not in plan_options
+    }
+    values = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
+    for name in values:
         if text := REMOVED.get(name):
             raise UsageError(text)
-        if name not in own:
-            raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, own)}")
-    return cases_of(given, workload)
+        if name not in option_names:
+            raise UsageError(
+                f"{abbreviate(name)} is not an option of {workload}.{suggestion(name, option_names)}"
+            )
+    return cases_of(values, workload)

@@ -1,6 +1,6 @@
-"""What pytest finds by itself: the fixture `sqlstress`. A test that fails shows what was measured in it.
+"""Plugin of pytest: the fixture `sqlstress`. A failed test shows the reports of its measurements.
 
-pytest imports this in every run of everybody who has the package installed, so it imports nothing else.
+If sqlstress is installed, pytest imports this module in every run, so it imports the rest on first use.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 _REPORTS = pytest.StashKey[list["Report"]]()
 
 
-class Measuring:
-    """What the fixture offers: each command that measures, as a method. Databases go to a folder of the test.
+class Fixture:
+    """Value of the fixture: each command that measures is a method. Databases lie in the test's folder.
 
     `sqlstress.app("bank.py", concurrency=8, duration=2)`
     """
 
-    def __init__(self, folder: Path, beside: Path) -> None:
-        self._folder, self._beside = folder, beside
+    def __init__(self, folder: Path, test_folder: Path) -> None:
+        self._folder, self._test_folder = folder, test_folder
         self.reports: list[Report] = []
-        """What was measured in this test, in its order."""
+        """Reports of this test, in the order of measurement."""
 
     def __getattr__(self, command: str) -> Callable[..., Report]:
         from sqlstress.experiment import commands
@@ -51,25 +51,25 @@ class Measuring:
         seconds: float | None = None,
         **options: Any,
     ) -> Report:
-        """Run a command once, by `concurrency` processes for `duration`; a number is seconds.
+        """Run a command once, with `concurrency` processes for `duration`; a number is seconds.
 
-        `processes` and `seconds` are old names of the two.
-        A relative path is that of a file beside the test, or below the current folder. `options` are those of
-        the command, with underscores for dashes. Raises what `sqlstress.measure` raises.
+        `processes` and `seconds` are old names of these two. A relative path is searched first in the folder
+        of the test, then in the current folder. `options` are those of the command, with underscores for
+        dashes. Raises the exceptions of `sqlstress.measure`.
         """
         from sqlstress.experiment import commands
 
-        given = {
+        arguments = {
             "concurrency": concurrency if processes is None else processes,
             "duration": duration if seconds is None else f"{seconds}s",
             "repeat": 1,
             **options,
         }
         if words:
-            found = [self._found(word) for word in words]
-            (name,) = (one.name for one in commands()[command].options if one.argument)
-            given[name] = found if len(found) > 1 else found[0]
-        return self.measure(command, **given)
+            paths = [self._find(word) for word in words]
+            (name,) = (option.name for option in commands()[command].options if option.argument)
+            arguments[name] = paths if len(paths) > 1 else paths[0]
+        return self.measure(command, **arguments)
 
     def hunt(
         self,
@@ -78,30 +78,30 @@ class Measuring:
         seconds: float | None = None,
         **options: Any,
     ) -> Report:
-        """Hunt for races in SQLite, or in your work: `sqlstress.hunt("app", "bank.py", max_time=30)`.
+        """Hunt for races in SQLite or in your work: `sqlstress.hunt("app", "bank.py", max_time=30)`.
 
         `seconds` is an old name of `max_time`.
         """
         from sqlstress.api import hunt
         from sqlstress.experiment import commands
 
-        what, *files = map(str, words) if words else (None,)
-        if what and files:
-            (name,) = (one.name for one in commands()[what].options if one.argument)
-            found = [self._found(word) for word in files]
-            options = {name: found if len(found) > 1 else found[0], **options}
-        given = {
+        load, *files = map(str, words) if words else (None,)
+        if load and files:
+            (name,) = (option.name for option in commands()[load].options if option.argument)
+            paths = [self._find(word) for word in files]
+            options = {name: paths if len(paths) > 1 else paths[0], **options}
+        arguments = {
             "directory": self._folder,
             "max_time": max_time if seconds is None else f"{seconds}s",
             **options,
         }
-        report = hunt(what, **given)
+        report = hunt(load, **arguments)
         self.reports.append(report)
         return report
 
-    def _found(self, word: str | Path) -> str:
-        beside = self._beside / word
-        return str(beside if beside.exists() else word)
+    def _find(self, path: str | Path) -> str:
+        in_folder = self._test_folder / path
+        return str(in_folder if in_folder.exists() else path)
 
     def measure(self, what: str | Path, **options: Any) -> Report:
         """Measure an experiment or a plan, as `sqlstress.measure` does."""
@@ -113,18 +113,18 @@ class Measuring:
 
 
 @pytest.fixture(name="sqlstress")
-def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Measuring:
+def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
     """Measure concurrency on SQLite: `report = sqlstress.app("bank.py", concurrency=8, duration=2)`."""
-    found = Measuring(tmp_path, request.path.parent)
-    request.node.stash[_REPORTS] = found.reports
-    return found
+    measuring_object = Fixture(tmp_path, request.path.parent)
+    request.node.stash[_REPORTS] = measuring_object.reports
+    return measuring_object
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show with a test that failed what it measured."""
+    """Add the test's reports to its output if it failed."""
     outcome = yield
     if outcome.when == "call" and outcome.failed:
         for report in item.stash.get(_REPORTS, []):

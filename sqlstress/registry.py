@@ -9,7 +9,7 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Any, ClassVar, cast
 
-from sqlstress.options.option import Nothing
+from sqlstress.options.option import NoOptions
 
 EXPERIMENTS: dict[str, str] = {
     "kv": "sqlstress.experiments.kv.experiment:KeyValueExperiment",
@@ -46,14 +46,14 @@ class ReportFormat:
 
     name: ClassVar[str]
     """Name in cases, plans and reports."""
-    spec: ClassVar[type] = Nothing
+    spec: ClassVar[type] = NoOptions
     """Dataclass of the fields that only cases of this experiment have; they are options."""
     key: ClassVar[str | None] = None
     """Key of the spec in the JSON of a case; None puts its fields among those that all cases have."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are among those that all cases have although there is a key."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that decides which cases are measured; None: each case is, as often as requested."""
+    """Study that decides which cases are measured; None if each case is measured, as often as requested."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Options of one experiment, parsed, and the checks that several experiments share."""
+"""Parsed options of one experiment, and the checks that several experiments share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.report.case import SETTINGS, Case, Settings, traits
-from sqlstress.target import Known, serves, takes, target_name
+from sqlstress.target import DriverInfo, serves, takes, target_name
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -22,9 +22,9 @@ class Request(Generic[S, E]):
     """First of the requested cases, as far as the options determine it."""
     selection: E
     lists: Mapping[str, tuple[Any, ...]]
-    """The values of the options of which each case has one, by name."""
+    """All values of each option that has one value per case, by name."""
     given: frozenset[str]
-    """The names of the options that were given."""
+    """Names of the options that the user set."""
 
     @property
     def spec(self) -> S:
@@ -41,33 +41,33 @@ class Request(Generic[S, E]):
         """The largest number of processes."""
         return cast(int, max(self.lists.get("concurrency", (self.case.concurrency,))))
 
-    def some(self, name: str) -> tuple[Any, ...]:
-        """Return the values of an option of which each case has one."""
+    def values_for(self, name: str) -> tuple[Any, ...]:
+        """Return all values of an option that has one value per case."""
         return self.lists[name]
 
     def with_settings(self, **changes: Any) -> Settings:
-        """Return the settings, changed."""
+        """Return the settings with changes."""
         return replace(self.settings, **changes)
 
 
 def is_exclusive(settings: Settings) -> bool:
-    """Return whether one connection locks a database for itself."""
+    """Return whether each connection locks its database exclusively."""
     return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in settings.pragmas)
 
 
 def check_locking(request: Request[Any, Any]) -> None:
-    """Raise UsageError when several are to share what one locks for itself."""
+    """Raise UsageError if several processes would share an exclusively locked database."""
     if is_exclusive(request.settings) and request.most_processes > 1:
         raise UsageError("PRAGMA locking_mode=exclusive allows one process only. Use --concurrency 1.")
 
 
-AT_A_RATE = ("rate", "arrival", "latency-limit")
-"""The options of an open loop."""
+OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
+"""Options of an open loop."""
 
 
-def at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
+def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
     """Yield a case at each requested rate, or in a closed loop if there is no rate."""
-    for rate in request.some("rate"):
+    for rate in request.values_for("rate"):
         yield (
             case
             if rate is None
@@ -76,26 +76,29 @@ def at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
 
 
 def check_window(request: Request[Any, Any]) -> None:
-    """Raise UsageError for what means something in a window only, or at a rate only, or nothing there."""
+    """Raise UsageError if --ops is combined with a window or rate, or a rate option lacks --rate."""
     for name in ("duration", "warmup"):
         if request.case.ops is not None and name in request.given:
             raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
     if request.case.arrivals is None:
-        for name in AT_A_RATE[1:]:
+        for name in OPEN_LOOP_OPTIONS[1:]:
             if name in request.given:
                 raise UsageError(f"--{name} needs an open loop. Add --rate.")
     elif request.case.ops is not None:
         raise UsageError("--rate needs a window. Leave out --ops or --rate.")
 
 
-OF_SERVERS = ("dsn", "isolation", "anyway")
-"""Options that say something of a server."""
+SERVER_OPTIONS = ("dsn", "isolation", "anyway")
+"""Options for servers only."""
 
 
 def drivers_of(
-    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
+    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, DriverInfo]
 ) -> tuple[str, ...]:
-    """Return the drivers to measure with, of those that are known: one of each target. Raises UsageError."""
+    """Return the drivers to measure with, one per target: the requested or the first known one.
+
+    Raises UsageError.
+    """
     wanted = request.case.driver
     if targets is None:
         return (wanted,)
@@ -114,23 +117,26 @@ def check_options(
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
-    """Raise UsageError for an option that means nothing to any of these drivers, or not to all of them."""
+    """Raise UsageError for an option that too few of the drivers support.
+
+    `enough` is `any` or `all`; `names` are the drivers.
+    """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):
-            strangers = [target_name(name) for name in names if not takes(name, option)]
-            raise UsageError(f"--{option} is not supported by {' and '.join(strangers)}. Leave it out.")
+            unsupporting = [target_name(name) for name in names if not takes(name, option)]
+            raise UsageError(f"--{option} is not supported by {' and '.join(unsupporting)}. Leave it out.")
 
 
-def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, Known]) -> None:
-    """Raise UsageError for what is said of a server where there is none."""
-    for option in OF_SERVERS:
+def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, DriverInfo]) -> None:
+    """Raise UsageError for an option of servers if no driver has a server."""
+    for option in SERVER_OPTIONS:
         if option in request.given and not any(map(serves, names)):
             servers = " or ".join(dict.fromkeys(driver.target for driver in known.values() if driver.serves))
             raise UsageError(f"--{option} needs a server. Add --target {servers}, or leave it out.")
 
 
-def traits_there(case: Case) -> dict[str, str]:
-    """Return a case by option, of the settings those that mean something to its target."""
+def supported_traits(case: Case) -> dict[str, str]:
+    """Return a case as text by option, without settings that its driver does not support."""
     values = {
         name: value
         for name, value in traits(case).items()

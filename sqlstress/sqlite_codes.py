@@ -94,6 +94,12 @@ NAMES: Mapping[int, str] = {
     PROTOCOL: "SQLITE_PROTOCOL",
     SCHEMA: "SQLITE_SCHEMA",
     CONSTRAINT: "SQLITE_CONSTRAINT",
+    275: "SQLITE_CONSTRAINT_CHECK",
+    787: "SQLITE_CONSTRAINT_FOREIGNKEY",
+    1299: "SQLITE_CONSTRAINT_NOTNULL",
+    1555: "SQLITE_CONSTRAINT_PRIMARYKEY",
+    2067: "SQLITE_CONSTRAINT_UNIQUE",
+    2579: "SQLITE_CONSTRAINT_ROWID",
     MISUSE: "SQLITE_MISUSE",
     NOTADB: "SQLITE_NOTADB",
 }
@@ -106,8 +112,8 @@ _ADVICE = {
     FULL: "free some disk space, or choose another --dir",
     CANTOPEN: "check that the folder exists, its path is under 500 bytes, and ulimit -n is high enough",
 }
-_OF_MEMORY = (IOERR_NOMEM, IOERR_SHMMAP)
-_OF_DATA = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
+_MEMORY_CODES = (IOERR_NOMEM, IOERR_SHMMAP)
+_DATA_CODES = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
 
 
 def is_busy(code: int | None) -> bool:
@@ -122,12 +128,12 @@ def is_damage(code: int | None) -> bool:
 
 def is_lack(code: int | None) -> bool:
     """Return whether a result code means that SQLite lacked something, such as space; the data is sound."""
-    return code is not None and code & 0xFF in _ADVICE and code not in _OF_DATA
+    return code is not None and code & 0xFF in _ADVICE and code not in _DATA_CODES
 
 
 def advice(code: int) -> str | None:
     """Return the remedy for a result code; None if it depends on the situation."""
-    return _ADVICE[NOMEM if code in _OF_MEMORY else code & 0xFF] if is_lack(code) else None
+    return _ADVICE[NOMEM if code in _MEMORY_CODES else code & 0xFF] if is_lack(code) else None
 
 
 def explained(code: int, text: str) -> str:

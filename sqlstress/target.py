@@ -1,8 +1,8 @@
-"""The registry of drivers: to which target each belongs, and where it is.
+"""Registry of drivers: the target and module of each.
 
-A target is one package, which has the places for the data of a case: below `sqlstress.targets`, or one that
-is installed beside us and names its driver by an entry point. Nothing else names a driver or a target but
-who expressly needs SQLite.
+A target is a package that stores the data of a case. It lies in `sqlstress.targets`, or is installed
+separately and registers its driver with an entry point. Other modules name no driver and no target, except
+those that require SQLite.
 """
 
 from __future__ import annotations
@@ -19,52 +19,53 @@ IN_CACHE = "every commit left in the drive's cache"
 LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
-"""What a commit is worth, on the scale that all targets share: it stands before the colon of `durability`."""
+"""Durability of a commit, on a scale shared by all targets: the part of `durability` before the colon."""
 AS_SET = "as set"
-"""In place of a level, of programs of the user's: nobody asked for one, and sessions begin as they do."""
+"""Used instead of an isolation level for the user's programs: their sessions keep the server's default."""
 
 
-class Known(NamedTuple):
-    """What is known of a driver before it is imported."""
+class DriverInfo(NamedTuple):
+    """Properties of a driver that are known before it is imported."""
 
     target: str
-    """Its target, by name."""
+    """Name of the target."""
     module: str
-    """Where it is; "" where its target needs no driver."""
+    """Module of the driver; empty if its target needs no driver."""
     words: str
-    """What it is, for help."""
+    """Short description for `--help`."""
     everywhere: bool = True
     """Whether every experiment can use it."""
     stores: bool = True
-    """Whether what it is given is kept; else its figures are the harness's own ceiling."""
+    """Whether the driver stores data; if not, its figures are the limit of the harness."""
     keyvalue: bool = False
-    """Whether the key-value experiment can use it, although not every one can."""
+    """Whether the key-value experiment can use the driver although not every experiment can."""
     scripts: bool = False
-    """Whether the experiment with SQL scripts can use it, although not every one can."""
+    """Whether the experiment with SQL scripts can use the driver although not every experiment can."""
     programs: bool = False
-    """Whether programs of the user's can be told where the data lies, and open it with what they have."""
+    """Whether the user's programs can open the data with their own library, given its location."""
     takes: frozenset[str] | None = None
-    """The options of a connection's settings that mean something to it; None: all of them, as with SQLite."""
+    """Connection options that the driver supports; None means all of them, as with SQLite."""
     product: str = "SQLite"
-    """What it speaks to, by its own name."""
+    """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
-    """What its places' `bare_call` does, in words."""
-    apart: str = ""
-    """What it works on that its neighbours don't, in a sentence without its full stop, for who sets them side
-    by side."""
+    """Description of the driver's cheapest call (`Place.bare_call`)."""
+    difference: str = ""
+    """Sentence, without its full stop, on data that only this driver works on; empty if there is none.
+
+    Comparisons with other drivers show it."""
     serves: bool = False
-    """Whether that is a server: what it was told to do goes on there when who told it has died."""
+    """Whether the product is a server: it continues a request even if the requesting process has died."""
     package: str = ""
-    """Where its target is imported from; "": below `sqlstress.targets`, by its name."""
+    """Package of the target; empty means the package of that name in `sqlstress.targets`."""
 
 
 _SQLITE = "sqlstress.targets.sqlite.drivers"
 
 DRIVERS = {
-    "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library", programs=True),
-    "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "optional"),
-    "peewee": Known("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
-    "psycopg": Known(
+    "sqlite3": DriverInfo("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library", programs=True),
+    "apsw": DriverInfo("sqlite", f"{_SQLITE}.apsw_driver", "optional"),
+    "peewee": DriverInfo("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
+    "psycopg": DriverInfo(
         "postgres",
         "sqlstress.targets.postgres.client",
         "PostgreSQL, optional",
@@ -77,141 +78,142 @@ DRIVERS = {
         bare_call="SELECT 1, of no table; the way to the server and back is in it",
         serves=True,
     ),
-    "dry": Known("dry", "", "stores nothing: shows the limit of the harness", stores=False),
+    "dry": DriverInfo("dry", "", "stores nothing: shows the limit of the harness", stores=False),
 }
-"""Name, as cases and reports have it → what is known of it. The first one is used if none is named."""
+"""Drivers by name, as in cases and reports. The first is the default."""
 
 DEFAULT = next(iter(DRIVERS))
 
-GROUP = "sqlstress.targets"
-"""The entry points of drivers that lie in other packages: name → a Known."""
+ENTRY_POINT_GROUP = "sqlstress.targets"
+"""Group of entry points for drivers of other packages. Each entry point refers to a `Known`."""
 
 
-class Installed(NamedTuple):
-    """What is installed beside us."""
+class InstalledDrivers(NamedTuple):
+    """Drivers of other packages, by name."""
 
-    drivers: dict[str, Known]
+    drivers: dict[str, DriverInfo]
     broken: dict[str, str]
-    """Name → why it can't be used."""
+    """Reason why a driver cannot be used, by its name."""
 
 
 @cache
-def installed() -> Installed:
-    """Return the drivers that other packages bring. A name of ours stays ours."""
-    beside = Installed({}, {})
-    # Every command asks for them, and importlib.metadata takes 20 ms to import: so the files are seen first.
-    named = False
+def installed() -> InstalledDrivers:
+    """Return the drivers of other packages. They cannot replace a built-in driver of the same name."""
+    result = InstalledDrivers({}, {})
+    # Every command calls this function, and importing importlib.metadata takes 20 ms. So the entry points
+    # are searched as files first.
+    has_entry_point = False
     for path in (path for folder in sys.path for path in Path(folder).glob("*-info/entry_points.txt")):
         with suppress(OSError):
-            named = named or GROUP.encode() in path.read_bytes()
-    if not named:
-        return beside
+            has_entry_point = has_entry_point or ENTRY_POINT_GROUP.encode() in path.read_bytes()
+    if not has_entry_point:
+        return result
     from importlib.metadata import entry_points
 
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:
-            known = entry.load()
-        except Exception as error:  # it is somebody else's code
-            beside.broken[entry.name] = f"{type(error).__name__}: {error}"
+            driver = entry.load()
+        except Exception as error:  # code of another package can raise anything
+            result.broken[entry.name] = f"{type(error).__name__}: {error}"
             continue
-        if not isinstance(known, Known):
-            beside.broken[entry.name] = f"{entry.value} is no sqlstress.target.Known"
+        if not isinstance(driver, DriverInfo):
+            result.broken[entry.name] = f"{entry.value} is no sqlstress.target.DriverInfo"
         elif entry.name in DRIVERS:
-            beside.broken[entry.name] = "sqlstress has a driver of that name"
+            result.broken[entry.name] = "sqlstress has a driver of that name"
         else:
-            beside.drivers[entry.name] = known
-    return beside
+            result.drivers[entry.name] = driver
+    return result
 
 
-def drivers() -> dict[str, Known]:
-    """Return all drivers that can be chosen.
+def drivers() -> dict[str, DriverInfo]:
+    """Return all drivers that the user can choose, by name.
 
-    A process of ours is told which one it has to use: it does not look what else there is.
+    Child processes get only the built-in ones: the parent tells them which driver to use.
     """
     process = sys.modules.get("multiprocessing.process")
     child = process is not None and process.parent_process() is not None
     return dict(DRIVERS) if child else {**DRIVERS, **installed().drivers}
 
 
-def known_as(driver: str) -> Known:
-    """Return what is known of a driver that can be chosen. Raises KeyError."""
+def driver_info(driver: str) -> DriverInfo:
+    """Return the properties of a driver that the user can choose. Raises KeyError."""
     return DRIVERS[driver] if driver in DRIVERS else installed().drivers[driver]
 
 
-def usual() -> dict[str, Known]:
+def usual() -> dict[str, DriverInfo]:
     """Return the drivers that every experiment can use."""
-    return {name: known for name, known in DRIVERS.items() if known.everywhere}
+    return {name: driver for name, driver in DRIVERS.items() if driver.everywhere}
 
 
-def for_keyvalue() -> dict[str, Known]:
+def keyvalue_drivers() -> dict[str, DriverInfo]:
     """Return the drivers that the key-value experiment can use."""
-    return {name: known for name, known in drivers().items() if known.everywhere or known.keyvalue}
+    return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.keyvalue}
 
 
-def for_scripts() -> dict[str, Known]:
+def script_drivers() -> dict[str, DriverInfo]:
     """Return the drivers that the experiment with SQL scripts can use."""
-    return {name: known for name, known in drivers().items() if known.everywhere or known.scripts}
+    return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.scripts}
 
 
-def for_programs() -> dict[str, Known]:
-    """Return a driver of each target that programs of the user's can be told of: we look through it."""
-    return {name: known for name, known in drivers().items() if known.programs}
+def program_drivers() -> dict[str, DriverInfo]:
+    """Return the drivers that can store data for the user's programs, by name. sqlstress uses them, too."""
+    return {name: driver for name, driver in drivers().items() if driver.programs}
 
 
-def driver_help(drivers: Mapping[str, Known]) -> str:
-    """Return what drivers are, for help."""
-    return f"Driver: {', '.join(f'{name} ({known.words})' for name, known in drivers.items())}."
+def driver_help(drivers: Mapping[str, DriverInfo]) -> str:
+    """Return the help text of an option that selects one of these drivers."""
+    return f"Driver: {', '.join(f'{name} ({driver.words})' for name, driver in drivers.items())}."
 
 
-def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:
-    """Return the targets of these drivers that keep what they are given."""
-    return tuple(dict.fromkeys(known.target for known in drivers.values() if known.stores))
+def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
+    """Return the targets of the drivers that store data, in their order."""
+    return tuple(dict.fromkeys(driver.target for driver in drivers.values() if driver.stores))
 
 
-# What is said of a driver in a report, which may be one that is not here (any more).
+# Properties of a driver named in a report: it may be unknown here, or no longer exist.
 
 
-def _reported(driver: str) -> Known:
-    known = DRIVERS.get(driver) or installed().drivers.get(driver)
-    return known or Known(driver, "", "", bare_call="")
+def _reported(driver: str) -> DriverInfo:
+    properties = DRIVERS.get(driver) or installed().drivers.get(driver)
+    return properties or DriverInfo(driver, "", "", bare_call="")
 
 
 def target_name(driver: str) -> str:
-    """Return the target of a driver; of one that is not known, what it is called itself."""
+    """Return the name of the driver's target; for an unknown driver, its own name."""
     return _reported(driver).target
 
 
 def takes(driver: str, setting: str) -> bool:
-    """Say whether an option of a connection's settings means something to a driver."""
-    known = _reported(driver)
-    return known.takes is None or setting in known.takes
+    """Return whether the driver supports a connection option."""
+    properties = _reported(driver)
+    return properties.takes is None or setting in properties.takes
 
 
 def product(driver: str) -> str:
-    """Return what a driver speaks to, by its own name."""
+    """Return the name of the driver's database product."""
     return _reported(driver).product
 
 
 def bare_call(driver: str) -> str:
-    """Return what a driver's cheapest call does, in words; "" where the driver is not known."""
+    """Return a description of the driver's cheapest call; empty for an unknown driver."""
     return _reported(driver).bare_call
 
 
-def apart(driver: str) -> str:
-    """Return what a driver works on that its neighbours don't, in a sentence; "" where that is nothing."""
-    return _reported(driver).apart
+def driver_difference(driver: str) -> str:
+    """Return a sentence on data that only this driver works on; empty if there is no such data."""
+    return _reported(driver).difference
 
 
 def serves(driver: str) -> bool:
-    """Return whether what a process had told it to do may be done after the process has died."""
+    """Return whether the driver's server may complete a request after the requesting process has died."""
     return _reported(driver).serves
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether the figures of a driver are the harness's own ceiling."""
+    """Return whether the driver stores nothing, so that its figures are the limit of the harness."""
     return not _reported(driver).stores
 
 
-def commit_class(durability: str) -> str:
-    """Return what a commit is worth, of what a target says of it: it can be compared with another's."""
+def durability_level(durability: str) -> str:
+    """Return the durability of a commit on the shared scale, from a target's description of it."""
     return durability.partition(":")[0].strip()

@@ -11,7 +11,7 @@ from sqlstress.analysis.ab import look
 from sqlstress.report import AbTest, Arm, Latency, Report, Run, Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.study_results import DRAWN
-from sqlstress.statistics.sequential import INCONCLUSIVE, UNDECIDED, Look
+from sqlstress.statistics.sequential import INCONCLUSIVE, UNDECIDED, InterimLook
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -77,7 +77,7 @@ def ab_report(cells: Sequence[Sequence[float]], test: AbTest = TEST, decided: bo
     if not decided:
         return report
     pairs = len(cells[0])
-    found = replace(look(report, test, Look(pairs, 0.001)), seconds=PAIR_S * pairs)
+    found = replace(look(report, test, InterimLook(pairs, 0.001)), seconds=PAIR_S * pairs)
     if found.verdict == UNDECIDED:
         found = replace(found, verdict=INCONCLUSIVE)
     return replace(report, ab=replace(test, looks=(found,), verdict=found.verdict))

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.statistics.units import NS_PER_MS
-from tests.example_report import example_report
+from tests.example_report import corpus_report, example_report
 
 EXAMPLE = example_report()
 CYCLES = 100
@@ -73,7 +72,6 @@ def spiked(usual: float, first: float, spikes: dict[int, float]) -> list[float]:
 
 
 NO_FRAMES = [0] * CYCLES
-LAST_FRAME = wal([*NO_FRAMES[1:], 1], NO_FRAMES, NO_FRAMES)
 ROW_BY_ROW = wal(
     [11 * cycle if cycle < 91 else 11 * (cycle - 91) + 1 for cycle in range(1, CYCLES + 1)],
     NO_FRAMES,
@@ -82,32 +80,9 @@ ROW_BY_ROW = wal(
 """Frames of the commits 1 to 1100: the checkpoint follows the thousandth."""
 
 
-def at_once(
-    cycles: list[float], commit_ms: int, *series: Series, closing_ms: int | None = None, **fields: Any
-) -> Trial:
-    """Return a trial in one transaction, with the times of its cycles and of its end."""
-    bounds = [0.01] + [0.0] * (CYCLES - 2) + [commit_ms]
-    latency = {"commit": one(commit_ms * NS_PER_MS)}
-    if closing_ms:
-        latency["checkpoint"] = one(closing_ms * NS_PER_MS)
-    figures = in_ms(STATEMENTS, cycles), in_ms(BEGIN_AND_COMMIT, bounds)
-    return trial(*figures, *series, latency=latency, **fields)
-
-
 def published_settings() -> tuple[Run, ...]:
-    """Return the five settings, the first of them given up."""
-    given_up = {"outcome": "timeout", "note": "2 of 100 cycles were done"}
-    closing = {"checkpoint": one(30 * NS_PER_MS)}
-    row_by_row = in_ms(STATEMENTS, spiked(14.0, 1250.0, {91: 4500.0}))
-    checkpoints = at_once(spiked(9.0, 15.0, {40: 25.0}), 1375, *LAST_FRAME, closing_ms=20)
-    off = at_once(spiked(9.0, 15.0, {70: 24.0}), 1372, *LAST_FRAME, closing_ms=21, autocheckpoint="0")
-    return (
-        run("delete", "none", trial(in_ms(STATEMENTS, [30_000.0, 31_000.0]), **given_up)),
-        run("delete", "run", at_once(spiked(9.2, 20.0, {40: 25.0}), 2590)),
-        run("wal", "none", trial(row_by_row, *ROW_BY_ROW, latency=closing)),
-        run("wal", "run", checkpoints),
-        run("wal", "run", off, off=True),
-    )
+    """Return the five settings of the corpus, the first of them given up."""
+    return corpus_report("cycles").runs
 
 
 def cycles_report(*runs: Run) -> Report:

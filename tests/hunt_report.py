@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt
+from sqlstress.experiments.hunt.result import BUILTIN_LOAD, Hunt
 from sqlstress.experiments.hunt.spec import Schedule
 from sqlstress.report import Check, Report, Verdict
 from tests.example_report import corpus_report
 
-_KEPT = corpus_report("hunt").results[OWN_LOAD]
+_KEPT = corpus_report("hunt").results[BUILTIN_LOAD]
 assert isinstance(_KEPT, Hunt)
 assert _KEPT.found
 HUNT = _KEPT
@@ -30,4 +30,4 @@ IN_WORK = replace(
 
 def hunt_report(hunt: Hunt = HUNT) -> Report:
     """Return the report of a hunt."""
-    return replace(corpus_report("hunt"), results={OWN_LOAD: hunt})
+    return replace(corpus_report("hunt"), results={BUILTIN_LOAD: hunt})

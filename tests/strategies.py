@@ -20,7 +20,7 @@ from sqlstress.experiments.crash.spec import Kills
 from sqlstress.experiments.hunt.result import Hunt
 from sqlstress.experiments.watch.spec import Watch
 from sqlstress.options.option import Option, options_of
-from sqlstress.options.parsing import constraint
+from sqlstress.options.parsing import schema_keywords
 from sqlstress.registry import result_formats
 from sqlstress.report import case, document, environment, file_space, results, study_results
 from sqlstress.statistics import histogram, sequential, series
@@ -68,7 +68,7 @@ def by_type(hint: Any) -> st.SearchStrategy[Any]:
 
 def by_option(option: Option | None, hint: Any) -> st.SearchStrategy[Any]:
     """Return the strategy for a field: of the values that its option lets through, or any of its type."""
-    known = constraint(option.parse) if option else {}
+    known = schema_keywords(option.parse) if option else {}
     if "enum" in known:
         return st.sampled_from([*known["enum"], None] if NoneType in get_args(hint) else known["enum"])
     return st.floats(known["minimum"], known["maximum"]) if known else by_type(hint)

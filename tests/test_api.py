@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import sqlstress
-from sqlstress.api import Report, _command, _renamed
+from sqlstress.api import Report, _command, _rename
 from sqlstress.report import Check, Verdict, read, write_atomically
-from sqlstress.studies.ab import typed
+from sqlstress.studies.ab import to_words
 from tests.crash_report import crash_report, lost_report
 from tests.example_report import example_report, failed_report
 from tests.pages import ROOT
@@ -181,7 +181,7 @@ def test_a_missing_driver_is_an_error_of_usage() -> None:
 
 
 def test_only_our_options_are_renamed_in_an_error() -> None:
-    assert _renamed("give a longer --key-space: pip install --no-cache-dir, '--not-ours'") == (
+    assert _rename("give a longer --key-space: pip install --no-cache-dir, '--not-ours'") == (
         "give a longer key_space: pip install --no-cache-dir, '--not-ours'"
     )
 
@@ -290,7 +290,7 @@ def test_two_settings_are_measured_in_turns_until_it_is_told_which_is_slower(tmp
 def test_what_an_arm_has_is_kept_as_it_would_be_typed_and_no_password() -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     own = {"driver": "psycopg", "dsn": "postgresql://me:secret@db/mine", "buckets": 4, "where": True}
-    words = typed("kv", own)
+    words = to_words("kv", own)
     assert words == [
         "--driver", "psycopg", "--dsn", "postgresql://me:secret@db/mine", "--buckets", "4", "--where"
     ]  # fmt: skip

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +15,7 @@ import sqlstress
 from sqlstress.registry import EXPERIMENTS
 from tests.conftest import WORKERS, pytest_cmdline_main
 from tests.example_report import GOLDEN
+from tests.test_import_graph import MODULES, module_name, nodes, trees
 
 PACKAGE = Path(sqlstress.__file__).parent
 LONGEST_FUNCTION = 60
@@ -36,14 +36,9 @@ def modules() -> list[Path]:
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the name of each function of a module, and its lines."""
-    waiting: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-    while waiting:
-        node = waiting.pop()
+    for node in nodes(trees()[module_name(path)]):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
-        # Statements alone: all else is most of the nodes.
-        for block in ("body", "orelse", "handlers", "finalbody", "cases"):
-            waiting += getattr(node, block, ())
 
 
 def test_every_package_of_an_experiment_is_registered() -> None:
@@ -69,11 +64,6 @@ def test_a_file_is_found_by_its_name() -> None:
     assert [name for name, count in Counter(rooms).items() if count > 2] == []
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def imported(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names that imports among nodes take from modules of ours."""
     found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
@@ -84,15 +74,18 @@ def imported(nodes: Iterable[ast.AST]) -> set[str]:
 
 def test_a_small_module_is_no_part_of_the_only_one_that_imports_it() -> None:
     """It may be imported when it is needed, by another room, or be looked for by its name."""
-    paths = PACKAGE.rglob("*.py")
-    anywhere = [(name, path) for path in paths for name in imported(ast.walk(tree(path)))]
+    anywhere = defaultdict(list)
+    for importer, tree in trees().items():
+        for name in imported(nodes(tree)):
+            anywhere[name].append(importer)
     parts = []
     for path in modules():
-        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-        importers = [one for known, one in anywhere if known == name]
+        importers = anywhere[module_name(path)]
         is_small = len(path.read_text(encoding="utf-8").splitlines()) < SMALL
-        if is_small and len(importers) == 1 and importers[0].parent == path.parent:
-            parts += [path.name] * (name in imported(tree(importers[0]).body))
+        if is_small and len(importers) == 1 and MODULES[importers[0]].parent == path.parent:
+            parts += [path.name] * (
+                module_name(path) in imported(ast.iter_child_nodes(trees()[importers[0]]))
+            )
     assert {*parts} - ALIKE - NAMED_IN_A_TABLE == set()
 
 

@@ -41,8 +41,8 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in ROOT.rglob("*.py")}
 
 
-def nodes(tree: ast.AST, *, types: bool) -> Iterator[ast.AST]:
-    """Yield the nodes of a module; without `types`, skip what is only there for type checkers."""
+def nodes(tree: ast.AST, *, types: bool = True) -> Iterator[ast.AST]:
+    """Yield the statements of a module; without `types`, skip imports that only type checkers need."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

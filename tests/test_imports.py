@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import all_experiments, experiment_of
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import Picks
@@ -70,7 +70,7 @@ def modules(*arguments: str) -> set[str]:
 
 def told(case: Case) -> str:
     """Return what a worker is told of its case, as an argument of WORKER."""
-    return pickle.dumps((experiment_of(case).worker_half(), plain(case), case.ops)).hex()
+    return pickle.dumps((experiment_of(case).worker_half(), to_namespace(case), case.ops)).hex()
 
 
 def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
@@ -150,9 +150,9 @@ def test_a_worker_imports_sqlite3_for_expressions_only(line: str, needed: bool) 
         f"""
 import sys
 from random import Random
-from sqlstress.experiments.sql.worker import Compiler, Evaluator, Nowhere, read
+from sqlstress.experiments.sql.worker import Compiler, Evaluator, NoDatabase, read
 script = read("a.sql", {f"{line}SELECT 1;"!r})
-Compiler(Evaluator(Random(1)), Nowhere()).steps(script.commands)
+Compiler(Evaluator(Random(1)), NoDatabase()).steps(script.commands)
 print(*sys.modules)
 """,
     )

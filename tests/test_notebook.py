@@ -11,7 +11,7 @@ import pytest
 
 from sqlstress import Report
 from sqlstress.report import Report as Document
-from sqlstress.show.blocks import AT_FIRST
+from sqlstress.show.blocks import FIRST_FINDINGS
 from sqlstress.show.csv_file import case_rows
 from sqlstress.show.page.html_file import report_fragment
 from tests.ab_report import ab_report
@@ -105,7 +105,7 @@ def test_a_notebook_shows_tables_and_a_few_conclusions_without_a_script(made: Ca
     assert tags[0] == "article"
     assert not {"script", "style", "link", "img", "button", "html"} & {*tags}
     assert "table" in tags
-    assert all(part.count("<li>") <= AT_FIRST for part in html.split('<ul class="findings">')[1:])
+    assert all(part.count("<li>") <= FIRST_FINDINGS for part in html.split('<ul class="findings">')[1:])
 
 
 def test_what_is_wrong_is_the_first_conclusion() -> None:

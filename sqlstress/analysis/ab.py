@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from sqlstress.analysis import sentences
-from sqlstress.analysis.durability import build_of, own_options, versions
+from sqlstress.analysis.durability import build_of, distinct_options, versions
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import reader_of
 from sqlstress.analysis.sentences import FailedArm
@@ -19,7 +19,7 @@ from sqlstress.analysis.wording import (
     noun,
     percent,
     place,
-    what_is_possible,
+    possible_change,
 )
 from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial, jsonable
 from sqlstress.report.study_results import A, B
@@ -33,16 +33,16 @@ from sqlstress.statistics.sequential import (
     MOST,
     PASS,
     UNDECIDED,
-    answer_share,
-    clears,
+    cell_alpha,
     conclude,
     direction,
-    fail_share,
-    falls,
+    direction_alpha,
     geometric_means,
+    rules_out_drop,
+    shows_drop,
     tolerance,
 )
-from sqlstress.statistics.sequential import Look as Planned
+from sqlstress.statistics.sequential import InterimLook as Planned
 from sqlstress.statistics.units import finite, format_duration, plural
 
 
@@ -155,7 +155,7 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
         "Python": (a.version, b.version),
         "sqlstress": (a.tool_version, b.tool_version),
         "SQLite": tuple(versions(builds)),
-        "SQLite's options": tuple(own_options(builds)) if all(builds) else (None, None),
+        "SQLite's options": tuple(distinct_options(builds)) if all(builds) else (None, None),
     }
     for name, (value, other_value) in values.items():
         # The name of a file stands for its digest.
@@ -208,9 +208,9 @@ class Pairs:
         """Mean difference over all cells, for each pair; empty if no pair was measured."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
-        self.of_answer = answer_share(len(test.looks), self.alpha) if test.looks else self.alpha
+        self.of_answer = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
         """Error rate of the direction: whether B is faster or slower."""
-        self.of_a_cell = fail_share(max(1, len(self.cells)), self.alpha)
+        self.of_a_cell = cell_alpha(max(1, len(self.cells)), self.alpha)
         """Error rate of a single cell, and of a failure."""
         self.allowed = tolerance(test.metric, test.max_drop)
         """Largest allowed change for the worse, as a difference of logarithms; 0 or less."""
@@ -228,14 +228,14 @@ class Pairs:
     def possible(self) -> str:
         """Return the possible change of all cells together, as text, at the error rate of the verdict."""
         result = estimate(self.means, self.test.metric, self.alpha)
-        return what_is_possible(result.worst, result.bound, self.test.metric)
+        return possible_change(result.worst, result.bound, self.test.metric)
 
     def is_clear(self) -> bool:
         """Return whether the pairs rule out a forbidden change.
 
         A report of an older version may have passed by its estimate alone.
         """
-        return clears(signed_rank_bounds(self.means, self.alpha), self.allowed)
+        return rules_out_drop(signed_rank_bounds(self.means, self.alpha), self.allowed)
 
     def change(self) -> Change:
         """Return the change of all cells together."""
@@ -251,11 +251,11 @@ class Pairs:
             labelled = zip(cells(self.report), self.cells, strict=True)
             parts += [(f"at {place(a.case)}", cell) for (a, _), cell in labelled]
         share = self.of_a_cell
-        failing = [part for part in parts if falls(signed_rank_bounds(part[1], share), self.allowed)]
+        failing = [part for part in parts if shows_drop(signed_rank_bounds(part[1], share), self.allowed)]
         if not failing:
             # In older versions, a forbidden estimate failed if B was significantly worse by any amount.
             share = self.alpha
-            worse = [part for part in parts if falls(signed_rank_bounds(part[1], share), 0.0)]
+            worse = [part for part in parts if shows_drop(signed_rank_bounds(part[1], share), 0.0)]
             failing = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
         if parts[0] in failing or not failing:
             return (self.change(),)
@@ -264,7 +264,7 @@ class Pairs:
             for where, differences in failing
         )
 
-    def needed(self) -> int | None:
+    def pairs_needed(self) -> int | None:
         """Return the estimated number of pairs for a decision if the result persists; None for no number."""
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
@@ -295,7 +295,7 @@ def conclusion(report: Report, test: AbTest) -> Finding:
     if test.reason:
         return Finding(sentences.ab_wrong, reason=test.reason)
     if failed := too_many_failed(report):
-        return Finding(sentences.ab_not_comparable, arms=tuple(map(arm_failed, failed)))
+        return Finding(sentences.ab_not_comparable, arms=tuple(map(failed_arm, failed)))
     pairs = Pairs(report, test)
     if not pairs.means:
         return Finding(sentences.ab_undecided)
@@ -324,13 +324,13 @@ def conclusion(report: Report, test: AbTest) -> Finding:
     return Finding(sentences.ab_undecided, change=pairs.change())
 
 
-def arm_failed(run: Run) -> FailedArm:
+def failed_arm(run: Run) -> FailedArm:
     """Return the share of a run's operations that failed, the reason, and the share that may fail."""
     return FailedArm(
         arm=run.arm or "",
         where=place(run.case),
         share=run.failed_share(),
-        why=reader_of(run.case).why_failed(run),
+        why=reader_of(run.case).failure_reason(run),
         most=run.case.max_failed,
     )
 
@@ -348,7 +348,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 NEAR = 1 / 3
 """Share of the allowed change. An estimate that is nearer to the limit is not decided by more pairs."""
-SPARE = 1.1
+TIME_MARGIN = 1.1
 """Factor of safety for the time that more pairs are estimated to take."""
 
 
@@ -369,7 +369,7 @@ def _advice(pairs: Pairs) -> str:
             f"The pairs vary too much: half of them are {percent(scatter or 0.0)} or more from the estimate."
             f"{enough} Use longer slices{_longer(pairs.report, if_equal or 10 * count)}."
         )
-    needed = pairs.needed()
+    needed = pairs.pairs_needed()
     if needed is None:
         return "The change is near the limit, where no number of pairs can decide: use another --max-drop."
     decided = f"About {plural(needed, 'pair')} would decide it if this result persists"
@@ -397,7 +397,7 @@ def _options(pairs: int, test: AbTest) -> str:
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
-        seconds = SPARE * pairs * last.seconds / last.pairs
+        seconds = TIME_MARGIN * pairs * last.seconds / last.pairs
         if seconds > (test.max_time_s or 0.0):
             options.append(f"--max-time {math.ceil(seconds / 60)}m")
     return f" ({' '.join(options)})" if options else ""

@@ -13,10 +13,10 @@ from statistics import median
 from typing import NamedTuple
 
 from sqlstress.analysis import sentences
-from sqlstress.analysis.answers import answer, who_leads
-from sqlstress.analysis.failed import too_many
+from sqlstress.analysis.answers import answer, leader_findings
+from sqlstress.analysis.failed import too_many_failed_findings
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, group_runs, joined, reader_of
+from sqlstress.analysis.group import Group, group_runs, merge_groups, reader_of
 from sqlstress.analysis.sentences import FailedCheck
 from sqlstress.analysis.study_parts import interruption, parts
 from sqlstress.analysis.wording import listing, places
@@ -26,7 +26,7 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
-SHOWN = 3
+MAX_SHOWN = 3
 """Maximum number of cases with wrong data, and of counter-examples per check, that are shown in full."""
 
 
@@ -44,10 +44,10 @@ def failures(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.case_failed, where=where, reason=why, partly=partly)
 
 
-def wrong_data(group: Group) -> Iterator[Finding]:
+def wrong_data_findings(group: Group) -> Iterator[Finding]:
     """Yield the failed checks of cases with wrong data, with the first counter-examples."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
-    for run in wrong[:SHOWN]:
+    for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
         for check in run.verdict.checks:  # the checks of all passes
             by_name.setdefault(check.name, []).append(check)
@@ -57,15 +57,17 @@ def wrong_data(group: Group) -> Iterator[Finding]:
             if any(check.status == "failed" for check in same_name_checks)
         )
         yield Finding(sentences.data_wrong, where=group.place(run.case), checks=checks)
-    if len(wrong) > SHOWN:
-        yield Finding(sentences.data_wrong_elsewhere, where=group.places(run.case for run in wrong[SHOWN:]))
+    if len(wrong) > MAX_SHOWN:
+        yield Finding(
+            sentences.data_wrong_elsewhere, where=group.places(run.case for run in wrong[MAX_SHOWN:])
+        )
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
     """Return the sums and examples of a check over its failed passes. `checks` has one item per pass."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
-    examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:SHOWN])
+    examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
     return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
@@ -73,7 +75,7 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
         checked=checked if problems and checked >= problems else None,
         failed=len(failed),
         passes=len(checks),
-        examples=tuple(examples)[:SHOWN],
+        examples=tuple(examples)[:MAX_SHOWN],
     )
 
 
@@ -100,7 +102,15 @@ def advise_group(group: Group) -> tuple[Finding, ...]:
     own_topic = reader_of(group.case).findings
     return tuple(
         chain.from_iterable(
-            topic(group) for topic in (wrong_data, failures, too_many, who_leads, answer, own_topic)
+            topic(group)
+            for topic in (
+                wrong_data_findings,
+                failures,
+                too_many_failed_findings,
+                leader_findings,
+                answer,
+                own_topic,
+            )
         )
     )
 
@@ -108,7 +118,7 @@ def advise_group(group: Group) -> tuple[Finding, ...]:
 def advise(report: Report) -> tuple[Finding, ...]:
     """Return the findings of a report: on studies, on all groups, and on missing measurements."""
     of_studies = (part.verdict.finding for part in parts(report))
-    of_groups = chain.from_iterable(map(advise_group, joined(group_runs(report.runs))))
+    of_groups = chain.from_iterable(map(advise_group, merge_groups(group_runs(report.runs))))
     return (*of_studies, *of_groups, *missing(report))
 
 
@@ -118,13 +128,13 @@ def missing(report: Report) -> tuple[Finding, ...]:
         return tuple(_stopped(report))
     if report.results:
         return (interruption(report),)
-    if cut := cut_short(report):
+    if cut := early_end(report):
         return (Finding(sentences.interrupted, trials=cut.made, planned=cut.due),)
     trials = sum(len(run.trials) for run in report.runs)
     return (Finding(sentences.interrupted, cases=len(report.runs), planned=report.planned, trials=trials),)
 
 
-class Cut(NamedTuple):
+class SweepProgress(NamedTuple):
     """Progress of a sweep that ended early."""
 
     made: int
@@ -133,7 +143,7 @@ class Cut(NamedTuple):
     """Number of planned trials."""
 
 
-def cut_short(report: Report) -> Cut | None:
+def early_end(report: Report) -> SweepProgress | None:
     """Return the progress of a sweep that ended early; None if it did not, or if the plan is unknown.
 
     An interrupted report lacks the cases that had not started, so the number of their trials is unknown.
@@ -145,7 +155,7 @@ def cut_short(report: Report) -> Cut | None:
     is_stopped = any(run.verdict.status == "failed" for run in planned)
     made, due = sum(len(run.trials) for run in planned), sum(run.case.repeat for run in planned)
     ended = is_known if report.interrupted else is_stopped
-    return Cut(made, due) if ended and made < due else None
+    return SweepProgress(made, due) if ended and made < due else None
 
 
 def _was_planned(run: Run) -> bool:
@@ -154,7 +164,7 @@ def _was_planned(run: Run) -> bool:
 
 def _stopped(report: Report) -> Iterator[Finding]:
     """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured."""
-    if cut := cut_short(report):
+    if cut := early_end(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
         left_out = places(cases) if is_one_work else listing([case_label(case) for case in cases])
@@ -163,13 +173,13 @@ def _stopped(report: Report) -> Iterator[Finding]:
         )
 
 
-UNSTEADY_OVER = 0.10
+MAX_HALF_CHANGE = 0.10
 """Share by which the halves of a window may differ without a finding."""
-PROOF_OVER = 0.05
+MAX_PROOF_SHARE = 0.05
 """Share of the window that verification may take without a finding."""
 
 
-def trust(group: Group) -> Iterator[Finding]:
+def figure_limits(group: Group) -> Iterator[Finding]:
     """Yield the limits of a group's figures: unsteadiness, spread, cost of harness and verification."""
     changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
@@ -199,7 +209,7 @@ def trust(group: Group) -> Iterator[Finding]:
         unit = unit_of(group.case)
         yield Finding(sentences.harness_cost, share=share, where=where, cost_ns=cost, unit=unit)
     share, where = max(proofs)
-    if share > PROOF_OVER:
+    if share > MAX_PROOF_SHARE:
         yield Finding(sentences.proof_cost, share=share, where=where)
 
 
@@ -212,7 +222,7 @@ def _change(run: Run) -> float | None:
     if run.case.rate:
         return None
     changes = [ratio - 1 for trial in run.valid if (ratio := finite(trial.half_ratio)) is not None]
-    agree = changes and (min(changes) > UNSTEADY_OVER or max(changes) < -UNSTEADY_OVER)
+    agree = changes and (min(changes) > MAX_HALF_CHANGE or max(changes) < -MAX_HALF_CHANGE)
     return median(changes) if agree else None
 
 

@@ -9,26 +9,26 @@ from statistics import fmean, median
 from typing import Protocol, TypeVar
 
 from sqlstress.analysis import sentences
-from sqlstress.analysis.finding import Finding, leaves_open
-from sqlstress.analysis.group import ERROR, Group, Tested, noise, of_closed_loops, too_noisy
+from sqlstress.analysis.finding import Finding, is_unclear
+from sqlstress.analysis.group import ERROR, Group, PairwiseTests, closed_loop_only, noise, too_noisy
 from sqlstress.analysis.sentences import CommitWorth, Noise, SidesAhead, ValueRange, ValueRatio
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import DIFFERENT, FEWEST, NEAR, Passes, Ratio, verdict
+from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, Passes, Ratio, verdict
 from sqlstress.statistics.compare import EQUAL as ABOUT_EQUAL
 from sqlstress.statistics.units import plural
-from sqlstress.target import commit_class, target_name
+from sqlstress.target import durability_level, target_name
 
-HEADS = 10
+MAX_COMPARED_RUNS = 10
 """Number of runs with the highest (or the lowest) figures that are compared with each run.
 
 Comparing every pair of several hundred cases would take half a minute.
 """
 
 
-class OfRun(Protocol):
+class HasRun(Protocol):
     """An object with results of a run."""
 
     @property
@@ -36,11 +36,11 @@ class OfRun(Protocol):
         """The run that gave the results."""
 
 
-Cell = TypeVar("Cell", bound=OfRun)
+Cell = TypeVar("Cell", bound=HasRun)
 
 
 @dataclass(frozen=True)
-class Leaders:
+class ExtremeRuns:
     """The run with the highest figure, and the runs that are not significantly worse."""
 
     best: Run
@@ -60,31 +60,19 @@ class Leaders:
         return [cell for cell in cells if id(cell.run) in leading]
 
 
-def leaders(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
+def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> ExtremeRuns:
     """Return the run with the highest figure and all runs that are not significantly worse.
 
     `families` is the number of sets of the tested runs in which the best or the worst run is sought.
     """
-    heads = sorted(runs, key=tested.middle)[-HEADS:]
+    heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
         run
         for run in runs
         if not any(tested.is_behind(run, head, families) for head in heads if head is not run)
     )
     equal = all(tested.is_near(run, head, families) for run in near for head in heads if head is not run)
-    return Leaders(heads[-1], near, len(near) > 1 and equal)
-
-
-def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
-    """Return the run with the lowest figure and all runs that are not significantly better."""
-    tails = sorted(runs, key=tested.middle)[:HEADS]
-    near = tuple(
-        run
-        for run in runs
-        if not any(tested.is_behind(tail, run, families) for tail in tails if tail is not run)
-    )
-    equal = all(tested.is_near(tail, run, families) for run in near for tail in tails if tail is not run)
-    return Leaders(tails[0], near, len(near) > 1 and equal)
+    return ExtremeRuns(heads[-1], near, len(near) > 1 and equal)
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
@@ -94,19 +82,21 @@ def is_conclusive(ratio: Ratio | None) -> bool:
 
 def more_trials(case: Case) -> str:
     """Return the advice for too few trials. If --repeat was large enough, the run was stopped early."""
-    if case.repeat >= FEWEST:
+    if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
-    return f"use --repeat {FEWEST} or more"
+    return f"use --repeat {MIN_PASSES} or more"
 
 
-def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Iterator[Finding]:
+def inconclusive_findings(
+    tested: PairwiseTests | None, found: Sequence[Finding], case: Case
+) -> Iterator[Finding]:
     """Yield the reason why findings are unclear, and a remedy, if any of `found` is unclear.
 
     `tested` is None if there were too few passes. If so, `found` has single figures only.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
-    elif tested and any(map(leaves_open, found)):
+    elif tested and any(map(is_unclear, found)):
         yield Finding(sentences.cannot_tell, noise=noise(tested))
 
 
@@ -116,7 +106,7 @@ def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Itera
 # faster than a target that does, it does less.
 
 
-Place = tuple[int, int]
+Layout = tuple[int, int]
 """Numbers of files and of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
@@ -170,18 +160,18 @@ def sides_of(group: Group) -> tuple[Side, ...]:
         return ()
     sides = []
     for target, part in zip(targets, group.parts, strict=True):
-        worths = {commit_class(trial.durability) for run in part.runs for trial in run.valid}
+        worths = {durability_level(trial.durability) for run in part.runs for trial in run.valid}
         name = target if targets.count(target) == 1 else part.case.driver
         sides.append(Side(name, part.runs, worths.pop() if len(worths) == 1 else ""))
     return tuple(sides)
 
 
-def at(case: Case) -> Place:
+def at(case: Case) -> Layout:
     """Return a case's numbers of files and of processes, to find the same place on other sides."""
     return case.buckets, case.concurrency
 
 
-def by_commit_class(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
+def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
     """Return the sides in groups of equal durability. A side of unknown durability is alone in its group."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
@@ -196,7 +186,7 @@ def leads(group: Group) -> list[Lead]:
     """
     if group.case.rate:
         return []
-    comparable = [sides for sides in by_commit_class(sides_of(group)) if len(sides) > 1]
+    comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
     return [
         lead for sides in comparable for lead in _leads(group, sides, ERROR / group.groups / len(comparable))
     ]
@@ -209,10 +199,10 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
         shared_place for shared_place in sorted(runs[0]) if all(shared_place in by_place for by_place in runs)
     ]
     common_runs = [by_place[shared_place] for shared_place in common for by_place in runs]
-    tested = Tested(common_runs, [run.rates() for run in common_runs], error) if common_runs else None
+    tested = PairwiseTests(common_runs, [run.rates() for run in common_runs], error) if common_runs else None
     for shared_place in common:
         case, place_runs = runs[0][shared_place].case, [by_place[shared_place] for by_place in runs]
-        if tested is None or tested.passes < FEWEST:
+        if tested is None or tested.passes < MIN_PASSES:
             yield Lead(case, names, names, TOO_FEW_PASSES)
             continue
         leading = leaders(tested, place_runs)
@@ -226,10 +216,10 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
             yield Lead(case, names, ahead, UNTELLABLE, noise=noise(tested))
 
 
-def who_leads(group: Group) -> Iterator[Finding]:
+def leader_findings(group: Group) -> Iterator[Finding]:
     """Yield the leading targets with the places where they lead, and the targets that cannot be compared."""
     sides = sides_of(group)
-    classes = by_commit_class(sides)
+    classes = group_by_durability(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
         yield Finding(sentences.not_comparable, unknown=tuple(side.name for side in sides))
     elif len(classes) > 1:
@@ -285,7 +275,7 @@ Rates = Mapping[int, float]
 """Transactions per second, by pass."""
 
 
-@of_closed_loops
+@closed_loop_only
 def answer(group: Group) -> Iterator[Finding]:
     """Yield the comparison of the values in a group with parts, and places where the ratio differs.
 
@@ -320,7 +310,7 @@ def answer(group: Group) -> Iterator[Finding]:
         unit=group.unit,
         places=places(cases[place] for place in common) if len(common) > 1 else None,
         advice=more_trials(group.case) if None in ratios.values() else None,
-        noise=None if is_clear else too_noisy(passes.count, passes.needed(NEAR)),
+        noise=None if is_clear else too_noisy(passes.count, passes.passes_needed(NEAR)),
     )
     ranges = []
     for value in others:
@@ -332,18 +322,18 @@ def answer(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.answer_by_place, values=tuple(ranges))
 
 
-def _by_place(part: Group) -> dict[Place, Rates]:
+def _by_place(part: Group) -> dict[Layout, Rates]:
     """Return the comparable figures of a part, by place and pass."""
     by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
     return {place: rates for place, rates in by_place.items() if rates}
 
 
-def _common_passes(by_place: Mapping[Place, Rates]) -> set[int]:
+def _common_passes(by_place: Mapping[Layout, Rates]) -> set[int]:
     """Return the numbers of the passes that all places have."""
     return set.intersection(*(set(rates) for rates in by_place.values()))
 
 
-def _mean(by_place: Mapping[Place, Rates]) -> Rates:
+def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
     """Return the geometric mean over the places, for each pass that all places have."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_place.values()))

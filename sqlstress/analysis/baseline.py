@@ -13,10 +13,10 @@ from sqlstress.analysis.wording import listing, percent, place
 from sqlstress.errors import UsageError
 from sqlstress.experiment import case_label
 from sqlstress.report import Report, Run
-from sqlstress.statistics.compare import needed, unpaired, unpaired_bounds
-from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, judged, tolerance
+from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bounds
+from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
-NEAR = 0.1
+NEAR_SHARE = 0.1
 """Share of the allowed change up to which a change counts as no change, whatever its sign."""
 
 
@@ -45,13 +45,13 @@ class CaseCheck:
     def agrees(self, metric: str, max_drop: float) -> bool:
         """Return whether medians and estimate change in the same direction, or both hardly change."""
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
-        return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR * abs(
+        return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class BaselineCheck:
     """Result of the check of a report against its baseline."""
 
     verdict: str
@@ -69,11 +69,13 @@ class Checked:
     """Number of the baseline's cases that the current report lacks."""
 
 
-def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Checked:
+def check(baseline: Report, current: Report, metric: str, max_drop: float) -> BaselineCheck:
     """Check a report against its baseline. Raises UsageError if the two are not comparable."""
     wrong_run = next((run for run in current.runs if run.verdict.status == "failed"), None)
     if wrong_run:
-        return Checked(FAIL, wrong=next(iter(wrong_run.verdict.counterexamples), case_label(wrong_run.case)))
+        return BaselineCheck(
+            FAIL, wrong=next(iter(wrong_run.verdict.counterexamples), case_label(wrong_run.case))
+        )
     if any(run.verdict.status == "failed" for run in baseline.runs):
         raise UsageError("the data of the baseline was wrong, so its figures are invalid. Measure it again.")
     if baseline.ab or current.ab:
@@ -83,7 +85,7 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
     if failed_run := next((run for run in baseline.runs if run.failed_too_many), None):
         raise UsageError(f"in the baseline, {_too_many_failed(failed_run)}. Measure it again.")
     if failed_run := next((run for run in current.runs if run.failed_too_many), None):
-        return Checked(FAIL, failed=_too_many_failed(failed_run))
+        return BaselineCheck(FAIL, failed=_too_many_failed(failed_run))
     tables = compare((("the baseline", baseline), ("the report", current))).tables
     if reasons := list(dict.fromkeys(reason for table in tables for reason in table.reasons(1))):
         raise UsageError(
@@ -102,7 +104,7 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
     share = ALPHA / len(pairs)
     cases = tuple(_case_check(name, a, b, metric, share, max_drop) for name, a, b in pairs)
     verdicts = {case.verdict for case in cases}
-    return Checked(
+    return BaselineCheck(
         # The check fails if any case fails, and passes if all cases pass.
         next(verdict for verdict in (FAIL, INCONCLUSIVE, PASS) if verdict in verdicts),
         cases,
@@ -133,7 +135,7 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
         # The completed trials may be the faster ones.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
-    enough = needed(share)
+    enough = min_sample_size(share)
     if min(len(before), len(after)) < enough:
         raise UsageError(
             f"too few trials: {name} has {len(before)} and {len(after)}, and each report needs {enough}. "
@@ -145,7 +147,7 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
     ratio = unpaired(before, after)
     if ratio is None:
         raise UsageError(f"the figures of {name} are too far apart for a ratio. Measure it again.")
-    verdict = judged(passing, [failing], tolerance(metric, max_drop))
+    verdict = verdict_of(passing, [failing], tolerance(metric, max_drop))
     case_check = CaseCheck(
         name,
         base=median(map(math.exp, before)),

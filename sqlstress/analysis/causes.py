@@ -63,7 +63,7 @@ RULES: tuple[Rule, ...] = (
         "wal-switch",
         (5,),
         Facts(statement="journal_mode"),
-        "Switching to WAL needs the file alone, and other connections were using it.",
+        "Switching the journal mode needs the file alone, and other connections were using it.",
         "Switch once, in setup: the file keeps the mode. Set the busy timeout before the switch.",
     ),
     Rule(
@@ -344,11 +344,25 @@ RULES: tuple[Rule, ...] = (
         "Make the statement faster, or raise the time limit.",
     ),
     Rule(
+        "duplicate-key",
+        (1555, 2067, 2579),
+        Facts(),
+        "A row with this key exists. Under load, two processes often insert the same key.",
+        "Use INSERT ... ON CONFLICT, or check and insert within one BEGIN IMMEDIATE transaction.",
+    ),
+    Rule(
+        "foreign-key",
+        (787,),
+        Facts(),
+        "A row refers to a row that does not exist, or that another process deleted.",
+        "Read and write both rows within one BEGIN IMMEDIATE transaction.",
+    ),
+    Rule(
         "constraint",
         (19,),
         Facts(),
-        "The data broke a constraint. Under load often two processes inserted the same key.",
-        "Use INSERT ... ON CONFLICT, or check and insert within one BEGIN IMMEDIATE transaction.",
+        "The data broke a constraint, which SQLite's message names.",
+        "Correct the data: no timeout and no other transaction mode helps.",
     ),
 )
 """Causes. Within a code, the first rule that fits applies."""

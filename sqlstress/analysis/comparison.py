@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlstress.analysis import sentences
-from sqlstress.analysis.differences import Difference, Table, differences, match
+from sqlstress.analysis.differences import Difference, DifferencesTable, differences, match
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.sentences import Claim, Growth, RateRatio, RateRatios
@@ -21,7 +21,7 @@ from sqlstress.statistics.compare import (
     TOO_FEW,
     UNCLEAR,
     Ratio,
-    needed,
+    min_sample_size,
     unpaired,
     verdict,
     without_interval,
@@ -30,7 +30,7 @@ from sqlstress.statistics.units import finite, plural, rounded
 
 ALPHA = 0.05
 """Maximum probability that any interval of a comparison misses the true value."""
-MOST_TRIALS = 300
+MAX_TRIALS = 300
 """Maximum number of trials of a case that are compared, because a report can have any number."""
 
 
@@ -46,19 +46,19 @@ def logarithms(run: Run | None) -> list[float]:
     """
     if run is None or rate_of(run) is None:
         return []
-    trials = run.valid[:MOST_TRIALS]
+    trials = run.valid[:MAX_TRIALS]
     rates = [rate for trial in trials if (rate := rate_of(replace(run, trials=(trial,))))]
     return [math.log(rate) for rate in rates] if len(rates) == len(trials) else []
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedTable:
     """A table of the cases of several reports, with their differences and the comparison of their figures.
 
     `place` is the index of a part in the table's parts, and `row` that of a case.
     """
 
-    table: Table
+    table: DifferencesTable
     """Compared cases: a row for each case, with the runs of each report."""
     differences: tuple[Difference, ...]
     """Differences between the reports; those that bar a ratio come first."""
@@ -157,10 +157,10 @@ class Comparison:
     """Name of each report, such as its file."""
     reports: tuple[Report, ...]
     """Two or more reports; their labels are in LETTERS."""
-    tables: tuple[Compared, ...]
+    tables: tuple[ComparedTable, ...]
     """Tables of the cases that the first report has in common with others."""
 
-    def shown(self) -> tuple[int, ...]:
+    def case_counts(self) -> tuple[int, ...]:
         """Return the number of cases of each report that are in a table."""
         parts = [part for compared in self.tables for part in compared.table.parts]
         return tuple(
@@ -172,7 +172,7 @@ class Comparison:
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
     """Compare 2 to 26 reports, each with its name. `anyway` shows meaningless ratios, too."""
     names, reports = zip(*named, strict=True)
-    tables = [Compared(table, differences(table.parts), anyway) for table in match(reports)]
+    tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
     alpha = ALPHA / max(1, sum(table.claims() for table in tables))
     return Comparison(names, reports, tuple(replace(table, alpha=alpha) for table in tables))
 
@@ -184,7 +184,7 @@ def _quotient(rate: float | None, base: float | None) -> float | None:
 # Conclusions from a comparison.
 
 
-def conclude(compared: Compared) -> Iterator[Finding]:
+def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
     """Yield the comparisons of the other parts with the first, and of their shapes."""
     table = compared.table
     for place in range(1, len(table.parts)):
@@ -200,7 +200,7 @@ def conclude(compared: Compared) -> Iterator[Finding]:
         yield _shape_finding(compared, row, shapes)
 
 
-def _comparison_finding(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
+def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]) -> Finding:
     reasons, letters = compared.reasons(place), _letters(compared, place)
     if not reasons:
         return Finding(sentences.comparison, claims=tuple(_claims(compared, place, rows)))
@@ -222,11 +222,11 @@ def _comparison_finding(compared: Compared, place: int, rows: Sequence[int]) -> 
     )
 
 
-def _letters(compared: Compared, place: int) -> dict[str, Any]:
+def _letters(compared: ComparedTable, place: int) -> dict[str, Any]:
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
 
 
-def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Claim]:
+def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterator[Claim]:
     """Yield a claim for each verdict on these rows, the firmest verdict first."""
     table, ratios = compared.table, {row: compared.estimate(row, place) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
@@ -241,7 +241,7 @@ def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Cla
         else:
             facts["where"] = tuple(f"at {table.row_name(row)}" for row in matching)
         if outcome == TOO_FEW:
-            facts["repeat"] = needed(compared.alpha / 2)
+            facts["repeat"] = min_sample_size(compared.alpha / 2)
         # The bounds of all intervals of these rows. The intervals hold together, so these bounds do, too.
         elif ends := [(ratio.low, ratio.high) for row in matching if (ratio := ratios[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
@@ -249,7 +249,7 @@ def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Cla
         yield Claim(outcome, **facts)
 
 
-def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> RateRatios:
+def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRatios:
     """Return the ratios of a part in these rows; the smallest and the largest if the cases are no sweep."""
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]
@@ -259,11 +259,11 @@ def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> RateRatios:
     return RateRatios(base_letter, unit, tuple(ratios))
 
 
-def _unit(compared: Compared, place: int) -> str:
+def _unit(compared: ComparedTable, place: int) -> str:
     return f"{rate_units_of(compared.table.parts[place].case)} per second"
 
 
-def _shape_finding(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
+def _shape_finding(compared: ComparedTable, row: int, shapes: Mapping[int, float]) -> Finding:
     """Return the finding on the growth of throughput on a layout, compared with the first of `shapes`."""
     letters = {place: compared.table.parts[place].letter for place in shapes}
     first, *others = shapes

@@ -9,28 +9,35 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.durability import Builds, Durability, build_of, durability_of, own_options, versions
+from sqlstress.analysis.durability import (
+    Builds,
+    Durability,
+    build_of,
+    distinct_options,
+    durability_of,
+    versions,
+)
 from sqlstress.analysis.group import Group, group_runs, reader_of
 from sqlstress.analysis.wording import (
     amount,
-    at_rate,
+    buckets_label,
     busy_policy,
-    laid_out,
     listing,
     place,
     processes,
     quota,
+    rate_suffix,
 )
 from sqlstress.errors import UsageError
 from sqlstress.experiment import UnknownFigure, case_label, experiment_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case, traits
-from sqlstress.statistics.units import format_ms, whole
-from sqlstress.target import commit_class, stores_nothing, takes
+from sqlstress.statistics.units import digits, format_ms
+from sqlstress.target import durability_level, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Labels of compared reports, in order. Their number is the limit of `compare`."""
-MOST_PAIRS = 40_000
+MAX_TABLE_PAIRS = 40_000
 """Maximum number of pairs of tables of two reports that are matched: 200 settings in each report."""
 
 _PROCESSES = UnknownFigure(
@@ -41,7 +48,7 @@ Key = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ComparedPart:
     """Runs of one report in a table of compared cases."""
 
     letter: str
@@ -67,7 +74,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DifferencesTable:
     """Cases that two or more reports have in common."""
 
     sweeps: bool
@@ -76,7 +83,7 @@ class Table:
     """Whether a row is a layout and a concurrency; if False, a row is a concurrency on any layout."""
     keys: tuple[Key, ...]
     """Key of each row. If the table sweeps, the concurrency is its last element."""
-    parts: tuple[Part, ...]
+    parts: tuple[ComparedPart, ...]
     """Part of the first report, and parts of the other reports that have any of the cases."""
 
     def case(self, row: int) -> Case:
@@ -88,13 +95,13 @@ class Table:
         case = self.case(row)
         if self.by_layout or not self.sweeps:
             return place(case)
-        return f"{processes(case.concurrency)}{at_rate(case)}"
+        return f"{processes(case.concurrency)}{rate_suffix(case)}"
 
 
 # Matching: assignment of the tables of several reports to each other, and of their cases.
 
 
-def match(reports: Sequence[Report]) -> Iterator[Table]:
+def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
     """Yield the tables that the first report has in common with any other, in the first report's order.
 
     If settings or loads differ, the tables that differ least are matched. A table also has cases that only
@@ -118,7 +125,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
     The pair of groups with the fewest differing fields is taken first. Raises UsageError if there are more
     pairs than can be compared in a second or two.
     """
-    if len(groups) * len(others) > MOST_PAIRS:
+    if len(groups) * len(others) > MAX_TABLE_PAIRS:
         raise UsageError(
             f"the reports have {len(groups):,} and {len(others):,} tables, which is too many to match. "
             "Compare reports with fewer settings."
@@ -151,7 +158,7 @@ def differing(value: Any, other: Any) -> list[str]:
     return [name for name in names if getattr(value, name) != getattr(other, name)]
 
 
-def _table(members: list[tuple[str, Report, Group]]) -> Table:
+def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
@@ -166,10 +173,10 @@ def _table(members: list[tuple[str, Report, Group]]) -> Table:
     if sweeps:
         keys.sort()
     parts = [
-        Part(letter, report, group, tuple(by_key.get(key) for key in keys))
+        ComparedPart(letter, report, group, tuple(by_key.get(key) for key in keys))
         for (letter, report, group), by_key in zip(members, runs, strict=True)
     ]
-    return Table(sweeps, by_layout, tuple(keys), tuple(part for part in parts if any(part.runs)))
+    return DifferencesTable(sweeps, by_layout, tuple(keys), tuple(part for part in parts if any(part.runs)))
 
 
 def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
@@ -198,9 +205,9 @@ def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
 # Barriers: values that must be equal for a ratio of figures to be meaningful.
 
 
-FLAT = 1.25
+SYNC_COST_TOLERANCE = 1.25
 """Factor by which the cost of a sync may differ between measurements on one machine."""
-Parts = Sequence[Part]
+Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
 """Value in each part; None if it is unknown."""
 
@@ -252,7 +259,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
             for part in parts
         ]
         values: Values = [
-            listing([*map(whole, part_figures)]) if all(part_figures) else None for part_figures in figures
+            listing([*map(digits, part_figures)]) if all(part_figures) else None for part_figures in figures
         ]
         yield barrier(name, figure.label, values if None in values else [""] * len(parts))
     # If a target is not SQLite, durability is compared on the scale that all targets share.
@@ -266,13 +273,13 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     )
 
 
-def _commit_class(part: Part) -> str | None:
+def _commit_class(part: ComparedPart) -> str | None:
     """Return the durability of commits on the scale of all targets; None if a run's is unknown."""
-    classes = dict.fromkeys(commit_class(trial.durability) for trial in part.trials())
+    classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
 
-def _durability(part: Part) -> str | None:
+def _durability(part: ComparedPart) -> str | None:
     """Return the durability of commits, without the name of the sync call; None if a run's is unknown."""
     if stores_nothing(part.case.driver):
         return "nothing is stored"
@@ -337,7 +344,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     yield remark(
         "layout",
         [
-            laid_out(min(counts), [run.case for run in part.measured()]) if one_each else ""
+            buckets_label(min(counts), [run.case for run in part.measured()]) if one_each else ""
             for counts, part in zip(layouts, parts, strict=True)
         ],
     )
@@ -345,7 +352,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     yield remark("driver", [case.driver if case else None for case in named])
     yield remark("waiting for the lock", [busy_policy(case) if case else None for case in named])
     yield remark("SQLite's version", build_values(versions))
-    yield remark("SQLite's options", if_known_to_differ(build_values(own_options)))
+    yield remark("SQLite's options", if_known_to_differ(build_values(distinct_options)))
     yield remark("settings such as page_size", _settings(parts))
     yield remark(
         "the call that syncs",
@@ -353,14 +360,14 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     )
     costs_ns = [sync.overwrite_p50_ns for sync in syncs if sync]
     costs: Values = [f"{format_ms(sync.overwrite_p50_ns)} ms (p50)" if sync else None for sync in syncs]
-    differ = costs_ns and max(costs_ns) > FLAT * min(costs_ns)
+    differ = costs_ns and max(costs_ns) > SYNC_COST_TOLERANCE * min(costs_ns)
     yield remark("what a sync costs", costs if differ else [""] * len(parts))
     yield remark("Python's version", [host.python or None for host in hosts])
     tools = [part.report.tool_version or None for part in parts]
     yield remark("sqlstress's version", if_known_to_differ(tools))
 
 
-def _verified(part: Part) -> str:
+def _verified(part: ComparedPart) -> str:
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"
@@ -383,7 +390,7 @@ def _settings(parts: Parts) -> Values:
     ]
 
 
-def options_apart(reports: Sequence[Report]) -> list[str]:
+def differing_options(reports: Sequence[Report]) -> list[str]:
     """Return the options in which the first cases of reports differ; --concurrency if no option differs."""
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:

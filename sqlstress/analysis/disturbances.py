@@ -11,31 +11,31 @@ from sqlstress.analysis.group import Group
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import NS_PER_S, finite, plural, whole
+from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
-NOTED_OVER = 0.10
+MAX_TAKEN_SHARE = 0.10
 """Share of processors or disk that others may take without a finding, in at least half of a case's trials.
 
 It allows for the system's work for our processes, which counts as taken by others.
 """
-ALONE_OVER = 0.25
+MAX_TAKEN_SHARE_ONCE = 0.25
 """Share that others may take without a finding in fewer trials: in a 0.3 s window, a few ticks are 0.1."""
-CHANGED_OVER = 2.0
+MAX_SYNC_CHANGE = 2.0
 """Factor by which the cost of a sync may change during a measurement without a finding."""
-MOST_NAMED = 2
+MAX_NAMED_CASES = 2
 """Maximum number of cases listed by name in a finding if each has its own name, because names are long."""
 
-Taken = Callable[[Trial], float]
+ShareOf = Callable[[Trial], float]
 """Function that returns the share of a resource taken by others during a trial, from 0 to 1; 0 if unknown."""
 
 
-def taken(trial: Trial) -> float:
+def taken_share(trial: Trial) -> float:
     """Return the share of the processors that others took, from 0 to 1."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
 
-def taken_of_disk(trial: Trial) -> float:
+def taken_disk_share(trial: Trial) -> float:
     """Return the share of the time in which others kept the disk busy, from 0 to 1."""
     return min(1.0, finite(trial.disk_share) or 0.0)
 
@@ -46,7 +46,7 @@ def _stopped_share(trial: Trial) -> float:
 
 def disturbed(run: Run) -> bool:
     """Return whether others or a CPU quota took much from at least half of a run's trials."""
-    return any(_in_most_trials(run, share) for share in (taken, taken_of_disk, _stopped_share))
+    return any(_in_most_trials(run, share) for share in (taken_share, taken_disk_share, _stopped_share))
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
@@ -95,9 +95,9 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     before, after = costs
     if len(before) < 2 or len(after) < 2:
         return None
-    if min(after) > CHANGED_OVER * max(before):
+    if min(after) > MAX_SYNC_CHANGE * max(before):
         return max(before), min(after)
-    if min(before) > CHANGED_OVER * max(after):
+    if min(before) > MAX_SYNC_CHANGE * max(after):
         return min(before), max(after)
     return None
 
@@ -105,17 +105,17 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 def _other_load(group: Group) -> dict[str, Any]:
     """Return the largest shares that other programs took, as facts; empty if they took little."""
     facts: dict[str, Any] = {}
-    if worst := _worst_trial(group, taken):
+    if worst := _worst_trial(group, taken_share):
         trial, where = worst
         stolen = (finite(trial.stolen_share) or 0.0) > (finite(trial.foreign_share) or 0.0)
-        facts |= {"processors": sentences.Taken(taken(trial), where), "stolen": stolen}
-    if worst := _worst_trial(group, taken_of_disk):
+        facts |= {"processors": sentences.Taken(taken_share(trial), where), "stolen": stolen}
+    if worst := _worst_trial(group, taken_disk_share):
         trial, where = worst
-        facts |= {"disk": sentences.Taken(taken_of_disk(trial), where)}
+        facts |= {"disk": sentences.Taken(taken_disk_share(trial), where)}
     return facts
 
 
-def _worst_trial(group: Group, share: Taken) -> tuple[Trial, str] | None:
+def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
     """Return the trial from which others took most, and the label of all cases from which they took much.
 
     None if they took little everywhere. `share` returns the share of a resource that they took.
@@ -124,7 +124,7 @@ def _worst_trial(group: Group, share: Taken) -> tuple[Trial, str] | None:
         (run, trial)
         for run in group.runs
         for trial in run.valid
-        if share(trial) > (NOTED_OVER if _in_most_trials(run, share) else ALONE_OVER)
+        if share(trial) > (MAX_TAKEN_SHARE if _in_most_trials(run, share) else MAX_TAKEN_SHARE_ONCE)
     ]
     if not disturbed_trials:
         return None
@@ -132,9 +132,9 @@ def _worst_trial(group: Group, share: Taken) -> tuple[Trial, str] | None:
     return max((trial for _, trial in disturbed_trials), key=share), where
 
 
-def _in_most_trials(run: Run, share: Taken) -> bool:
+def _in_most_trials(run: Run, share: ShareOf) -> bool:
     """Return whether others took more than NOTED_OVER in at least half of the valid trials."""
-    is_over = [share(trial) > NOTED_OVER for trial in run.valid]
+    is_over = [share(trial) > MAX_TAKEN_SHARE for trial in run.valid]
     return bool(is_over) and 2 * sum(is_over) >= len(is_over)
 
 
@@ -142,6 +142,6 @@ def _cases_label(group: Group, cases: Collection[Case]) -> str:
     """Return a label of the disturbed cases of a group: "throughout", "at 8 processes"."""
     if len(cases) == len(group.runs) > 1:
         return "throughout"
-    if len(cases) > MOST_NAMED and not experiment_of(group.case).sweeps:
-        return f"in {whole(len(cases))} of {plural(len(group.runs), 'case')}"
+    if len(cases) > MAX_NAMED_CASES and not experiment_of(group.case).sweeps:
+        return f"in {digits(len(cases))} of {plural(len(group.runs), 'case')}"
     return f"at {group.short_places(cases)}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlstress.report import SqliteBuild, SyncCost
-from sqlstress.report.power_failure import at_server, risk
+from sqlstress.report.power_failure import power_failure_risk, server_durability
 from sqlstress.statistics.units import format_ms
 
 # Syncs of a one-page commit at synchronous OFF, NORMAL, FULL and EXTRA, as counted with strace on Linux.
@@ -74,7 +74,7 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
 
     `effective` has the settings that SQLite returned (journal_mode, synchronous, fullfsync), or a server's.
     """
-    if server_text := at_server(effective):
+    if server_text := server_durability(effective):
         return f"{server_text[0].upper()}{server_text[1:]}."
     durability = durability_of(effective, sync)
     if durability is None:
@@ -91,7 +91,9 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
     caveats = (
         "a crash can corrupt the database" if no_journal else "",
         # Without a journal, a crash already corrupts the database: the risk of a power failure adds nothing.
-        "" if no_journal and durability.syncs else risk(durability.journal, durability.level).told,
+        ""
+        if no_journal and durability.syncs
+        else power_failure_risk(durability.journal, durability.level).told,
         "fsync leaves it in the drive's cache"
         if durability.syncs and not durability.reaches_the_medium
         else "",
@@ -124,7 +126,7 @@ def waits(found: Durability) -> str:
 Builds = Sequence[SqliteBuild | None]
 """Build of each report or arm; None if it is unknown."""
 
-TELLING = (
+DURABILITY_OPTIONS = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
     *("DEFAULT_WAL_AUTOCHECKPOINT", "DEFAULT_JOURNAL_SIZE_LIMIT", "DEFAULT_PAGE_SIZE", "DEFAULT_CACHE_SIZE"),
     *("ENABLE_PREUPDATE_HOOK", "ENABLE_SETLK_TIMEOUT", "THREADSAFE"),
@@ -132,9 +134,9 @@ TELLING = (
 """Compile options that change the cost or the durability of a commit."""
 
 
-def telling(options: Iterable[str]) -> str:
+def durability_options(options: Iterable[str]) -> str:
     """Return the compile options that are in TELLING, separated by commas."""
-    return ", ".join(option for option in options if option.partition("=")[0] in TELLING)
+    return ", ".join(option for option in options if option.partition("=")[0] in DURABILITY_OPTIONS)
 
 
 def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
@@ -154,13 +156,16 @@ def version(build: SqliteBuild) -> str:
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 
 
-def own_options(builds: Builds) -> list[str | None]:
+def distinct_options(builds: Builds) -> list[str | None]:
     """Return, for each build, its options in TELLING that not all builds have."""
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 
     def distinct_options(build: SqliteBuild) -> str:
-        return telling(option for option in build.compile_options if option not in common) or "none of these"
+        return (
+            durability_options(option for option in build.compile_options if option not in common)
+            or "none of these"
+        )
 
     return _per_build(builds, distinct_options)
 

@@ -14,9 +14,9 @@ from sqlstress.report.results import merged
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
 
-WHOLE = 0.9
+WHOLE_TIMEOUT_SHARE = 0.9
 """Share of the timeout from which a failed operation counts as having waited for the whole timeout."""
-AT_ONCE = 0.1
+IMMEDIATE_SHARE = 0.1
 """Share of the timeout up to which the median failure counts as immediate."""
 
 
@@ -33,9 +33,11 @@ class Wait:
         """The number of operations that failed after the whole timeout; 0 if none did."""
         if not self.timeout_ms:
             return 0
-        least = bucket_of(round(WHOLE * self.timeout_ms * NS_PER_MS))
+        least = bucket_of(round(WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS))
         if not self.latency.buckets:
-            return self.latency.count * (self.latency.max_ns >= WHOLE * self.timeout_ms * NS_PER_MS)
+            return self.latency.count * (
+                self.latency.max_ns >= WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS
+            )
         return sum(count for bucket, count in self.latency.buckets if bucket >= least)
 
     @property
@@ -46,7 +48,7 @@ class Wait:
 
     @property
     def _short_ns(self) -> float:
-        return AT_ONCE * (self.timeout_ms or 0) * NS_PER_MS
+        return IMMEDIATE_SHARE * (self.timeout_ms or 0) * NS_PER_MS
 
     def failure_time(self) -> FailureTime:
         """Return the time that the operations took to fail, for a sentence."""
@@ -91,7 +93,7 @@ def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
-def too_many(group: Group) -> Iterator[Finding]:
+def too_many_failed_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding on the cases in which more operations failed than --max-failed allows."""
     runs = [run for run in group.runs if run.failed_too_many]
     if runs:

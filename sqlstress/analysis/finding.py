@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec
 
-from sqlstress.analysis.wording import between, listing
-from sqlstress.statistics.compare import Ratio
-from sqlstress.statistics.units import rounded, whole
-
 P = ParamSpec("P")
 GRAVE, USUAL, ASIDE = range(3)
 """Ranks, in the order of display: wrong data and missing measurements; conclusions; limits of the figures."""
@@ -36,8 +32,8 @@ class Finding:
         self.sentence: Callable[..., str] = sentence
         """A function of a module named `sentences`. Its parameters are the facts."""
         self.facts: Mapping[str, Any] = facts
-        """Numbers, labels, named tuples of them, and other findings, by name. Names of times end in _ns;
-        shares are from 0 to 1. If the fact `unclear` is true, the data do not decide the question."""
+        """Numbers, labels, and named tuples of them, by name. Names of times end in _ns; shares are from 0 to
+        1. If the fact `unclear` is true, the data do not decide the question."""
         self.part = ""
         """Part of a group that the finding is about, such as "synchronous normal"; empty for all of it."""
 
@@ -57,7 +53,7 @@ class Finding:
         text = self.sentence(**self.facts)
         return f"[{self.part}] {text}" if self.part else text
 
-    def of_part(self, part: str) -> Finding:
+    def with_part(self, part: str) -> Finding:
         """Return this finding about a part of a group."""
         finding = Finding(self.sentence, **self.facts)
         finding.part = part
@@ -86,21 +82,10 @@ def texts(findings: Iterable[Finding]) -> list[str]:
     return [finding.text for finding in findings]
 
 
-def written(fact: Any) -> str:
-    """Return a fact of any type as text for a sentence."""
-    if isinstance(fact, Finding):
-        return fact.text
-    if isinstance(fact, str):
-        return fact
-    if isinstance(fact, Ratio):
-        return between(fact)
-    if isinstance(fact, (tuple, list)):
-        return listing(list(map(written, fact)))
-    return whole(fact) if isinstance(fact, int) else rounded(fact)
+def is_unclear(finding: Finding) -> bool:
+    """Return whether the data cannot tell: `unclear` is true of the finding or of a named tuple in it."""
+    return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 
-def leaves_open(fact: Any) -> bool:
-    """Return whether the fact `unclear` is true in this finding, or in a finding among its facts."""
-    if isinstance(fact, Finding):
-        return bool(fact.facts.get("unclear")) or any(map(leaves_open, fact.facts.values()))
-    return isinstance(fact, tuple) and any(map(leaves_open, fact))
+def _is_unclear(fact: Any) -> bool:
+    return bool(getattr(fact, "unclear", False)) or (isinstance(fact, tuple) and any(map(_is_unclear, fact)))

@@ -9,16 +9,16 @@ from typing import Protocol, TypeVar
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.sentences import Noise
-from sqlstress.analysis.wording import cut, laid_out, listing, place, places, process_counts
+from sqlstress.analysis.wording import buckets_label, listing, place, places, process_counts, truncate
 from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
-from sqlstress.statistics.compare import FEWEST, NEAR, Passes, Ratio
+from sqlstress.statistics.compare import MIN_PASSES, NEAR, Passes, Ratio
 from sqlstress.statistics.units import finite
 from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
-LONGEST_VALUE = 24
+MAX_VALUE_LENGTH = 24
 """Maximum length of a value in a table and in sentences, in characters."""
 
 ERROR = 0.05
@@ -56,7 +56,7 @@ class Group:
 
     def value(self, case: Case) -> str:
         """Return a case's value of the option in which the parts differ: "normal"; "" without parts."""
-        return cut(experiment_of(case).traits(case).get(self.setting, ""), LONGEST_VALUE)
+        return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
         """Return the label of a case within this group: "normal, 8 processes on 1 bucket".
@@ -90,10 +90,10 @@ class Group:
             return self.places(cases)
         return process_counts(cases)
 
-    def at_layout(self, value: str, layout: int) -> str:
+    def layout_value_label(self, value: str, layout: int) -> str:
         """Return the name of a value on a layout: "p99, 20 buckets"; "p99" if there is only one layout."""
         cases = [run.case for run in self.runs]
-        layout_text = laid_out(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
+        layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
 
     @property
@@ -121,15 +121,15 @@ class Group:
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
 
-    def tested(
+    def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
-    ) -> Tested | None:
+    ) -> PairwiseTests | None:
         """Return the pairwise tests of runs; None if they have fewer than FEWEST passes in common.
 
         `figures` returns a run's figure by pass, each above 0.
         """
-        tests = Tested(runs, [figures(run) for run in runs], ERROR / self.groups)
-        return tests if tests.passes >= FEWEST else None
+        tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
+        return tests if tests.passes >= MIN_PASSES else None
 
     def points(self) -> tuple[Point, ...]:
         """Return the figures of the runs whose figures can be compared."""
@@ -142,7 +142,7 @@ class Group:
     def measured(self) -> Iterator[tuple[Run, Trial]]:
         """Yield each run that has a valid trial, with its typical valid trial."""
         for run in self.runs:
-            if trial := run.shown():
+            if trial := run.valid_median_trial():
                 yield run, trial
 
 
@@ -150,7 +150,7 @@ Topic = Callable[[Group], Iterator[Finding]]
 """Function that yields the findings on one subject for a group."""
 
 
-def of_closed_loops(topic: Topic) -> Topic:
+def closed_loop_only(topic: Topic) -> Topic:
     """Restrict a topic to closed loops: at a fixed rate, throughput is just the requested rate."""
 
     @wraps(topic)
@@ -160,7 +160,7 @@ def of_closed_loops(topic: Topic) -> Topic:
     return closed_loop_topic
 
 
-class Tested:
+class PairwiseTests:
     """Pairwise tests of runs, by their figures in common passes, each pair against its own noise."""
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -236,24 +236,24 @@ class Tested:
         return run is other or (ratio is not None and ratio.is_within(NEAR))
 
     @cached_property
-    def needed(self) -> int:
+    def passes_needed(self) -> int:
         """Estimated number of passes that would show a difference of NEAR."""
-        return self._passes.needed(NEAR, self._error * TREND)
+        return self._passes.passes_needed(NEAR, self._error * TREND)
 
 
-MOST_PASSES = 100
+MAX_ADVISED_PASSES = 100
 """Largest number of passes that is advised."""
 
 
-def noise(tested: Tested) -> Noise:
+def noise(tested: PairwiseTests) -> Noise:
     """Return the reason why the passes of runs show no difference, and the number of passes that would."""
-    return too_noisy(tested.passes, tested.needed)
+    return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
     """Return the reason why `count` passes cannot show a difference; `needed` passes would."""
-    enough = None if needed > MOST_PASSES else max(needed, count + 1)
-    return Noise(count, NEAR, enough, MOST_PASSES)
+    enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
+    return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
 
 def longest_wait_ns(run: Run) -> int:
@@ -278,10 +278,10 @@ class ExperimentReader(Protocol):
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield the findings of the experiment."""
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
 
-    def why_failed(self, run: Run) -> str:
+    def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
@@ -323,7 +323,7 @@ def rate_of(run: Run) -> float | None:
 
     It cannot if the work was not completed, its data is wrong, or more failed than --max-failed allows.
     """
-    trial = run.shown()
+    trial = run.valid_median_trial()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None
     rate = finite(reader_of(run.case).rate(run))
@@ -333,7 +333,7 @@ def rate_of(run: Run) -> float | None:
 # Merging of groups whose cases differ in a single option, so that they share a table.
 
 
-def joined(groups: Sequence[Group]) -> tuple[Group, ...]:
+def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
     """Merge groups whose cases differ in one option only. They become the parts of the merged group.
 
     If several options qualify, the option that leaves the fewest tables is taken.

@@ -16,17 +16,17 @@ from sqlstress.analysis.wording import listing
 from sqlstress.report import Latency, Report, Run, Trial
 from sqlstress.report.study_results import LimitSearch, Promise
 from sqlstress.statistics import histogram
-from sqlstress.statistics.search import FARTHEST, Answer, answer, mostly_kept
+from sqlstress.statistics.search import MAX_MARGIN, SearchAnswer, answer, mostly_kept
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 
 ERROR = 0.01
 """Maximum probability that a window that kept up with its rate counts as saturated."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-BEYOND = 10
+MIN_OPERATIONS_ABOVE = 10
 """Minimum number of operations above a percentile in a window, for the window to be judged by it."""
-LATE = 0.5
+MAX_LATE_SHARE = 0.5
 """Share of the promised latency. If the harness starts operations later than this, it is at fault itself."""
-NEVER = 1e-9
+MIN_BROKEN_MARGIN = 1e-9
 """Minimum margin of a broken promise, because the figures in a file may contradict its verdict."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
 """Faults that break any promise."""
@@ -34,7 +34,7 @@ HARNESS, FEW = "harness late", "too few operations"
 """Reasons why a window is not judged."""
 
 
-def promised(promise: Promise) -> str:
+def promise_clause(promise: Promise) -> str:
     """Return a promise as text: "p99 within 10ms"."""
     return listing([f"{name} within {format_duration(bound)}" for name, bound in promise.bounds.items()])
 
@@ -44,10 +44,12 @@ def promised(promise: Promise) -> str:
 
 def enough(names: Iterable[str]) -> int:
     """Return the minimum number of operations in a window that is judged by these percentiles."""
-    return max((round(BEYOND / (1 - SHARES[name])) for name in names if name in SHARES), default=0)
+    return max(
+        (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
+    )
 
 
-def reached(latency: Latency | None, name: str) -> float | None:
+def latency_at(latency: Latency | None, name: str) -> float | None:
     """Return a percentile, or the maximum for "max", in ns; None without latencies."""
     if latency is None:
         return None
@@ -56,46 +58,47 @@ def reached(latency: Latency | None, name: str) -> float | None:
 
 def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
     """Return the broken bounds of a promise and other faults of a window; empty if it kept the promise."""
-    latency = trial.arrived.whole if trial.arrived else None
+    latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
     faults = [FAILURES] * bool(trial.failed)
     faults += [FULL] * (saturation([trial], ERROR) == SATURATED)
     for name, bound in promise.bounds.items():
-        ns = reached(latency, name)
+        ns = latency_at(latency, name)
         if ns is None or ns > bound * NS_PER_S:
             faults.append(name)
     return tuple(faults)
 
 
-def unjudged(trial: Trial, promise: Promise) -> str:
+def skip_reason(trial: Trial, promise: Promise) -> str:
     """Return the reason why a window is not judged: HARNESS or FEW; "" if it is judged."""
     faults, bounds = broken(trial, promise), promise.bounds
     if not trial.arrived or not bounds.keys() >= set(faults):
         return ""
-    if trial.arrived.whole and trial.arrived.whole.count < enough(bounds):
+    if trial.arrived.all_kinds and trial.arrived.all_kinds.count < enough(bounds):
         return FEW
     late = [
-        (reached(trial.arrived.lateness, name) or 0.0) > LATE * bounds[name] * NS_PER_S for name in faults
+        (latency_at(trial.arrived.lateness, name) or 0.0) > MAX_LATE_SHARE * bounds[name] * NS_PER_S
+        for name in faults
     ]
     return HARNESS if late and all(late) else ""
 
 
 def margin(trial: Trial, promise: Promise) -> float:
     """Return the logarithm of a window's worst latency relative to its bound; 0 or less if all were kept."""
-    faults, latency = broken(trial, promise), trial.arrived.whole if trial.arrived else None
-    pairs = [(finite(reached(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
+    faults, latency = broken(trial, promise), trial.arrived.all_kinds if trial.arrived else None
+    pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
     ratios = [ns / (bound * NS_PER_S) for ns, bound in pairs if ns and bound and min(ns, bound) > 0]
-    most = math.log(max(ratios)) if ratios and len(ratios) == len(pairs) else FARTHEST
+    most = math.log(max(ratios)) if ratios and len(ratios) == len(pairs) else MAX_MARGIN
     if not faults:
         return min(most, 0.0)
-    return max(most, NEVER) if promise.bounds.keys() >= set(faults) else max(most, FARTHEST)
+    return max(most, MIN_BROKEN_MARGIN) if promise.bounds.keys() >= set(faults) else max(most, MAX_MARGIN)
 
 
 # All windows: the rates that were tried, and the answer.
 
 
-class Tried(NamedTuple):
+class TriedRate(NamedTuple):
     """A rate that was tried."""
 
     rate: int
@@ -106,40 +109,40 @@ class Tried(NamedTuple):
     """Margins of the judged windows, in the same order."""
 
     @property
-    def kept(self) -> int:
+    def kept_count(self) -> int:
         """Number of judged windows that kept the promise."""
         return sum(margin <= 0 for margin in self.margins)
 
     @property
     def fewest(self) -> int:
         """Smallest number of operations in a judged window; 0 if no window was judged."""
-        latencies = [trial.arrived.whole if trial.arrived else None for trial in self.judged]
+        latencies = [trial.arrived.all_kinds if trial.arrived else None for trial in self.judged]
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
         """Return the (lower) median over the judged windows of a percentile or the maximum, in ns."""
-        latencies = (trial.arrived.whole for trial in self.judged if trial.arrived)
-        values = [ns for latency in latencies if (ns := reached(latency, name)) is not None]
+        latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
+        values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
 
 
-def tried(report: Report, search: LimitSearch) -> tuple[Tried, ...]:
+def tried_rates(report: Report, search: LimitSearch) -> tuple[TriedRate, ...]:
     """Return the rates that were tried, with their judged windows, in ascending order."""
     runs = sorted((run for run in report.runs if run.case.rate), key=lambda run: run.case.rate)
     rates = []
     for run in runs:
-        judged = tuple(trial for trial in run.valid if not unjudged(trial, search.promise))
+        judged = tuple(trial for trial in run.valid if not skip_reason(trial, search.promise))
         margins = tuple(margin(trial, search.promise) for trial in judged)
-        rates.append(Tried(run.case.rate, run, judged, margins))
+        rates.append(TriedRate(run.case.rate, run, judged, margins))
     return tuple(rates)
 
 
-def answered(report: Report, search: LimitSearch) -> Answer:
+def answer_of(report: Report, search: LimitSearch) -> SearchAnswer:
     """Return the highest rate that holds and the lowest rate that does not, as far as they are known."""
-    return answer(_windows(tried(report, search)))
+    return answer(_windows(tried_rates(report, search)))
 
 
-def _windows(rates: Sequence[Tried]) -> dict[int, list[float]]:
+def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
     """Return the margins of the judged windows, by rate."""
     windows: dict[int, list[float]] = {}
     for tried_rate in rates:
@@ -148,23 +151,23 @@ def _windows(rates: Sequence[Tried]) -> dict[int, list[float]]:
     return windows
 
 
-def is_whole(found: Answer) -> bool:
+def is_complete(found: SearchAnswer) -> bool:
     """Return whether both ends of an answer are known, or even the lowest rate, 1/s, breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
     """Return the findings of a search: the answer, the reason of an early end, and the judged windows."""
-    rates, best_known = tried(report, search), answered(report, search)
+    rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
-    if search.ended and not is_whole(best_known):
+    if search.ended and not is_complete(best_known):
         findings.append(Finding(sentences.ended_early, reason=search.ended.removesuffix(".")))
     findings += _window_findings(rates, search.promise)
     return tuple(findings)
 
 
-def _answer_finding(best_known: Answer, rates: Sequence[Tried], search: LimitSearch) -> Finding:
-    windows, promise_text = _windows(rates), promised(search.promise)
+def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
+    windows, promise_text = _windows(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:
         return Finding(
@@ -201,14 +204,14 @@ def _longer(search: LimitSearch) -> str:
     return f"--max-time {minutes}m"
 
 
-def _window_findings(rates: Sequence[Tried], promise: Promise) -> Iterator[Finding]:
+def _window_findings(rates: Sequence[TriedRate], promise: Promise) -> Iterator[Finding]:
     """Yield the number of judged windows, and the numbers of windows that were not judged, by reason."""
     if judged := [rate for rate in rates if rate.judged]:
         count = sum(len(rate.judged) for rate in judged)
         yield Finding(sentences.limit_judged, windows=count, fewest=min(rate.fewest for rate in judged))
-    reasons = Counter(unjudged(trial, promise) for rate in rates for trial in rate.run.valid)
+    reasons = Counter(skip_reason(trial, promise) for rate in rates for trial in rate.run.valid)
     if reasons[HARNESS]:
-        yield Finding(sentences.limit_not_judged, windows=reasons[HARNESS], late=LATE)
+        yield Finding(sentences.limit_not_judged, windows=reasons[HARNESS], late=MAX_LATE_SHARE)
     if reasons[FEW]:
         names = [name for name in promise.bounds if name in SHARES]
         name = max(names, key=lambda name: SHARES[name])

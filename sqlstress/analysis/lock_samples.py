@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
 
-LONG_S = 0.5
+MIN_LONG_HOLD_S = 0.5
 """Shortest hold of the write lock that other processes notice, in seconds."""
 _Z95 = 1.96
 """Standard errors on each side of a 95% interval of a normal distribution."""

@@ -13,30 +13,30 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import (
     ERROR,
     Group,
-    Tested,
+    PairwiseTests,
     by_files,
+    closed_loop_only,
     longest_wait_ns,
     noise,
-    of_closed_loops,
 )
 from sqlstress.analysis.sentences import LayoutChange, LayoutGain
-from sqlstress.analysis.wording import laid_out, layouts, places
+from sqlstress.analysis.wording import buckets_label, layouts, places
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import DIFFERENT, FEWEST, NEAR, quantile, verdict
+from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, verdict
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
-WORTH_SAYING = 1.0
+MAX_REPORTED_GAIN = 1.0
 """Largest upper bound of a gain that is reported. A larger bound says nothing useful."""
 
 
-@of_closed_loops
-def throughput(group: Group) -> Iterator[Finding]:
+@closed_loop_only
+def throughput_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on the throughput of a group with several numbers of processes or buckets."""
     runs = _comparable_runs(group)
     if not runs:
         return
-    tested = group.tested(runs)
+    tested = group.pairwise_tests(runs)
     if tested is None:
         best = max(runs, key=lambda run: run.median_tps() or 0.0)
         yield Finding(
@@ -61,12 +61,12 @@ def _comparable_runs(group: Group) -> list[Run]:
     return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
 
 
-def _curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
+def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
 
-def _best_finding(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
+def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
     """Return the finding on the best runs.
 
     If several runs lead and their medians differ, it has the range of the medians, as the table does:
@@ -91,14 +91,14 @@ def _best_finding(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
 class Curve:
     """Runs of one layout, by number of processes."""
 
-    def __init__(self, tested: Tested, measured: Sequence[Run], layouts: int) -> None:
+    def __init__(self, tested: PairwiseTests, measured: Sequence[Run], layouts: int) -> None:
         self.tested, self.layouts = tested, layouts
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
         """Runs in ascending order of processes, one for each number."""
 
     def laid_out(self, layout: int) -> str:
         """Return the label of the layout: "20 buckets"."""
-        return laid_out(layout, [run.case for run in self.runs])
+        return buckets_label(layout, [run.case for run in self.runs])
 
     @property
     def less(self) -> list[Run]:
@@ -167,7 +167,7 @@ class Curve:
             sentences.scaling_unclear,
             less=_count(less[-1]) if less else None,
             first=_count(first),
-            most=None if most > WORTH_SAYING else most,
+            most=None if most > MAX_REPORTED_GAIN else most,
             noise=noise(self.tested),
         )
 
@@ -201,13 +201,13 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
 # Significant changes of the longest wait and of fairness between layouts or numbers of processes.
 
 
-LONGER = 1.5
+MIN_WAIT_RATIO = 1.5
 """Smallest ratio of longest waits that is reported."""
-FAIRER = 0.05
+MIN_FAIRNESS_CHANGE = 0.05
 """Smallest difference of fairness (Jain's index) that is reported."""
 
 
-@of_closed_loops
+@closed_loop_only
 def waits(group: Group) -> Iterator[Finding]:
     """Yield the significant changes of the longest wait and of fairness.
 
@@ -215,7 +215,7 @@ def waits(group: Group) -> Iterator[Finding]:
     If there is one layout, the fewest and the most processes are compared.
     """
     runs = _comparable_runs(group)
-    tested = group.tested(runs) if runs else None
+    tested = group.pairwise_tests(runs) if runs else None
     if tested is None:
         return
     (base_files, base), *others = _curves(tested, runs).items()
@@ -240,13 +240,13 @@ def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
     is_significant = _are_separate(_longest(base), _longest(other), error / 2)
-    if is_significant and 0 < min(before, after) * LONGER <= max(before, after):
+    if is_significant and 0 < min(before, after) * MIN_WAIT_RATIO <= max(before, after):
         facts |= {"wait_before_ns": before, "wait_ns": after}
-    was, now = base.shown(), other.shown()
+    was, now = base.valid_median_trial(), other.valid_median_trial()
     fair, fair_now = (was and finite(was.fairness)) or 0.0, (now and finite(now.fairness)) or 0.0
     is_compared = is_fairness_known(base.case) and is_fairness_known(other.case)
     is_significant = is_compared and _are_separate(_fairness(base), _fairness(other), error / 2)
-    if is_significant and abs(fair_now - fair) >= FAIRER:
+    if is_significant and abs(fair_now - fair) >= MIN_FAIRNESS_CHANGE:
         facts |= {"fairness_before": fair, "fairness": fair_now}
     return facts
 
@@ -272,11 +272,11 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 # Effects of waiting for a lock, in any experiment: uneven shares, long waits, counted events.
 
 
-UNFAIR_UNDER = 0.9
+MIN_FAIRNESS = 0.9
 """Value of Jain's index below which the shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
 """Shortest wait that is reported as starvation, in ns, if it is also unusual."""
-UNUSUAL = 10
+UNUSUAL_MULTIPLE = 10
 """Multiple of the median operation's time that an unusual wait exceeds."""
 
 
@@ -304,12 +304,12 @@ def starvation(
             continue
         # Shares must be uneven in every pass, because in a single pass that may be an accident.
         shares = [finite(passed.fairness) for passed in run.valid if is_fairness_known(run.case)]
-        if shares and all(jain is not None and jain < UNFAIR_UNDER for jain in shares):
+        if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
         # The wait is compared with the median of the slowest kind of operation.
         medians = [finite(kind.p50_ns) for passed in run.valid for kind in passed.latency.values()]
         usual_ns = max(filter(None, medians), default=0.0)
-        if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL * usual_ns):
+        if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL_MULTIPLE * usual_ns):
             waited.append((run.case, longest_wait_ns(run)))
     if not uneven and not waited:
         return
@@ -333,7 +333,7 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 # Saturation: whether the due operations of a case at a fixed rate were done.
 
 
-ACHIEVED = 0.99
+MIN_ACHIEVED_SHARE = 0.99
 """Share of the due operations below which a case is saturated."""
 _DEVIATIONS = 3.0
 """Standard deviations of independent arrivals that a shortfall must exceed if there are few windows."""
@@ -341,7 +341,7 @@ KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 """Verdicts on a case at a fixed rate."""
 
 
-def achieved(trials: Sequence[Trial]) -> float | None:
+def achieved_share(trials: Sequence[Trial]) -> float | None:
     """Return the share of the operations due in the windows that was done in them; None if none was due.
 
     The share exceeds 1 if operations left over from the warm-up were done in the window, too.
@@ -357,13 +357,13 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
     several windows shows its size (Student's t). If there are too few windows, the shortfall must be far
     larger than that of independent arrivals.
     """
-    share = achieved(trials)
-    if share is None or share >= ACHIEVED:
+    share = achieved_share(trials)
+    if share is None or share >= MIN_ACHIEVED_SHARE:
         return KEPT_UP
-    shares = [part for trial in trials if (part := achieved([trial])) is not None]
-    if len(shares) >= FEWEST and min(shares) > 0:
+    shares = [part for trial in trials if (part := achieved_share([trial])) is not None]
+    if len(shares) >= MIN_PASSES and min(shares) > 0:
         logs = [math.log(part) for part in shares]
         reach = quantile(1 - error, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-        return SATURATED if fmean(logs) + reach < math.log(ACHIEVED) else RATE_UNKNOWN
+        return SATURATED if fmean(logs) + reach < math.log(MIN_ACHIEVED_SHARE) else RATE_UNKNOWN
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
-    return SATURATED if (ACHIEVED - share) * due > _DEVIATIONS * math.sqrt(due) else RATE_UNKNOWN
+    return SATURATED if (MIN_ACHIEVED_SHARE - share) * due > _DEVIATIONS * math.sqrt(due) else RATE_UNKNOWN

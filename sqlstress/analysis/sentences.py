@@ -26,7 +26,7 @@ from sqlstress.analysis.wording import (
 )
 from sqlstress.statistics.compare import EQUAL, TOO_FEW, UNCLEAR, Ratio
 from sqlstress.statistics.sequential import FASTER, SLOWER
-from sqlstress.statistics.units import format_duration, format_ms, plural, rounded, whole
+from sqlstress.statistics.units import digits, format_duration, format_ms, plural, rounded
 
 
 class FailedCheck(NamedTuple):
@@ -44,9 +44,9 @@ class FailedCheck(NamedTuple):
 
 
 def _failed_check(check: FailedCheck) -> str:
-    of = f" of {whole(check.checked)}" if check.checked is not None else ""
-    problems = f", {whole(check.problems)}{of} wrong" if check.problems is not None else ""
-    failed = f", in {whole(check.failed)} of {plural(check.passes, 'pass')}" if check.passes > 1 else ""
+    of = f" of {digits(check.checked)}" if check.checked is not None else ""
+    problems = f", {digits(check.problems)}{of} wrong" if check.problems is not None else ""
+    failed = f", in {digits(check.failed)} of {plural(check.passes, 'pass')}" if check.passes > 1 else ""
     examples = f" ({'; '.join(check.examples)})" if check.examples else ""
     return f"{check.name}{problems}{failed}{examples}"
 
@@ -67,8 +67,8 @@ def counterexamples(*, name: str, examples: Sequence[str]) -> str:
 
 @grave
 def ended_early(*, reason: str, rounds: str | None = None) -> str:
-    rounds_part = f" {rounds}" if rounds else ""
-    return f"Ended {'after' if rounds else 'early'}{rounds_part}: {reason}."
+    progress = f" {rounds}" if rounds else ""
+    return f"Ended {'after' if rounds else 'early'}{progress}: {reason}."
 
 
 @grave
@@ -87,18 +87,18 @@ def interrupted(
     if trials is None or planned is None:
         return f"Interrupted{f' after {progress}' if progress else ''}. The results so far are shown."
     if cases is None:
-        return f"Interrupted after {whole(trials)} of {plural(planned, 'trial')}."
+        return f"Interrupted after {digits(trials)} of {plural(planned, 'trial')}."
     return (
-        f"Interrupted: {plural(trials, 'trial')} of {whole(cases)} of {plural(planned, 'planned case')} "
+        f"Interrupted: {plural(trials, 'trial')} of {digits(cases)} of {plural(planned, 'planned case')} "
         "are shown."
     )
 
 
 def stopped_at_wrong_data(*, trials: int, planned: int, left_out: str | None = None) -> str:
-    left_out_part = f"; not measured: {left_out}" if left_out else ""
+    missing = f"; not measured: {left_out}" if left_out else ""
     return (
-        f"Stopped at the first wrong data, after {whole(trials)} of "
-        f"{plural(planned, 'trial')}{left_out_part}. Use --keep-going to measure the rest."
+        f"Stopped at the first wrong data, after {digits(trials)} of "
+        f"{plural(planned, 'trial')}{missing}. Use --keep-going to measure the rest."
     )
 
 
@@ -141,9 +141,9 @@ class Noise(NamedTuple):
 
 def _noise(noise: Noise) -> str:
     if noise.enough is None:
-        more = f", nor could {whole(noise.too)}"
+        more = f", nor could {digits(noise.too)}"
     else:
-        more = f": use --repeat {whole(noise.enough)}"
+        more = f": use --repeat {digits(noise.enough)}"
     return f"{plural(noise.passes, 'pass')} cannot show a difference of {percent(noise.share)}{more}"
 
 
@@ -241,7 +241,7 @@ def waits(
     if change:
         compared = f"With {change.layout} instead of {change.base} at {processes(most)}"
     else:
-        compared = f"From {processes(least or 1)} to {whole(most)}"
+        compared = f"From {processes(least or 1)} to {digits(most)}"
     changes = []
     if wait_before_ns is not None and wait_ns is not None:
         verb = "rose" if wait_ns > wait_before_ns else "fell"
@@ -325,8 +325,8 @@ def leads(
 ) -> str:
     if advice:
         return f"Cannot tell which of {listing(sides)} leads. {_too_few(advice)}"
-    noise_part = f" {capital(_noise(noise))}." if noise else ""
-    return f"With {worth}: {'; '.join(map(_sides_ahead, places or ()))}.{noise_part}"
+    doubt = f" {capital(_noise(noise))}." if noise else ""
+    return f"With {worth}: {'; '.join(map(_sides_ahead, places or ()))}.{doubt}"
 
 
 class ValueRatio(NamedTuple):
@@ -361,12 +361,9 @@ def answer(
     advice: str | None = None,
     noise: Noise | None = None,
 ) -> str:
-    places_part = f", as the mean over {places}" if places else ""
+    scope = f", as the mean over {places}" if places else ""
     doubt = f" {_too_few(advice)}" if advice else f" {_noise(noise)}." if noise else ""
-    return (
-        f"{setting}: {'; '.join(map(_value_ratio, values))}. Compared in {unit} per "
-        f"second{places_part}.{doubt}"
-    )
+    return f"{setting}: {'; '.join(map(_value_ratio, values))}. Compared in {unit} per second{scope}.{doubt}"
 
 
 class ValueRange(NamedTuple):
@@ -388,14 +385,14 @@ def answer_by_place(*, values: Sequence[ValueRange]) -> str:
 
 
 def proof_ok(*, where: str, checks: Sequence[str], note: str | None = None) -> str:
-    note_part = f": {note}" if note else ""
-    return f"Partly verified at {where} ({listing(checks)}){note_part}."
+    reason = f": {note}" if note else ""
+    return f"Partly verified at {where} ({listing(checks)}){reason}."
 
 
 @grave
 def proof_unknown(*, where: str, checks: Sequence[str], note: str | None = None) -> str:
-    note_part = f": {note}" if note else ""
-    return f"Could not be verified at {where} ({listing(checks)}){note_part}."
+    reason = f": {note}" if note else ""
+    return f"Could not be verified at {where} ({listing(checks)}){reason}."
 
 
 def not_steady(*, where: str, change: float) -> str:
@@ -491,35 +488,35 @@ def p99_by_rate(
     share: float | None = None,
     noise: Noise | None = None,
 ) -> str:
-    base = f"With {where}, p99 was {duration(base_ns)} at {whole(base_rate)}/s"
+    base = f"With {where}, p99 was {duration(base_ns)} at {digits(base_rate)}/s"
     if ratio is not None:
-        return f"{base} and {estimate(ratio)} that at {whole(rate)}/s ({between(ratio)})."
+        return f"{base} and {estimate(ratio)} that at {digits(rate)}/s ({between(ratio)})."
     if noise:
-        return f"{base}. Cannot tell whether it is higher at rates up to {whole(rate)}/s: {_noise(noise)}."
-    return f"{base}. Up to {whole(rate)}/s it differs by less than {percent(share or 0)}."
+        return f"{base}. Cannot tell whether it is higher at rates up to {digits(rate)}/s: {_noise(noise)}."
+    return f"{base}. Up to {digits(rate)}/s it differs by less than {percent(share or 0)}."
 
 
 def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None = None) -> str:
-    most_part = f" ({most})" if most else ""
+    highest = f" ({most})" if most else ""
     return (
         f"At {where}, sqlstress itself started 1% of the operations at least {duration(late_ns)} late. "
         "The latencies include this delay, which the database did not cause: p99 is "
-        f"{duration(p99_ns)}{most_part}."
+        f"{duration(p99_ns)}{highest}."
     )
 
 
-class Step(NamedTuple):
+class TracedStep(NamedTuple):
     """A statement of the user's code, and its file and line."""
 
     statement: str
     at: str
 
 
-def _step(step: Step) -> str:
+def _step(step: TracedStep) -> str:
     return f"{step.statement} ({step.at})" if step.at else step.statement
 
 
-def _steps(first: Step, then: Step) -> str:
+def _steps(first: TracedStep, then: TracedStep) -> str:
     return f"First {_step(first)}, then {_step(then)}."
 
 
@@ -528,8 +525,8 @@ def suspicion(
     kind: str,
     transaction: str,
     table: str,
-    first: Step,
-    then: Step,
+    first: TracedStep,
+    then: TracedStep,
     failed: bool = False,
     held: bool = False,
 ) -> str:
@@ -537,7 +534,7 @@ def suspicion(
     return _SUSPICIONS[kind](cause, transaction, table, first, then)
 
 
-def _stale(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
+def _stale(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     return (
         f"{cause} of a lost update: {transaction} reads {table} outside of the transaction that writes it. "
         f"{_steps(first, then)} Another process can write in between. Read after BEGIN IMMEDIATE, or let "
@@ -545,7 +542,7 @@ def _stale(cause: str, transaction: str, table: str, first: Step, then: Step) ->
     )
 
 
-def _stale_copy(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
+def _stale_copy(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     return (
         f"{cause} of a stale copy: {transaction} writes {table} from what it has read outside of that "
         f"transaction. {_steps(first, then)} Another process can change the source in between. Read it "
@@ -553,7 +550,7 @@ def _stale_copy(cause: str, transaction: str, table: str, first: Step, then: Ste
     )
 
 
-def _guarded(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
+def _guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     return (
         f"{cause} of a check that no longer holds: {transaction} checks what it has read of {table} outside "
         f"of the transaction that writes it. {_steps(first, then)} Another process can write in between. "
@@ -562,7 +559,7 @@ def _guarded(cause: str, transaction: str, table: str, first: Step, then: Step) 
     )
 
 
-def _maybe_guarded(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
+def _maybe_guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     return (
         f"{transaction} reads {table} outside of the transaction that writes it. {_steps(first, then)} "
         "SQLite computes the new value, so no update is lost. But if the code checks first what it has "
@@ -570,7 +567,7 @@ def _maybe_guarded(cause: str, transaction: str, table: str, first: Step, then: 
     )
 
 
-def _mixed(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
+def _mixed(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     return (
         f"{cause} of half transactions: threads or tasks of {transaction} share a connection, and one "
         f"writes in the transaction of another. {_steps(first, then)} Use a lock for each transaction, or "
@@ -578,7 +575,7 @@ def _mixed(cause: str, transaction: str, table: str, first: Step, then: Step) ->
     )
 
 
-def _forked(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
+def _forked(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     statement = f": {_step(first)}" if first.statement else ""
     return (
         f"{cause} of corruption: {transaction} uses a connection in a process that was forked after it was "
@@ -598,15 +595,15 @@ _SUSPICIONS = {
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
-    transactions_part = f" of {listing(transactions)}" if transactions else ""
-    return f"The statements{transactions_part} were not examined for suspicions: {why}."
+    names = f" of {listing(transactions)}" if transactions else ""
+    return f"The statements{names} were not examined for suspicions: {why}."
 
 
 def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
     return f"The JSON report has {plural(count, f'more {what}')}{f' of {of}' if of else ''}."
 
 
-def deferred_upgrade(*, first: Step | None = None, then: Step | None = None) -> str:
+def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
     steps = f" {_steps(first, then)}" if first and then else ""
     return (
         f"Transactions begin DEFERRED, read, and then write.{steps} If another process wrote meanwhile, "
@@ -622,10 +619,10 @@ def read_committed(*, ways: str) -> str:
 
 
 def transactions_refused(*, where: str, count: int, share: float, most: str | None = None) -> str:
-    most_part = f" (at {most})" if most else ""
+    highest = f" (at {most})" if most else ""
     return (
         f"At {where}, {plural(count, 'transaction')} gave up. That is "
-        f"{'up to ' if most else ''}{percent(share)} of all{most_part}. The server refused them because "
+        f"{'up to ' if most else ''}{percent(share)} of all{highest}. The server refused them because "
         "of concurrent transactions. The figures leave them out; an application must retry them "
         "(--max-tries)."
     )
@@ -634,11 +631,12 @@ def transactions_refused(*, where: str, count: int, share: float, most: str | No
 def refused(*, where: str, refused: int, locked: int, retried: bool) -> str:
     if retried:
         return (
-            f"Transactions retried at {where}: {whole(refused)} after a serialization failure, "
-            f"{whole(locked)} after a deadlock or an unavailable lock. An application must retry them itself."
+            f"Transactions retried at {where}: {digits(refused)} after a serialization failure, "
+            f"{digits(locked)} after a deadlock or an unavailable lock. An application must retry them "
+            "itself."
         )
     return (
-        f"Refused by the server at {where}: {whole(refused)} by a serialization failure, {whole(locked)} "
+        f"Refused by the server at {where}: {digits(refused)} by a serialization failure, {digits(locked)} "
         "by a deadlock or an unavailable lock."
     )
 
@@ -695,12 +693,12 @@ def too_many_failed(*, where: str, share: float, most: str, several: bool = Fals
 def busy_snapshot(*, where: str, count: int, retried: bool = False, refused: int | None = None) -> str:
     if not retried:
         return (
-            f"BUSY_SNAPSHOT at {where}: {whole(count)}. A transaction that has read cannot wait for its turn "
-            "to write: use BEGIN IMMEDIATE, or retry the whole transaction."
+            f"BUSY_SNAPSHOT at {where}: {digits(count)}. A transaction that has read cannot wait for its "
+            "turn to write: use BEGIN IMMEDIATE, or retry the whole transaction."
         )
-    busy = f", {whole(refused)} after an immediate BUSY" if refused is not None else ""
+    busy = f", {digits(refused)} after an immediate BUSY" if refused is not None else ""
     return (
-        f"Transactions retried at {where}: {whole(count)} after BUSY_SNAPSHOT{busy}. A deferred "
+        f"Transactions retried at {where}: {digits(count)} after BUSY_SNAPSHOT{busy}. A deferred "
         "transaction that has read cannot wait for its turn to write: use BEGIN IMMEDIATE (--begin "
         "immediate)."
     )
@@ -758,7 +756,7 @@ class Claim(NamedTuple):
 def _claim(claim: Claim) -> str:
     ratios = _rate_ratios(claim.ratios) if claim.ratios else ""
     if claim.verdict == TOO_FEW:
-        advice = f"use --repeat {whole(claim.repeat or 0)} for both"
+        advice = f"use --repeat {digits(claim.repeat or 0)} for both"
         return f"{claim.b} showed {ratios}. That may be chance: {advice}."
     interval = ""
     if claim.low is not None and claim.high is not None:
@@ -889,15 +887,15 @@ def limit(
     about: int | None = None,
     tried: int | None = None,
 ) -> str:
-    kept = f"Holds {whole(holds or 0)}/s: most windows keep {promise}."
+    kept = f"Holds {digits(holds or 0)}/s: most windows keep {promise}."
     if about is not None:
-        return f"{kept} Does not hold {whole(breaks or 0)}/s. The limit is about {whole(about)}/s."
+        return f"{kept} Does not hold {digits(breaks or 0)}/s. The limit is about {digits(about)}/s."
     if holds is not None:
-        return f"{kept} No rate up to {whole(tried or 0)}/s is known to miss this."
-    missed = f"Does not hold {whole(breaks or 0)}/s: most windows miss {promise}."
+        return f"{kept} No rate up to {digits(tried or 0)}/s is known to miss this."
+    missed = f"Does not hold {digits(breaks or 0)}/s: most windows miss {promise}."
     if breaks == 1:
         return f"{missed} Less than one operation per second was not tried."
-    return f"{missed} No rate down to {whole(tried or 0)}/s is known to hold."
+    return f"{missed} No rate down to {digits(tried or 0)}/s is known to hold."
 
 
 def limit_unknown(
@@ -908,7 +906,7 @@ def limit_unknown(
     longer: str | None = None,
 ) -> str:
     counts = [
-        f"at {whole(each.rate)}/s {whole(each.held)} of {plural(each.windows, 'window')} kept it"
+        f"at {digits(each.rate)}/s {digits(each.held)} of {plural(each.windows, 'window')} kept it"
         for each in (kept, broken)
         if each
     ]

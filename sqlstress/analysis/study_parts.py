@@ -15,7 +15,7 @@ from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
 """Statuses of a crash test. Other studies use WRONG for wrong data and PROVED for an answer."""
-UNTOLD = "cannot-tell"
+NO_ANSWER = "cannot-tell"
 """Status of a study without an answer. It is a failure only with --strict."""
 EXAMPLES = 3
 """Maximum number of counter-examples of each check that a study shows."""
@@ -31,7 +31,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReportPart:
     """A part of a report that has its own verdict."""
 
     name: str
@@ -65,7 +65,7 @@ def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Findin
 class ResultReader(Protocol):
     """Methods of a study's presenter that conclusions need."""
 
-    def part(self, result: Any) -> Part:
+    def part(self, result: Any) -> ReportPart:
         """Return the part of the report that shows this result, with its verdict."""
 
     def progress(self, result: Any) -> str:
@@ -77,7 +77,7 @@ def _results(report: Report) -> list[tuple[ResultReader, Any]]:
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
-def parts(report: Report) -> tuple[Part, ...]:
+def parts(report: Report) -> tuple[ReportPart, ...]:
     """Return the parts of a report; empty if it has cases only."""
     return tuple(reader.part(result) for reader, result in _results(report))
 

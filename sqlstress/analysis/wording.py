@@ -10,13 +10,13 @@ from sqlstress.report import Host
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import NEAR, Ratio
 from sqlstress.statistics.sequential import FASTER, SLOWER
-from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration, plural, rounded, whole
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, format_duration, plural, rounded
 
 _LONGEST_LIST = 8
 """Maximum number of items in a list."""
 
 
-def cut(text: str, longest: int) -> str:
+def truncate(text: str, longest: int) -> str:
     """Return the text, cut to `longest` characters if it is longer; if so, it ends in an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
@@ -55,12 +55,12 @@ def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) ->
 
 def processes(count: int) -> str:
     """Write a number of processes: "1 process", "8 processes"."""
-    return f"{whole(count)} process{'es' * (count != 1)}"
+    return f"{digits(count)} process{'es' * (count != 1)}"
 
 
 def cores(host: Host) -> str:
     """Write the number of cores, if it is known, and the limit of a CPU quota, if there is one."""
-    count = "" if host.cores is None else f"{whole(host.cores)} core{'s' * (host.cores != 1)}"
+    count = "" if host.cores is None else f"{digits(host.cores)} core{'s' * (host.cores != 1)}"
     return ", ".join(filter(None, (count, quota(host))))
 
 
@@ -74,7 +74,7 @@ def buckets(count: int) -> str:
     return plural(count, "bucket")
 
 
-def laid_out(count: int, cases: Iterable[Case]) -> str:
+def buckets_label(count: int, cases: Iterable[Case]) -> str:
     """Write a layout: "20 buckets"; empty if the cases' experiments have a single layout."""
     return buckets(count) if any(experiment_of(case).many_files for case in cases) else ""
 
@@ -108,16 +108,16 @@ def place(case: Case) -> str:
     """Write the label of a case: its layout, such as "8 processes on 20 buckets", or its name."""
     if not experiment_of(case).sweeps:
         return case_label(case)
-    return f"{processes(case.concurrency)}{on_buckets(case)}{at_rate(case)}"
+    return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
 
 
-def on_buckets(case: Case) -> str:
+def layout_suffix(case: Case) -> str:
     """Write a case's layout: " on 20 buckets"; empty if its experiment has a single layout."""
-    layout = laid_out(case.buckets, [case])
+    layout = buckets_label(case.buckets, [case])
     return f" on {layout}" if layout else ""
 
 
-def at_rate(case: Case) -> str:
+def rate_suffix(case: Case) -> str:
     """Write the rate of the due operations of a case: " at 2,000/s"; empty for a closed loop."""
     return f" at {case.rate_label}" if case.rate else ""
 
@@ -139,7 +139,7 @@ def places(cases: Iterable[Case]) -> str:
         by_rate.setdefault(case.rate, []).append(case)
     by_layout: dict[tuple[bool, str], list[str]] = {}
     for rate, rate_cases in by_rate.items():
-        by_layout.setdefault((rate > 0, _layouts_of(rate_cases)), []).append(f"{whole(rate)}/s")
+        by_layout.setdefault((rate > 0, _layouts_of(rate_cases)), []).append(f"{digits(rate)}/s")
     return listing(
         [
             f"{layout} at {listing(rates)}" if at_rates else layout
@@ -183,9 +183,11 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
             ranges.append([value])
     parts: list[str] = []
     for numbers in ranges:
-        parts += map(whole, numbers) if len(numbers) < 3 else [f"{whole(numbers[0])} to {whole(numbers[-1])}"]
+        parts += (
+            map(digits, numbers) if len(numbers) < 3 else [f"{digits(numbers[0])} to {digits(numbers[-1])}"]
+        )
     *first_parts, last = parts
-    return listing([*first_parts, last.removesuffix(whole(values[-1])) + named(values[-1])])
+    return listing([*first_parts, last.removesuffix(digits(values[-1])) + named(values[-1])])
 
 
 # Shown and possible drops. All gates share this text.
@@ -209,7 +211,7 @@ def loss(ratio: float, metric: str) -> float:
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
-def what_is_possible(worst: float | None, best: float | None, metric: str) -> str:
+def possible_change(worst: float | None, best: float | None, metric: str) -> str:
     """Return the drop that two bounds of a ratio show, as text: "no drop shown, up to 69% possible"."""
     if worst is None or best is None:
         return "not enough was measured to show anything"
@@ -253,12 +255,12 @@ def estimate(ratio: Ratio) -> str:
 
 def counts(numbers: Mapping[str, int]) -> str:
     """Write numbers by name: "busy (12) and locked (3)"."""
-    return listing([f"{name} ({whole(number)})" for name, number in numbers.items()])
+    return listing([f"{name} ({digits(number)})" for name, number in numbers.items()])
 
 
 def quoted(numbers: Mapping[str, int]) -> str:
     """Write numbers of messages: '"disk full" (2); "no such table" (1)'."""
-    return "; ".join(f'"{text}" ({whole(number)})' for text, number in numbers.items())
+    return "; ".join(f'"{text}" ({digits(number)})' for text, number in numbers.items())
 
 
 MOSTLY_WAITED = 0.9
@@ -295,9 +297,8 @@ def failure_time(time: FailureTime) -> str:
         return f"at once (median {median}, longest {longest}; the {timeout} was not waited for)"
     if not time.waited:
         return f"before the {timeout} ended {both}"
-    return (
-        f"{whole(time.waited)} of {whole(time.failures)} after the whole {timeout}, the others earlier {both}"
-    )
+    some = f"{digits(time.waited)} of {digits(time.failures)}"
+    return f"{some} after the whole {timeout}, the others earlier {both}"
 
 
 class Change(NamedTuple):

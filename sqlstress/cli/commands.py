@@ -1,4 +1,4 @@
-"""The group of commands: loaded when they are called; that of the first experiment needs no name."""
+"""Command group: commands are loaded when called. Without a command, the default experiment's runs."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sqlstress.analysis.wording import listing
 from sqlstress.cli.common_options import (
     NO_SWEEP,
     GroupedCommand,
-    Running,
+    RunOptions,
     click_options,
     no_such_option,
     run_options,
-    typed,
+    set_options,
     with_options,
 )
-from sqlstress.cli.outputs import complain
+from sqlstress.cli.outputs import print_error
 from sqlstress.errors import Interrupted, SqlstressError, UsageError
 from sqlstress.experiment import StudySpec, commands, get_experiment, windowed_commands
 from sqlstress.options.option import REST, Option
 from sqlstress.options.parsing import suggestion
-from sqlstress.plan import Planned, from_toml, options_of_command, planned
+from sqlstress.plan import Plan, from_toml, options_of_command, plan_of
 from sqlstress.registry import DEFAULT
 from sqlstress.show.blocks import shortened
 from sqlstress.version import __version__
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-OTHERS = {
+OTHER_COMMANDS = {
     "ab": (
         "sqlstress.cli.studies:ab",
         "Compare two settings, or two Pythons, here: pass or fail.",
@@ -53,35 +53,39 @@ OTHERS = {
     "why": ("sqlstress.cli.why:why", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
-"""Commands that measure no experiment: name → (import string, one line for `--help`).
+"""Commands of no experiment, by name: import string, and line for the list of commands.
 
-The line is here so that help loads no command.
+The line is here so that `--help` loads no command.
 """
 
 
 def summaries() -> dict[str, str]:
-    """Return all commands, each in a line."""
-    own = {name: experiment.command.summary for name, experiment in commands().items()}
-    return {**own, **{name: text for name, (_, text) in OTHERS.items()}}
+    """Return a line of help for each command, by name."""
+    lines = {name: experiment.command.summary for name, experiment in commands().items()}
+    return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
 
-def _meant(word: str) -> str:
-    """Return " Did you mean ...?" with the command before a file's name; "" where none takes such a file."""
-    taking = {".toml": "run"}
-    taking |= {suffix: name for name, one in commands().items() for suffix in one.command.takes}
+def _suggest_command(word: str) -> str:
+    """Return " Did you mean ...?" with the command for a file; empty if no command takes such a file."""
+    command_of_suffix = {".toml": "run"}
+    command_of_suffix |= {
+        suffix: name for name, experiment in commands().items() for suffix in experiment.command.takes
+    }
     suffix = Path(word).suffix
-    return f" Did you mean sqlstress {taking[suffix]} {word}?" if suffix in taking else ""
+    return (
+        f" Did you mean sqlstress {command_of_suffix[suffix]} {word}?" if suffix in command_of_suffix else ""
+    )
 
 
 class LazyGroup(click.Group):
-    """Loads a command when it is called; what begins with an option goes to the default command."""
+    """Group that loads a command when it is called. Words that begin with an option go to the default one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # While a shell completes the first word, that word is not there yet: it may be a command.
-        nothing = not args and not ctx.resilient_parsing
+        # During shell completion `args` lacks the incomplete word, which may be a command.
+        no_command = not args and not ctx.resilient_parsing
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
-        if nothing or (args and args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
+        if no_command or (args and args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
@@ -89,17 +93,17 @@ class LazyGroup(click.Group):
         return list(summaries())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in OTHERS:
-            return cast(click.Command, resolve_name(OTHERS[cmd_name][0]))
+        if cmd_name in OTHER_COMMANDS:
+            return cast(click.Command, resolve_name(OTHER_COMMANDS[cmd_name][0]))
         if cmd_name not in commands():
             return None
-        return _measuring(cmd_name)
+        return _measuring_command(cmd_name)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
-        known = summaries()
-        if args and args[0] not in known and not ctx.resilient_parsing:
-            near = _meant(args[0]) or suggestion(args[0], known)
-            every = f" The commands are {', '.join(known)}; see sqlstress --help."
+        commands_by_name = summaries()
+        if args and args[0] not in commands_by_name and not ctx.resilient_parsing:
+            near = _suggest_command(args[0]) or suggestion(args[0], commands_by_name)
+            every = f" The commands are {', '.join(commands_by_name)}; see sqlstress --help."
             raise click.UsageError(f"no such command: {args[0]!r}.{near or every}")
         return super().resolve_command(ctx, args)
 
@@ -109,10 +113,10 @@ class LazyGroup(click.Group):
         if incomplete.startswith("-"):  # options before any command are those of the default command
             default = self.get_command(ctx, DEFAULT)
             assert default
-            with click.Context(default, ctx, DEFAULT, resilient_parsing=True) as own:
-                found = default.shell_complete(own, incomplete)
-            found += click.Command.shell_complete(self, ctx, incomplete)
-            return [*{item.value: item for item in found}.values()]
+            with click.Context(default, ctx, DEFAULT, resilient_parsing=True) as context:
+                items = default.shell_complete(context, incomplete)
+            items += click.Command.shell_complete(self, ctx, incomplete)
+            return [*{item.value: item for item in items}.values()]
         return [
             CompletionItem(name, help=text)
             for name, text in summaries().items()
@@ -135,10 +139,10 @@ class LazyGroup(click.Group):
 
 
 def main_options() -> list[Option]:
-    """Return the options that are shown beside the commands: those of the one that needs no name."""
+    """Return the options listed below the commands: main options of the default command."""
     default = get_experiment(DEFAULT)
-    known = {option.name: option for option in default.options}
-    return [known[name] for name in default.command.main_options if name in known]
+    options = {option.name: option for option in default.options}
+    return [options[name] for name in default.command.main_options if name in options]
 
 
 @click.group(
@@ -158,8 +162,8 @@ def cli() -> None:
 # Commands that measure: those of the experiments, and of a plan.
 
 
-def _measuring(name: str) -> click.Command:
-    """Return the command of a name, with the options of every experiment that it can measure."""
+def _measuring_command(name: str) -> click.Command:
+    """Return the command that measures an experiment; `name` is the command's."""
     experiment = commands()[name]
     study = experiment.study
     if study is None:
@@ -180,25 +184,25 @@ def _measuring(name: str) -> click.Command:
         epilog=f"Example: {experiment.command.example}",
     )
     @add_running
-    def measure(**given: Any) -> int:
-        running = Running.taken(given)
+    def measure(**values: Any) -> int:
+        running = RunOptions.pop_from(values)
         if study and study.reads_options:
-            return _run_study(study, running, given)
-        return running.measure_plan(planned(typed(given), name))
+            return _run_study(study, running, values)
+        return running.measure_plan(plan_of(set_options(values), name))
 
     return measure
 
 
-def _run_study(study: StudySpec, running: Running, given: dict[str, Any]) -> int:
+def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
     """Run a study that reads its options. Return the exit code."""
     # Imported when there is something to measure: errors in options are reported at once.
     from sqlstress.cli.measure import command_line
-    from sqlstress.engine.session import Session
+    from sqlstress.engine.session import MeasuringSession
 
-    request = study.parse_request(typed(given), given_in)
+    request = study.parse_request(set_options(values), read_options)
     if study.observes_only:
         return running.look_on(request)
-    session = Session(request.cases, running.directory, False, command_line())
+    session = MeasuringSession(request.cases, running.directory, False, command_line())
     return running.measure(request.study, session, strict=request.strict)
 
 
@@ -210,20 +214,20 @@ def measure_plan(plan: Path, **given: Any) -> int:
 
     Every case names its workload. Options at the top of the file are defaults for all cases.
     """
-    return Running.taken(given).measure_plan(Planned(from_toml(plan)))
+    return RunOptions.pop_from(given).measure_plan(Plan(from_toml(plan)))
 
 
-# Commands that measure the main experiment, or another one that is named: `sqlstress limit sql a.sql`.
+# Commands that measure the default experiment, or a named one: `sqlstress limit sql a.sql`.
 #
-# The name may stand before all options or among them.
+# The name may come before or between the options.
 
 
 Made = Callable[[str], click.Command]
-"""The name of an experiment → the command with its options."""
+"""Function that returns the command for an experiment, with its options, from the experiment's name."""
 
 
-class OfExperiment(GroupedCommand):
-    """The command of the main experiment, which hands over to that of another one where one is named."""
+class ExperimentCommand(GroupedCommand):
+    """Command for the default experiment. If another experiment is named, that one's command runs instead."""
 
     def __init__(self, *args: Any, made: Made, **known: Any) -> None:
         super().__init__(*args, **known)
@@ -232,10 +236,10 @@ class OfExperiment(GroupedCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        name, others = named_experiment(args, self._made)
+        name, words = named_experiment(args, self._made)
         if name == DEFAULT:
-            return super().make_context(info_name, others, parent, **extra)
-        return self._made(name).make_context(f"{info_name} {name}", others, parent, **extra)
+            return super().make_context(info_name, words, parent, **extra)
+        return self._made(name).make_context(f"{info_name} {name}", words, parent, **extra)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -245,31 +249,34 @@ class OfExperiment(GroupedCommand):
 
 
 def experiment_command(
-    experiment: str, made: Made, **said: Any
+    experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return what makes the command for an experiment of a function; `said` is what click.command takes."""
+    """Return a decorator that makes a command for an experiment from a function.
+
+    `settings` are arguments of click.command.
+    """
     if experiment == DEFAULT:
-        return click.command(cls=OfExperiment, made=made, **said)
-    return click.command(cls=GroupedCommand, **said)
+        return click.command(cls=ExperimentCommand, made=made, **settings)
+    return click.command(cls=GroupedCommand, **settings)
 
 
-def others() -> str:
-    """Return the names of the other experiments, as part of a sentence."""
+def other_experiments() -> str:
+    """Return the names of all experiments with windows except the default one, as part of a sentence."""
     return listing([name for name in windowed_commands() if name != DEFAULT], "or")
 
 
 def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
-    """Return which experiment is named, and the other words."""
-    place = 0
-    while place < len(words) and words[place].startswith("-") and words[place] != "--":
-        place += 1 if _stands_alone(words[place], made) else 2
-    if place < len(words) and words[place] in windowed_commands():
-        return words[place], [*words[:place], *words[place + 1 :]]
+    """Return the name of the experiment and the words without it."""
+    index = 0
+    while index < len(words) and words[index].startswith("-") and words[index] != "--":
+        index += 1 if _is_complete(words[index], made) else 2
+    if index < len(words) and words[index] in windowed_commands():
+        return words[index], [*words[:index], *words[index + 1 :]]
     return DEFAULT, [*words]
 
 
-def _stands_alone(word: str, made: Made) -> bool:
-    """Return whether an option has its value in the same word, or takes none."""
+def _is_complete(word: str, made: Made) -> bool:
+    """Return whether an option needs no further word: it is a flag, or has its value in the same word."""
     if "=" in word if word.startswith("--") else len(word) > 2:
         return True
     params = [param for name in windowed_commands() for param in made(name).params]
@@ -278,7 +285,7 @@ def _stands_alone(word: str, made: Made) -> bool:
 
 
 def short_names(files: Sequence[Path]) -> list[str]:
-    """Return the files' names without suffix, and as much of their folders as tells them apart."""
+    """Return the files' names without suffix, preceded by enough folders to make them different."""
     paths = [file.absolute() for file in files]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
@@ -287,62 +294,62 @@ def short_names(files: Sequence[Path]) -> list[str]:
     return [path.name for path in paths]
 
 
-def given_in(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
-    """Return the options that words give, by name, as they were typed.
+def read_options(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
+    """Return the options in a list of words, by name, with unparsed values.
 
-    Raises UsageError that says where they stand.
+    Raises UsageError that begins with `where`: the option that has these words.
     """
-    known = list(options)
-    command = click.Command(where, params=click_options(known), add_help_option=False)
-    command.allow_interspersed_args = not any(one.argument == REST for one in known)
+    expected = list(options)
+    command = click.Command(where, params=click_options(expected), add_help_option=False)
+    command.allow_interspersed_args = not any(option.argument == REST for option in expected)
     try:
         context = command.make_context(where, list(words))
     except click.NoSuchOption as error:
         names = [name for param in command.params for name in param.opts]
-        said = no_such_option(error.option_name, names)
-        raise UsageError(f"{where}: {said} Give options of the load.") from error
+        message = no_such_option(error.option_name, names)
+        raise UsageError(f"{where}: {message} Give options of the load.") from error
     except click.UsageError as error:
-        said = error.format_message().rstrip(".?")
-        raise UsageError(f"{where}: {said}. Give options of the load.") from error
-    return typed(context.params)
+        message = error.format_message().rstrip(".?")
+        raise UsageError(f"{where}: {message}. Give options of the load.") from error
+    return set_options(context.params)
 
 
-# Every error is turned into a line or two and an exit code.
+# Every error becomes one or two lines and an exit code.
 
 
 UNEXPECTED = 4
 LONGEST = 400
-"""Characters of a line of complaint, whatever was given."""
+"""Maximum length of an error message, in characters."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command; never raises, never shows a traceback."""
+    """Run a command and return its exit code. Never raises, never shows a traceback."""
     try:
         code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         read_on = f"\nSee {context.command_path} --help." if context else ""
-        return _complain(error.format_message(), error.exit_code, read_on)
+        return _report_error(error.format_message(), error.exit_code, read_on)
     except SqlstressError as error:
-        return _complain(str(error), error.exit_code)
+        return _report_error(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return _complain("stopped.", Interrupted.exit_code)
+        return _report_error("stopped.", Interrupted.exit_code)
     except SystemExit:
-        return 0  # click's way out when the reader of its help has had enough
+        return 0  # click raises it if the reader of the help closed the pipe
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            return _complain(
+            return _report_error(
                 f"cannot write: {error.strerror}. Make room, also where the output goes.", UNEXPECTED
             )
-        return _complain(
+        return _report_error(
             f"sqlstress met an error that it did not expect ({type(error).__name__}: {error}). "
             "What was measured before it is in the report, if you asked for one; please report it.",
             UNEXPECTED,
         )
 
 
-def _complain(text: str, code: int, read_on: str = "") -> int:
-    """Complain in a line: what was given, such as a name, may hold line breaks and escape sequences."""
-    complain(f"Error: {shortened(text, LONGEST)}{read_on}")
+def _report_error(text: str, code: int, read_on: str = "") -> int:
+    """Print an error in one line, without line breaks and escape sequences. Return the exit code."""
+    print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

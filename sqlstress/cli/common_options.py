@@ -1,4 +1,4 @@
-"""Options of several commands, as click knows them."""
+"""Options of several commands, as parameters of click."""
 
 from __future__ import annotations
 
@@ -14,59 +14,58 @@ import click
 
 from sqlstress.experiment import commands
 from sqlstress.options.option import ONE, REMOVED, REST, Option
-from sqlstress.options.parsing import NEAREST, constraint, either, suggestion
+from sqlstress.options.parsing import MAX_SUGGESTIONS, join_alternatives, schema_keywords, suggestion
 from sqlstress.show.formats import DOCUMENTS, FORMATS, SUFFIXES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sqlstress.engine.study import B, LookingOn, Opening, Study
-    from sqlstress.plan import Planned
+    from sqlstress.engine.study import B, BenchOpener, ObservationRequest, Study
+    from sqlstress.plan import Plan
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=click.Command)
 
 
-class _Ours(click.Parameter):
-    """What stands for an option of ours: it knows the values that a shell may complete."""
+class _CompletedParameter(click.Parameter):
+    """Parameter of click for one of our options, with shell completion of its values."""
 
     option: Option
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the values that an option may have; of a list those that its last part may become."""
+        """Return completions of a value; in a list, of its last part."""
         from click.shell_completion import CompletionItem
 
         option = self.option
-        names = constraint(option.parse).get("enum") or ["on", "off"] * (option.metavar == "on|off")
+        names = schema_keywords(option.parse).get("enum") or ["on", "off"] * (option.metavar == "on|off")
         if not names:
             return _paths(option.metavar, incomplete)
-        before, comma, last = incomplete.rpartition(",") if option.metavar == "LIST" else ("", "", incomplete)
-        taken = before.split(",")
+        first_items, separator, last_item = (
+            incomplete.rpartition(",") if option.metavar == "LIST" else ("", "", incomplete)
+        )
+        used = first_items.split(",")
         return [
-            CompletionItem(f"{before}{comma}{name}")
+            CompletionItem(f"{first_items}{separator}{name}")
             for name in map(str, names)
-            if name.startswith(last.lower()) and name not in taken
+            if name.startswith(last_item.lower()) and name not in used
         ]
 
 
 _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
-"""Metavars of what is a file; of "FOLDER" it is a folder."""
+"""Metavars of options whose value is a file."""
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return what tells a shell to complete the name of a file or of a folder, where it is one."""
+    """Return an item that makes the shell complete file or folder names; empty for other metavars."""
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
     return [CompletionItem(incomplete, type=kind)] if kind else []
 
 
-class HeadedOption(_Ours, click.Option):
-    """An option of ours, which `--help` shows under a heading. Its value stays as it was typed.
-
-    `--help` leaves its old spellings out.
-    """
+class HeadedOption(_CompletedParameter, click.Option):
+    """Option that `--help` shows under a heading, without its old spellings. Its value stays unparsed."""
 
     def __init__(self, option: Option) -> None:
         names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
@@ -85,8 +84,8 @@ class HeadedOption(_Ours, click.Option):
         return super(HeadedOption, without).get_help_record(ctx)
 
 
-class HeadedArgument(_Ours, click.Argument):
-    """What stands without a name. Of all the rest nothing is an option of ours from its first word on."""
+class HeadedArgument(_CompletedParameter, click.Argument):
+    """Positional argument. If it takes REST, all words from its first one on belong to it."""
 
     def __init__(self, option: Option) -> None:
         count = 1 if option.argument == ONE else -1
@@ -99,34 +98,38 @@ class HeadedArgument(_Ours, click.Argument):
         return self.metavar or "", self.text
 
 
-MOST_USED = "Most used"
+MAIN_HEADING = "Most used"
 RUNNING = "Running"
 
 
 class GroupedCommand(click.Command):
-    """Shows the options that are used most first, and the others under the headings that they belong to.
+    """Command whose `--help` shows the main options first, and the others under their headings.
 
-    It takes no word that is not an option but those of a HeadedArgument.
+    Positional words are errors, except for those of a HeadedArgument.
     """
 
     def __init__(self, *args: Any, main: Sequence[str] = (), **known: Any) -> None:
-        """`main` are the long names of the options that are used most, without dashes."""
+        """`main` has the long names of the main options, without dashes."""
         super().__init__(*args, **known)
         self._main = main
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # A command's name behind an option comes here: what begins with an option is the default command.
+        # A command's name after an option is an extra word of the default command: see the error below.
         ctx.allow_extra_args = True
         try:
             words = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            # An experiment may say itself why it has not got an option of another one.
+            # An experiment may have a reason why an option of another experiment is missing.
             experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
-            why = experiment.unsupported.get(error.option_name.lstrip("-")) if experiment else None
-            said = f"{error.option_name}: {why}." if why else no_such_option(error.option_name, _known(ctx))
-            raise click.UsageError(said, ctx) from error
+            reason = experiment.unsupported.get(error.option_name.lstrip("-")) if experiment else None
+            message = (
+                f"{error.option_name}: {reason}."
+                if reason
+                else no_such_option(error.option_name, _suggested_names(ctx))
+            )
+            raise click.UsageError(message, ctx) from error
         if words and not ctx.resilient_parsing:
-            raise click.UsageError(f"unexpected argument {words[0]!r}. {_place(words[0], ctx)}", ctx)
+            raise click.UsageError(f"unexpected argument {words[0]!r}. {_advise_on_word(words[0], ctx)}", ctx)
         return [] if ctx.resilient_parsing else words
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -135,39 +138,45 @@ class GroupedCommand(click.Command):
                 formatter.write_dl([record for param in params if (record := param.get_help_record(ctx))])
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
-        """Return what `--help` shows, under its headings."""
+        """Return the parameters that `--help` shows, by heading."""
         ours = (click.Option, HeadedArgument)
-        shown = [one for one in self.get_params(ctx) if isinstance(one, ours) and one.get_help_record(ctx)]
+        shown = [
+            param for param in self.get_params(ctx) if isinstance(param, ours) and param.get_help_record(ctx)
+        ]
         by_name = {f"--{name}": param for name in self._main for param in shown if f"--{name}" in param.opts}
         words = [param for param in shown if isinstance(param, HeadedArgument)]
         first: list[click.Parameter] = [*words, *by_name.values()] if self._main else []
-        found: dict[str, list[click.Parameter]] = {MOST_USED: first} if first else {}
+        sections: dict[str, list[click.Parameter]] = {MAIN_HEADING: first} if first else {}
         for param in shown:
             if param not in first:
                 heading = param.heading if isinstance(param, HeadedOption | HeadedArgument) else RUNNING
-                found.setdefault(heading, []).append(param)
-        return found
+                sections.setdefault(heading, []).append(param)
+        return sections
 
 
-def _known(ctx: click.Context) -> list[str]:
-    """Return the options that could be meant: without a command those of the whole program too."""
-    given, places = ctx.find_root().obj, [ctx]
-    if given and given[0].startswith("-"):
-        places.append(ctx.find_root())
-    return [name for place in places for param in place.command.get_params(place) for name in param.opts]
+def _suggested_names(ctx: click.Context) -> list[str]:
+    """Return the names of the options that can be suggested; without a command, also those of the group."""
+    arguments, contexts = ctx.find_root().obj, [ctx]
+    if arguments and arguments[0].startswith("-"):
+        contexts.append(ctx.find_root())
+    return [
+        name for context in contexts for param in context.command.get_params(context) for name in param.opts
+    ]
 
 
 def no_such_option(word: str, known: Iterable[str]) -> str:
-    """Return that an option does not exist, and those that begin like it, or else are spelt like it."""
+    """Return the error for an unknown option, with options of the same beginning or a similar spelling."""
     if text := REMOVED.get(word.lstrip("-")):
         return text
-    begun = [name for name in known if name.startswith(word)][:NEAREST]
-    near = f" Did you mean {either(begun)}?" if begun else suggestion(word, known, NEAREST)
+    longer = [name for name in known if name.startswith(word)][:MAX_SUGGESTIONS]
+    near = (
+        f" Did you mean {join_alternatives(longer)}?" if longer else suggestion(word, known, MAX_SUGGESTIONS)
+    )
     return f"No such option '{word}'.{near}"
 
 
-def _place(word: str, ctx: click.Context) -> str:
-    """Say where a stray word would be right."""
+def _advise_on_word(word: str, ctx: click.Context) -> str:
+    """Return advice on an unexpected word: its right place, or the arguments that the command takes."""
     group = ctx.parent.command if ctx.parent else None
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     near = difflib.get_close_matches(word, commands, n=1)
@@ -180,19 +189,19 @@ def _place(word: str, ctx: click.Context) -> str:
 
 
 def with_options(options: Iterable[Option]) -> Callable[[C], C]:
-    """Put options before those that a command has already."""
+    """Return a decorator that puts options before the existing ones of a command."""
 
     def add(command: C) -> C:
-        own = list(options)
-        command.params[:0] = click_options(own)
-        command.allow_interspersed_args = not any(one.argument == REST for one in own)
+        new_options = list(options)
+        command.params[:0] = click_options(new_options)
+        command.allow_interspersed_args = not any(option.argument == REST for option in new_options)
         return command
 
     return add
 
 
 def click_options(options: Iterable[Option]) -> list[click.Parameter]:
-    """Return options as click has them."""
+    """Return the parameters of click for our options."""
     return [HeadedArgument(option) if option.argument else HeadedOption(option) for option in options]
 
 
@@ -201,10 +210,10 @@ def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
-    """Return -o; `what` is the beginning of its help."""
+    """Return the option -o; `what` is the beginning of its help."""
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
-    others = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
-    more = f". Also {others}" if others else ""
+    long_forms = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
+    more = f". Also {long_forms}" if long_forms else ""
     return click.option(
         "-o",
         "--output",
@@ -243,15 +252,15 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
     "quiet": click.option("--quiet", is_flag=True, help="Print errors only."),
     "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
 }
-"""The options that say where files go and what is shown, by the names of their parameters."""
+"""Options for files and for the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""The options of them that a command lacks which makes so many databases that nobody wants to keep them."""
+"""Options that studies lack: a study makes too many databases to keep them."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
-    """Return what adds the options that say where files go and what is shown, but those of some names.
+    """Return a decorator that adds the options for files and for the display, except those in `without`.
 
-    `saves` is the beginning of -o's help for a command that finds results, and measures no cases.
+    For a command that measures no cases, `saves` is the beginning of -o's help.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -265,13 +274,13 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     return add
 
 
-def typed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, by name, as they were typed."""
+def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that the user set, by name, unparsed."""
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
-class Running(NamedTuple):
-    """Where files go and what is shown, as those options say it."""
+class RunOptions(NamedTuple):
+    """Values of the options for files and for the display."""
 
     outputs: tuple[str, ...]
     github: bool
@@ -283,14 +292,18 @@ class Running(NamedTuple):
     keep_going: bool = False
 
     @classmethod
-    def taken(cls, given: dict[str, Any]) -> Running:
-        """Take these options out of all that a command was given."""
+    def pop_from(cls, given: dict[str, Any]) -> RunOptions:
+        """Remove these options from a command's values, and return them."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(
-        self, study: Study[B], opening: Opening[B], formats: Collection[str] = FORMATS, strict: bool = False
+        self,
+        study: Study[B],
+        opening: BenchOpener[B],
+        formats: Collection[str] = FORMATS,
+        strict: bool = False,
     ) -> int:
-        """Carry a study out; return the exit code."""
+        """Run a study; return the exit code."""
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
@@ -298,26 +311,26 @@ class Running(NamedTuple):
         watching = watcher(self._shows_progress and sys.stderr is not None and sys.stderr.isatty())
         return measure(study, opening, saver, watching, strict=strict)
 
-    def look_on(self, asked: LookingOn) -> int:
-        """Look at what others do, and show each moment of it; return the exit code."""
-        from sqlstress.cli.measure import command_line, measure, screen
+    def look_on(self, asked: ObservationRequest) -> int:
+        """Run a study that observes other programs, and show each moment; return the exit code."""
+        from sqlstress.cli.measure import command_line, measure, moment_observer
         from sqlstress.cli.outputs import Saver
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
-        shown = screen(self._shows_progress and saver.prints, asked.plain)
+        shown = moment_observer(self._shows_progress and saver.prints, asked.plain)
         return measure(asked.study, asked.opens(command_line()), saver, shown)
 
     @property
     def _shows_progress(self) -> bool:
         return not (self.quiet or self.no_progress)
 
-    def measure_plan(self, plan: Planned) -> int:
-        """Measure what is planned; return the exit code."""
-        # Imported when there is something to measure: what is wrong is told at once.
+    def measure_plan(self, plan: Plan) -> int:
+        """Measure the cases of a plan; return the exit code."""
+        # Imported when there is something to measure: errors in options are reported at once.
         from sqlstress.cli.measure import command_line
         from sqlstress.studies.sweep import study_of_plan
 
-        # Without cases there are no figures of cases.
+        # A study without cases has no figures of cases, which some formats need.
         formats = DOCUMENTS if plan.experiment and plan.experiment.study else FORMATS
         study, session = study_of_plan(plan, self.directory, self.keep, command_line(), self.keep_going)
         return self.measure(study, session, formats)

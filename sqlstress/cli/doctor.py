@@ -1,4 +1,4 @@
-"""sqlstress doctor: what can be relied on here."""
+"""sqlstress doctor: examination of this machine, its file system and its SQLite builds."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.outputs import say
+from sqlstress.cli.outputs import print_text
 from sqlstress.errors import EnvironmentFailure, NotInstalled, SqlstressError, UsageError
 from sqlstress.options.dsn import Dsn
 from sqlstress.options.dsn import dsn as read_dsn
 from sqlstress.options.parsing import sentence
+from sqlstress.report import Warning
 from sqlstress.report.case import COMMON
+from sqlstress.report.environment import Environment
 from sqlstress.show.endings import FINE
 
 
-def _as_usual(name: str) -> str:
-    """Return the help of an option that means what it means to the main experiment."""
+def _common_help(name: str) -> str:
+    """Return the help of an option that has the same meaning as in other commands."""
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -33,30 +35,36 @@ def _as_usual(name: str) -> str:
     metavar="FOLDER",
     help="Folder to examine.  [default: .]",
 )
-@click.option("--driver", metavar="NAME", help=_as_usual("driver"))
-@click.option("--journal-mode", metavar="MODE", help=_as_usual("journal-mode"))
-@click.option("--synchronous", metavar="LEVEL", help=_as_usual("synchronous"))
+@click.option("--driver", metavar="NAME", help=_common_help("driver"))
+@click.option("--journal-mode", metavar="MODE", help=_common_help("journal-mode"))
+@click.option("--synchronous", metavar="LEVEL", help=_common_help("synchronous"))
 @click.option("--fullfsync", metavar="on|off", help="PRAGMA fullfsync. Shows the warnings that apply to it.")
 @click.option("--dsn", metavar="DSN", help="PostgreSQL server to examine: postgresql://user@host/database.")
+@click.option(
+    "--program",
+    metavar="PID|PATH",
+    help="Name the SQLite in a running process, a program or a library, and nothing else.",
+)
 @click.option("--hunt", is_flag=True, help="Try for 10 s to make this SQLite lose commits.")
-def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
+def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **given: Any) -> int:
     """Examine the host, file system and SQLite build, measure a sync, and show the warnings that apply."""
     from sqlstress.engine.folder import RunFolder
     from sqlstress.engine.session import not_native
     from sqlstress.experiment import experiment_of
     from sqlstress.machine import fingerprint
     from sqlstress.plan import cases_of
-    from sqlstress.report import Warning
     from sqlstress.show.doctor_view import doctor_text
     from sqlstress.system.sharing import shared_memory_folder
     from sqlstress.targets import target_of
 
+    if program is not None:
+        return _show_builds(program)
     try:
         address = None if dsn is None else read_dsn(dsn)
     except ValueError as error:
         raise UsageError(f"--dsn: {sentence(error)}") from error
-    asked = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
-    case = cases_of({**asked, "concurrency": "1"})[0]
+    options = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
+    case = cases_of({**options, "concurrency": "1"})[0]
     build = target_of(case.driver).describe(case.driver)
     with RunFolder(directory, keep=False) as folder:
         lacking = not_native(case)
@@ -64,46 +72,85 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
             folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
         )
         free = shutil.disk_usage(folder.path).free
-    others = [*_others(case.driver, address)]
+        environment = _with_wait(environment, case.driver, folder.path)
+    other_drivers = [*_other_drivers(case.driver, address)]
     sharing = ""
     try:
         sharing = shared_memory_folder()
     except EnvironmentFailure as failure:
         warning = Warning("no-shared-memory", str(failure), True)
         environment = replace(environment, warnings=(warning, *environment.warnings))
-    say(doctor_text(environment, experiment_of(case).loop_of(case), others, free, sharing))
-    return _hunted(case.driver, directory) if hunt else FINE
+    print_text(doctor_text(environment, experiment_of(case).loop_of(case), other_drivers, free, sharing))
+    return _hunt(case.driver, directory) if hunt else FINE
 
 
-def _hunted(driver: str, directory: Path) -> int:
-    """Try whether a driver's SQLite loses commits, and print what came of it; return the exit code."""
+def _show_builds(program: str) -> int:
+    """Print the SQLite libraries of a process or a file; return the exit code."""
+    from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
+    from sqlstress.machine.warnings import has_wal_reset_bug
+
+    is_process = program.isdecimal() and not Path(program).exists()
+    builds = builds_of_process(int(program)) if is_process else builds_of_program(Path(program))
+    for build in builds:
+        bug = " WARNING: it can lose commits (WAL-reset bug)." if has_wal_reset_bug(build.version) else ""
+        title = f"SQLite {build.version or 'of unknown version'} (source of {build.source_date})"
+        print_text(f"{title}: {build.file}.{bug}")
+    if len(builds) > 1:
+        print_text(
+            "WARNING: several SQLite libraries in one process. On one file they drop each other's locks."
+        )
+    if not builds:
+        print_text(f"No SQLite in {'process ' if is_process else ''}{program}.")
+    return FINE
+
+
+def _with_wait(environment: Environment, driver: str, folder: Path) -> Environment:
+    """Return the environment with a warning if this SQLite waits for locks in steps of a second."""
+    from sqlstress.targets.sqlite.busy_wait import COARSE_S, HELD_S, measure_wait
+    from sqlstress.targets.sqlite.drivers import DRIVERS
+
+    if driver not in DRIVERS or (waited_s := measure_wait(driver, folder)) < COARSE_S:
+        return environment
+    text = (
+        f"This SQLite waits for locks in steps of a second: a lock held for {HELD_S:g} s was taken after "
+        f"{waited_s:.2f} s. It was built without usleep. A busy timeout below 1 s has no effect."
+    )
+    warning = Warning("coarse-busy-wait", text, True)
+    return replace(environment, warnings=(warning, *environment.warnings))
+
+
+def _hunt(driver: str, directory: Path) -> int:
+    """Try to make a driver's SQLite lose commits, and print the result. Return the exit code."""
     from sqlstress.analysis.study_parts import parts
     from sqlstress.api import hunt
     from sqlstress.show.doctor_view import hunt_text
 
     report = hunt(driver=driver, directory=directory, max_time="10s", shrink_time="0s")
     (part,) = parts(report.document)
-    say(hunt_text(part.verdict.finding.text))
+    print_text(hunt_text(part.verdict.finding.text))
     return report.exit_code
 
 
-def _others(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield what could be measured with each other driver here; at last what is not installed."""
+def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
+    """Yield a line for each other driver: its server or library here, or the error; last, missing drivers."""
     from sqlstress.analysis.wording import listing
-    from sqlstress.target import for_keyvalue, installed
+    from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of
 
     missing: list[NotInstalled] = []
-    for name, known in for_keyvalue().items():
-        if known.stores and name != driver:
+    for name, properties in keyvalue_drivers().items():
+        if properties.stores and name != driver:
             try:
-                yield f"{name}: {target_of(name).at_hand(name, address)}"
+                yield f"{name}: {target_of(name).describe_available(name, address)}"
             except NotInstalled as error:
                 missing.append(error)
             except SqlstressError as error:
                 yield f"{name}: {error}"
     if missing:
-        names, packages = listing([one.driver for one in missing]), " ".join(one.package for one in missing)
+        names, packages = (
+            listing([failure.driver for failure in missing]),
+            " ".join(failure.package for failure in missing),
+        )
         yield f"not installed: {names} (python -m pip install {packages})"
-    for name, why in installed().broken.items():
-        yield f"{name}: not usable: {why}"
+    for name, reason in installed().broken.items():
+        yield f"{name}: not usable: {reason}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sqlstress.cli.common_options import GroupedCommand
-from sqlstress.cli.outputs import complain, say
+from sqlstress.cli.outputs import print_error, print_text
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.statistics.units import plural
 
@@ -50,6 +50,6 @@ def fleet(plan: Path, scheduler: str, folder: Path | None, directory: str) -> in
     if any(folder.glob("*")):
         raise UsageError(f"--folder {str(folder)!r:.200} is not empty. Give a new folder.")
     with connected(scheduler) as client:
-        code, saved = measure_fleet(client, order, folder, complain)
-    say(f"{plural(saved, 'report')} saved in {folder}.")
+        code, saved = measure_fleet(client, order, folder, print_error)
+    print_text(f"{plural(saved, 'report')} saved in {folder}.")
     return code

@@ -1,6 +1,4 @@
-"""What all commands that measure have in common: carry a study out under a progress bar on stderr, save and
-show it, and the exit code.
-"""
+"""Run of a study by a command: progress bar on stderr, saved and printed report, exit code."""
 
 from __future__ import annotations
 
@@ -15,66 +13,66 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.outputs import Saver, complain, say
-from sqlstress.engine.study import B, Observer, Opening, Progress, Study
-from sqlstress.options.dsn import redacted
+from sqlstress.cli.outputs import Saver, print_error, print_text
+from sqlstress.engine.study import B, BenchOpener, Observer, Progress, Study
+from sqlstress.options.dsn import redact_words
 from sqlstress.show.endings import FAILURE, FINE, endings, exit_code
-from sqlstress.studies.sweep import carry_out
+from sqlstress.studies.sweep import run_study
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the words of the command that is carried out, without what may not be saved."""
-    return redacted(("sqlstress", *(click.get_current_context().obj or ())))
+    """Return the words of the current command line, without secrets such as passwords."""
+    return redact_words(("sqlstress", *(click.get_current_context().obj or ())))
 
 
 def measure(
     study: Study[B],
-    opening: Opening[B],
+    opening: BenchOpener[B],
     saver: Saver,
     watching: AbstractContextManager[Observer],
     *,
     strict: bool = False,
 ) -> int:
-    """Carry a study out, and say what is not as it should be; return the exit code."""
+    """Run a study, print problems on standard error and return the exit code."""
     with saver.interruption_explained():
         with watching as observer:
-            report = carry_out(study, opening, saver.after_step, observer)
-        saver.at_end(report, opening.kept_folder)
+            report = run_study(study, opening, saver.after_step, observer)
+        saver.save_final(report, opening.kept_folder)
     if stayed := opening.stayed:
         more = f" and {len(stayed) - 1:,} more" if len(stayed) > 1 else ""
-        complain(
+        print_error(
             f"Warning: {stayed[0]}{more} could not be removed: another program has it open. "
             "The next measurement in that folder removes it."
         )
-    found = endings(report, strict=strict, saved=saver.saved())
-    for ending in found:
-        if said := ending.text or ("" if saver.prints else ending.reason):
-            complain(said)
+    run_endings = endings(report, strict=strict, saved=saver.saved())
+    for ending in run_endings:
+        if message := ending.text or ("" if saver.prints else ending.reason):
+            print_error(message)
     if saver.problem:
-        complain(f"Error: {saver.problem}")
-    return exit_code(found) or (FAILURE if saver.problem else FINE)
+        print_error(f"Error: {saver.problem}")
+    return exit_code(run_endings) or (FAILURE if saver.problem else FINE)
 
 
 REDRAW_S = 0.05
-"""At least so long between two drawings: what comes ten times a second is drawn each time."""
+"""Minimum time between two drawings, in seconds: progress reported ten times a second is drawn each time."""
 LAYOUT = "{desc} |{bar}| {unit}"
 
 
 def clock_text(seconds: float) -> str:
-    """Write a time that is left as a clock does: 0:09, 1:30, 2:05:00."""
+    """Return a duration as a clock shows it: 0:09, 1:30, 2:05:00."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class Bar(Observer):
-    """An Observer that draws a tqdm bar."""
+    """Observer that draws a tqdm bar."""
 
     def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._bar, self._clock, self._drawn = bar, clock, -math.inf
 
     def progress(self, progress: Progress) -> None:
-        """Draw how far a study has come."""
+        """Draw the progress, unless the last drawing was less than REDRAW_S ago."""
         now = self._clock()
         if now - self._drawn < REDRAW_S and progress.done < progress.total:
             return
@@ -86,18 +84,18 @@ class Bar(Observer):
         try:
             self._bar.refresh()
         except OSError:
-            pass  # the terminal is gone; the measurement need not be
+            pass  # the terminal is gone; the measurement can continue
 
 
 @contextmanager
 def watcher(visible: bool) -> Iterator[Observer]:
-    """Yield an Observer: a bar that is removed at the end, or nobody."""
+    """Yield an Observer with a progress bar that is removed at the end; if not `visible`, one without."""
     if not visible:
         yield Observer()
         return
     from tqdm import tqdm
 
-    # Its own lock would be one of multiprocessing's, which a killed run leaves to be complained of.
+    # tqdm's own lock would be one of multiprocessing's, which warns of it after a killed run.
     tqdm.set_lock(RLock())
     with tqdm(
         desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
@@ -105,44 +103,44 @@ def watcher(visible: bool) -> Iterator[Observer]:
         yield Bar(bar)
 
 
-# What a watch shows meanwhile.
+# The display during a watch.
 
 
-class Lines(Observer):
-    """Prints a line for each moment, in time for whoever reads a pipe."""
+class LinePrinter(Observer):
+    """Observer that prints a line for each moment at once, also into a pipe."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Print the line."""
-        say(line())
+        print_text(line())
 
 
-class Page(Observer):
-    """Draws each moment in the place of the last one."""
+class PagePrinter(Observer):
+    """Observer that draws each moment over the last one."""
 
     def __init__(self) -> None:
         self._clear = ""
-        """What takes away the page that is drawn."""
+        """Escape sequence that removes the current page; empty before the first."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Draw the page."""
         text = page()
-        say(self._clear + text)
+        print_text(self._clear + text)
         self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"
 
     def remove(self) -> None:
-        """Take the page away: the report follows."""
-        say(self._clear, end="")
+        """Remove the page: the report follows."""
+        print_text(self._clear, end="")
 
 
 @contextmanager
-def screen(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield who shows the moments: on a terminal a page, unless it is to be plain; nobody if not wanted."""
+def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
+    """Yield the Observer of a watch: pages on a terminal, else or if `plain` lines; if not `wanted`, none."""
     if not wanted:
         yield Observer()
     elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
-        yield Lines()
+        yield LinePrinter()
     else:
-        page = Page()
+        page = PagePrinter()
         try:
             yield page
         finally:

@@ -1,4 +1,4 @@
-"""What -o names: a file, by suffix or as FORMAT:FILE, or the standard output, as FORMAT:-."""
+"""Outputs of a report: -o (FILE with a suffix, FORMAT:FILE, or FORMAT:- for stdout), terminal, GitHub."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ import click
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.options.parsing import suggestion
 from sqlstress.report import Report, to_json, write_atomically
-from sqlstress.report.document import LARGEST, STDOUT, is_stdout, is_stream, remove_unfinished, try_creation
-from sqlstress.show.formats import BESIDE, FORMATS, NAMED
-from sqlstress.system.files import for_message, reason, too_long
+from sqlstress.report.document import MAX_BYTES, STDOUT, is_stdout, is_stream, remove_unfinished, try_creation
+from sqlstress.show.formats import BESIDE, FORMATS, NAMED_FORMATS
+from sqlstress.system.files import path_length_note, reason, short_path
 
 Tell = Callable[[str], None]
-"""`say`, or `complain` where the standard output is taken by a report."""
+"""Function that prints a text: `say`, or `complain` if a report goes to standard output."""
 CLOSED = "standard output is closed, so nothing can be printed"
 _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa: RUF001 - the dash of a missing figure
 
 
-def say(text: str, end: str = "\n") -> None:
-    """Print on standard output, in the characters that it has. A reader that has had enough is no error.
+def print_text(text: str, end: str = "\n") -> None:
+    """Print on standard output, in the characters of its encoding. A closed pipe is no error.
 
-    Raises EnvironmentFailure when the text can't be written, such as into a file on a full disk.
+    Raises EnvironmentFailure if the text cannot be written, such as into a file on a full disk.
     """
     if sys.stdout is None:
         raise EnvironmentFailure(f"{CLOSED}.")
@@ -39,7 +39,7 @@ def say(text: str, end: str = "\n") -> None:
         try:
             click.echo(text + end, nl=False)
         except UnicodeEncodeError:
-            # An old code page of Windows, say. Bars become the digits of their heights.
+            # For example an old code page of Windows. Bars become the digits of their heights.
             encoding = sys.stdout.encoding
             plainer = (text + end).translate(_PLAINER).encode(encoding, "replace").decode(encoding)
             click.echo(plainer, nl=False)
@@ -49,8 +49,8 @@ def say(text: str, end: str = "\n") -> None:
         raise EnvironmentFailure(f"cannot write to standard output: {error.strerror}.") from error
 
 
-def say_page(text: str) -> None:
-    """Print a page, in colours where a terminal shows them (https://no-color.org).
+def print_page(text: str) -> None:
+    """Print a page, in colours if a terminal shows them (https://no-color.org).
 
     Raises EnvironmentFailure.
     """
@@ -58,87 +58,87 @@ def say_page(text: str) -> None:
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
     wanted = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    say(coloured(text) if wanted else text, end="")
+    print_text(coloured(text) if wanted else text, end="")
 
 
-def complain(text: str) -> None:
-    """Print on standard error; there is nobody to tell if that can't be done."""
+def print_error(text: str) -> None:
+    """Print on standard error; ignore errors."""
     with suppress(OSError):
         click.echo(text, err=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One file, and the format that it is written in."""
+    """File or stream of a report, and its format."""
 
     format: str
     path: Path
 
     def save(self, *reports: Report) -> None:
-        """Write reports as they are now."""
+        """Write reports, and the second file if the format has one."""
         self.write(FORMATS[self.format](*reports))
         if self.beside is not None:
             write_atomically(self.beside, BESIDE[self.format][1](*reports))
 
     def write(self, text: str) -> None:
-        """Write what something looks like in this format."""
+        """Write a text that is in this format already."""
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write reports by their names, if the format shows these."""
-        if len(named) > 1 and self.format in NAMED:
-            self.write(NAMED[self.format](named))
+        """Write reports, with their names if the format shows names."""
+        if len(named) > 1 and self.format in NAMED_FORMATS:
+            self.write(NAMED_FORMATS[self.format](named))
         else:
             self.save(*(report for _, report in named))
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence."""
+        """Name of the output in a sentence."""
         return "the standard output" if self.is_stdout else str(self.path)
 
     @property
     def is_stdout(self) -> bool:
-        """Whether it is the standard output: nothing else may be printed there then."""
+        """Whether this is standard output. If so, nothing else may be printed there."""
         return is_stdout(self.path)
 
     @property
     def beside(self) -> Path | None:
-        """The second file, of a format that needs one: "tps.json" gets a "tps-latency.json"."""
+        """Second file, if the format needs one: "tps-latency.json" for "tps.json"; else None."""
         if self.format not in BESIDE:
             return None
         return self.path.with_name(f"{self.path.stem}{BESIDE[self.format][0]}{self.path.suffix}")
 
 
 def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> list[Output]:
-    """Read every -o, and remove what a sqlstress that was killed has left beside those files.
+    """Return the outputs of all -o, and remove unfinished files of killed runs from their folders.
 
-    Raises UsageError.
+    Raises UsageError, or EnvironmentFailure if standard output is needed and closed.
     """
-    found = [parse_output(text, formats) for text in texts]
-    if sum(output.is_stdout for output in found) > 1:
+    outputs = [parse_output(text, formats) for text in texts]
+    if sum(output.is_stdout for output in outputs) > 1:
         raise UsageError("only one report can go to standard output. Give a file name for the other.")
-    if take_stdout(found) and sys.stdout is None:
+    if use_stdout(outputs) and sys.stdout is None:
         raise EnvironmentFailure("standard output is closed. Give the report a file name with -o.")
-    for folder in {output.path.resolve().parent for output in found if not is_stream(output.path)}:
+    for folder in {output.path.resolve().parent for output in outputs if not is_stream(output.path)}:
         remove_unfinished(folder)
-    return found
+    return outputs
 
 
-def take_stdout(outputs: Sequence[Output]) -> bool:
-    """Say whether the standard output is one of them: who reads it must be able to parse all of it."""
+def use_stdout(outputs: Sequence[Output]) -> bool:
+    """Return whether an output is standard output: its reader must be able to parse all of it."""
     return any(output.is_stdout for output in outputs)
 
 
 def beside(outputs: Sequence[Output]) -> Tell:
-    """Return what prints whatever is not the report."""
-    return complain if take_stdout(outputs) else say
+    """Return the function that prints texts other than the report."""
+    return print_error if use_stdout(outputs) else print_text
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
-    """Read one -o. Raises UsageError before anything has been measured."""
+    """Return the output of one -o. Raises UsageError, before anything is measured."""
     prefix, colon, rest = text.partition(":")
     if colon and prefix in formats:
-        found = Output(prefix, Path(rest))
+        output = Output(prefix, Path(rest))
     elif text == str(STDOUT):
         raise UsageError(f"-o -: the format is missing. Write FORMAT:-, such as {next(iter(formats))}:-.")
     else:
@@ -148,96 +148,97 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
                 f"-o {text!r}: the formats are {', '.join(formats)}.{suggestion(suffix, formats)} "
                 "End the name with one of them, or write FORMAT:FILE."
             )
-        found = Output(suffix, Path(text))
-    if found.beside and found.is_stdout:
-        raise UsageError(f"-o {text!r}: {found.format} writes two files. Give the name of the first.")
-    if found.path != STDOUT:
-        _check(text, found.path)
-    return found
+        output = Output(suffix, Path(text))
+    if output.beside and output.is_stdout:
+        raise UsageError(f"-o {text!r}: {output.format} writes two files. Give the name of the first.")
+    if output.path != STDOUT:
+        _check(text, output.path)
+    return output
 
 
 def _check(text: str, path: Path) -> None:
-    """Refuse what can't be written, as far as can be seen now: before anything has been measured."""
+    """Raise UsageError if the file cannot be written, as far as this is known before the measurement."""
     try:
         if path.parent.is_file():
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
-        is_folder, written = path.is_dir(), _written(path)
-        has_folder = written[0].exists()
+        is_folder, paths = path.is_dir(), _writable_paths(path)
+        has_folder = paths[0].exists()
     except PermissionError as error:
-        why = f"no permission to open the folder {for_message(path.parent)}{_permissions(path.parent)}"
-        raise UsageError(f"-o {text!r:.60}: {why}. Choose another file.") from error
+        problem = f"no permission to open the folder {short_path(path.parent)}{_permissions(path.parent)}"
+        raise UsageError(f"-o {text!r:.60}: {problem}. Choose another file.") from error
     except OSError as error:
         raise UsageError(f"-o {text!r:.60}: {error.strerror}. Choose another file.") from error
     if not path.name or is_folder:
         raise UsageError(f"-o {text!r}: this is not a file name. Give one such as report.json.")
     if not has_folder:
         raise UsageError(
-            f"-o {text!r:.60}: no such folder: {for_message(written[0])}{too_long(path)}. Create it first."
+            f"-o {text!r:.60}: no such folder: {short_path(paths[0])}{path_length_note(path)}. "
+            "Create it first."
         )
-    why = "" if is_stream(path) else _refusal_of_folder(path.resolve())
-    if not why and written[-1].exists() and not os.access(written[-1], os.W_OK):
-        why = f"cannot write {for_message(written[-1])}: no permission{_permissions(written[-1])}"
-    if why:
-        raise UsageError(f"-o {text!r:.200}: {why}. Choose another file.")
+    problem = "" if is_stream(path) else _refusal_of_folder(path.resolve())
+    if not problem and paths[-1].exists() and not os.access(paths[-1], os.W_OK):
+        problem = f"cannot write {short_path(paths[-1])}: no permission{_permissions(paths[-1])}"
+    if problem:
+        raise UsageError(f"-o {text!r:.200}: {problem}. Choose another file.")
 
 
 def _refusal_of_folder(target: Path) -> str:
-    """Return why no file can be created next to a file; empty if a file was created and removed."""
+    """Return the reason why no file can be created next to `target`; empty if this succeeded."""
     try:
         try_creation(target)
     except PermissionError:
-        why = f"no permission to create files in this folder{_permissions(target.parent)}"
+        problem = f"no permission to create files in this folder{_permissions(target.parent)}"
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return ""  # there may be space when the report is written
-        why = reason(error)
+        problem = reason(error)
     else:
         return ""
-    return f"cannot write {for_message(target.parent)}: {why}"
+    return f"cannot write {short_path(target.parent)}: {problem}"
 
 
-def _permissions(place: Path) -> str:
+def _permissions(path: Path) -> str:
     """Return the permissions of a file or folder in brackets; empty if the system has other ones."""
     with suppress(OSError):
         if os.name == "posix":
-            return f" ({stat.filemode(place.stat().st_mode)})"
+            return f" ({stat.filemode(path.stat().st_mode)})"
     return ""
 
 
-def _written(path: Path) -> list[Path]:
-    """Return what must be writable: a stream itself; a file is replaced as a whole, so its folder too."""
+def _writable_paths(path: Path) -> list[Path]:
+    """Return the paths that must be writable: folder and file, as a file is replaced; or only the stream."""
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
     return [target.parent, target] if target.exists() else [target.parent]
 
 
-# --github: the step's summary, and annotations.
+# --github: summary and annotations of a step.
 
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a job on GitHub Actions."""
+class SaveStep:
+    """Step of a job on GitHub Actions."""
 
     summary: Path
-    """The file to which its summary is appended."""
+    """File to which the summary is appended."""
 
-    tell: Tell = say
-    """Prints an annotation: GitHub reads them from either stream."""
+    tell: Tell = print_text
+    """Function that prints an annotation. GitHub reads annotations from both standard streams."""
 
     @classmethod
-    def here(cls, tell: Tell = say) -> Step:
-        """Return the step that this process is part of. Raises UsageError outside of one."""
+    def here(cls, tell: Tell = print_text) -> SaveStep:
+        """Return the step that this process runs in. Raises UsageError outside of GitHub Actions."""
         name = os.environ.get(VARIABLE)
         if not name:
             raise UsageError(f"--github works in GitHub Actions only: {VARIABLE} is not set. Leave it out.")
         return cls(Path(name), tell)
 
     def save(self, *reports: Report) -> None:
-        """Show reports. Raises EnvironmentFailure."""
+        """Write annotations and summary of reports. Raises EnvironmentFailure."""
         from sqlstress.show.github import summary, workflow_commands
 
         self.show(workflow_commands(*reports), summary(*reports))
@@ -255,29 +256,29 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Standard output, as one of the places where a report goes."""
+    """Standard output, as the output of a report for people."""
 
     details: bool = False
-    """Whether everything is printed, or what is needed first."""
+    """Whether everything is printed, or only the main part."""
 
     def save(self, report: Report) -> None:
         """Print a report. Raises EnvironmentFailure."""
         from sqlstress.show.text import pages
 
-        say_page(pages(self.details).report(report))
+        print_page(pages(self.details).report(report))
 
 
 class Saver:
-    """Saves a report to every file after each step. A file that can't be written stops no measurement."""
+    """Writer of a report to all outputs; files are written after each step. Failures stop no measurement."""
 
     def __init__(
         self,
         outputs: Sequence[Output],
         terminal: Terminal | None = None,
-        step: Step | None = None,
+        step: SaveStep | None = None,
         note: Tell | None = None,
     ) -> None:
-        """`note` says what a reader of no file would not know otherwise; None: nobody wants to."""
+        """`note` prints the folder of kept databases; None prints nothing."""
         self._terminal = [terminal] if terminal else []
         self._step = [step] if step else []
         self._note = note
@@ -286,7 +287,7 @@ class Saver:
         self._files = [output for output in outputs if not is_stream(output.path)]
         self._streams = [output for output in outputs if is_stream(output.path)]
         self.problem: SqlstressError | None = None
-        """Why the report as it was last could not be saved."""
+        """Error of the last attempt to save the report, or None."""
 
     @classmethod
     def of(
@@ -297,30 +298,30 @@ class Saver:
         details: bool,
         formats: Collection[str] = FORMATS,
     ) -> Saver:
-        """Return what saves as -o, --github, --quiet and --details say.
+        """Return the saver for the options -o, --github, --quiet and --details.
 
-        Raises UsageError before anything has been measured. Raises EnvironmentFailure if no output would
+        Raises UsageError before anything is measured. Raises EnvironmentFailure if no output would
         hold the report, because standard output is closed.
         """
-        found = parse_outputs(outputs, formats)
+        parsed_outputs = parse_outputs(outputs, formats)
         if sys.stdout is None and not quiet:
-            if not found and not github:
+            if not parsed_outputs and not github:
                 raise EnvironmentFailure(f"{CLOSED}. Save the report with -o report.json.")
             quiet = True  # the files have the report
-        tell = complain if sys.stdout is None else beside(found)
-        terminal = None if quiet or take_stdout(found) else Terminal(details)
-        step = Step.here(tell) if github else None
-        return cls(found, terminal, step, None if quiet else tell)
+        tell = print_error if sys.stdout is None else beside(parsed_outputs)
+        terminal = None if quiet or use_stdout(parsed_outputs) else Terminal(details)
+        step = SaveStep.here(tell) if github else None
+        return cls(parsed_outputs, terminal, step, None if quiet else tell)
 
     def after_step(self, report: Report) -> None:
-        """Save what there is by now."""
+        """Write the current report to the files."""
         self.problem = None
         self._save(self._files, report)
 
-    def at_end(self, report: Report, kept_folder: Path | None = None) -> None:
-        """Write what can be written once only: the terminal, pipes and devices, and what GitHub shows.
+    def save_final(self, report: Report, kept_folder: Path | None = None) -> None:
+        """Write the final report to outputs that can be written only once: terminal, pipes, devices, GitHub.
 
-        `kept_folder` is where the databases are, if they are kept.
+        `kept_folder` has the databases, if they are kept.
         """
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
@@ -330,50 +331,50 @@ class Saver:
             except SqlstressError as error:
                 self.problem = error
         self._save(self._step, report)
-        # Whatever else was asked for can be made of JSON.
+        # All other formats can be made from a JSON file.
         kept = any(output.format == "json" for output in self._files if output not in self._lost)
         if self._lost and not kept:
             self._rescue(report)
         for output in self._files:
             with suppress(OSError):
-                if output.format == "json" and output.path.stat().st_size > LARGEST:
-                    complain(
-                        f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, so sqlstress cannot "
+                if output.format == "json" and output.path.stat().st_size > MAX_BYTES:
+                    print_error(
+                        f"Warning: {output.path} is larger than {MAX_BYTES >> 20} MiB, so sqlstress cannot "
                         "read it again. Split the plan, or also save -o report.html -o report.csv."
                     )
 
     @property
     def prints(self) -> bool:
-        """Whether whoever looks on is shown the report."""
+        """Whether the report is printed on standard output for people."""
         return bool(self._terminal)
 
     def saved(self) -> list[str]:
-        """Return the names of the files that have been written by now."""
+        """Return the names of the outputs written so far."""
         return list(self._written)
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
-        """Raise Interrupted, which says what is kept, in the place of KeyboardInterrupt.
+        """Turn KeyboardInterrupt into Interrupted, whose message names the written files.
 
-        Whoever stops us afterwards finds everything done but to say how it ended, and is not heard.
+        Signals to stop are ignored after the block, because only the final messages are left to print.
         """
-        # Here, since who only shows reports has no engine.
-        from sqlstress.system.interrupt import stop_no_more
+        # Imported here, because commands that only show reports do not need it.
+        from sqlstress.system.interrupt import ignore_stop_signals
 
         try:
             yield
-            stop_no_more()
+            ignore_stop_signals()
         except KeyboardInterrupt as stop:
             kept = f"; what was measured is in {', '.join(self._written)}" if self._written else ""
             raise Interrupted(f"stopped{kept}.") from stop
 
-    def _save(self, outputs: Sequence[Output | Terminal | Step], report: Report) -> None:
+    def _save(self, outputs: Sequence[Output | Terminal | SaveStep], report: Report) -> None:
         for output in outputs:
             try:
                 output.save(report)
             except SqlstressError as error:
                 self.problem = error
-                if not isinstance(output, Step):  # a summary is not the report
+                if not isinstance(output, SaveStep):  # a summary is not the report
                     self._lost.add(output)
                 continue
             if isinstance(output, Output):
@@ -381,7 +382,7 @@ class Saver:
                 self._lost.discard(output)
 
     def _rescue(self, report: Report) -> None:
-        """Keep a report that could not be saved where it was to be, as JSON, in the temporary folder."""
+        """Save the report as JSON in the temporary folder, because its own outputs failed."""
         try:
             name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
             write_atomically(name, to_json(report))

@@ -1,4 +1,4 @@
-"""sqlstress report: saved reports, shown again; and sqlstress schema: the JSON Schema of them."""
+"""Commands on saved reports: sqlstress report, compare, and schema (their JSON Schema)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import click
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.cli.commands import short_names
 from sqlstress.cli.common_options import details_option, github_option, output_option
-from sqlstress.cli.outputs import Step, beside, parse_outputs, say, say_page, take_stdout
+from sqlstress.cli.outputs import SaveStep, beside, parse_outputs, print_page, print_text, use_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
-from sqlstress.report.document import no_search
-from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE
+from sqlstress.report.document import without_gc
+from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE_REPORT_FORMATS
 
 
 @click.command(epilog="Example: sqlstress report reports/linux-1-and-20-files.json -o report.html")
@@ -25,7 +25,7 @@ from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE
 @output_option("Save the reports instead of printing them")
 @github_option
 @details_option
-@no_search()
+@without_gc()
 def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, details: bool) -> None:
     """Show saved reports again as text, or with -o in another format. Needs no SQLite.
 
@@ -34,8 +34,8 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, deta
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs)
-    step = Step.here(beside(targets)) if github else None
-    if len(files) > 1 and any(target.format in SINGLE for target in targets):
+    step = SaveStep.here(beside(targets)) if github else None
+    if len(files) > 1 and any(target.format in SINGLE_REPORT_FORMATS for target in targets):
         raise UsageError("a JSON file holds one report. Give one FILE, or choose another format.")
     reports = [read(path) for path in files]
     named = list(zip(short_names(files), reports, strict=True))
@@ -44,7 +44,7 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, deta
     if step is not None:
         step.save(*reports)
     if not targets and step is None:
-        say_page(pages(details).report(*reports))
+        print_page(pages(details).report(*reports))
 
 
 @click.command(epilog="Example: sqlstress schema > report.schema.json")
@@ -52,17 +52,17 @@ def schema() -> None:
     """Print the JSON Schema of the reports that `-o report.json` saves."""
     from sqlstress.report.json_schema import schema_text
 
-    say(schema_text(), end="")
+    print_text(schema_text(), end="")
 
 
-def _with_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths with the JSON files of a folder, sorted, instead of the folder."""
+def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the paths, with each folder replaced by its JSON files, sorted."""
     return tuple(file for path in paths for file in (_reports_in(path) if path.is_dir() else [path]))
 
 
 def _reports_in(folder: Path) -> list[Path]:
     """Return the JSON files of a folder and its subfolders, sorted. Raises UsageError."""
-    # The search ends early, because somebody may give the root of a file system.
+    # The search ends early, because the user may give the root of a file system.
     files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
     if not files:
         raise UsageError(f"the folder {str(folder)!r:.200} has no JSON file. Save reports with -o NAME.json.")
@@ -86,12 +86,16 @@ def _json_files(folder: Path) -> Iterator[Path]:
     epilog="Example: sqlstress compare reports/published/003-macos-1-file.json reports/linux-classic.json"
 )
 @click.argument(
-    "files", nargs=-1, type=click.Path(path_type=Path), metavar="A.json B.json [...]", callback=_with_folders
+    "files",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="A.json B.json [...]",
+    callback=_expand_folders,
 )
 @click.option("--anyway", is_flag=True, help="Also show ratios of figures that are not comparable.")
 @output_option("Save the comparison", tuple(COMPARISON_FORMATS))
 @details_option
-@no_search()
+@without_gc()
 def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], details: bool) -> None:
     """Compare saved reports side by side, case by case. The first report is the baseline.
 
@@ -100,7 +104,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     SQLite.
     """
     from sqlstress.analysis.comparison import compare as compared
-    from sqlstress.analysis.differences import options_apart
+    from sqlstress.analysis.differences import differing_options
     from sqlstress.analysis.study_parts import called
     from sqlstress.analysis.wording import listing
     from sqlstress.show.text import pages
@@ -109,20 +113,20 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
         raise UsageError(
             f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}. Give JSON files or a folder."
         )
-    written = parse_outputs(outputs, COMPARISON_FORMATS)
+    targets = parse_outputs(outputs, COMPARISON_FORMATS)
     reports = [read(file) for file in files]
-    for one, other in combinations(files, 2):
-        if one.samefile(other):
-            raise UsageError(f"{str(other)!r:.200} is given twice. Give each report once.")
-    if what := called(tuple(reports)):
-        raise UsageError(f"{what} has its own verdict. Compare reports of measurements instead.")
+    for first, second in combinations(files, 2):
+        if first.samefile(second):
+            raise UsageError(f"{str(second)!r:.200} is given twice. Give each report once.")
+    if study_name := called(tuple(reports)):
+        raise UsageError(f"{study_name} has its own verdict. Compare reports of measurements instead.")
     comparison = compared(list(zip(short_names(files), reports, strict=True)), anyway)
     if not comparison.tables:
         raise UsageError(
             "the reports have no case in common, so there is nothing to compare. "
-            f"Measure with the same {listing(options_apart(reports))}."
+            f"Measure with the same {listing(differing_options(reports))}."
         )
-    if not take_stdout(written):
-        say_page(pages(details).comparison(comparison))
-    for output in written:
+    if not use_stdout(targets):
+        print_page(pages(details).comparison(comparison))
+    for output in targets:
         output.write(COMPARISON_FORMATS[output.format](comparison))

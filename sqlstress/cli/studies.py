@@ -1,4 +1,4 @@
-"""sqlstress ab: two settings, or two Pythons, measured in turns until it is known which is better."""
+"""Commands sqlstress ab (A/B test), limit (highest rate) and check (against a baseline)."""
 
 from __future__ import annotations
 
@@ -8,60 +8,61 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlstress.cli.commands import experiment_command, given_in, others
+from sqlstress.cli.commands import experiment_command, other_experiments, read_options
 from sqlstress.cli.common_options import (
     NO_SWEEP,
-    Running,
+    RunOptions,
     details_option,
     github_option,
     output_option,
     run_options,
-    typed,
+    set_options,
     with_options,
 )
 from sqlstress.cli.measure import command_line
-from sqlstress.cli.outputs import Step, beside, complain, parse_outputs, say_page, take_stdout
-from sqlstress.engine.session import Session
+from sqlstress.cli.outputs import SaveStep, beside, parse_outputs, print_error, print_page, use_stdout
+from sqlstress.engine.session import MeasuringSession
 from sqlstress.errors import UsageError
 from sqlstress.options.dsn import NAME as DSN
-from sqlstress.options.dsn import redacted
+from sqlstress.options.dsn import redact_words
 from sqlstress.options.parsing import sentence
 from sqlstress.registry import DEFAULT
 from sqlstress.report import Arm
-from sqlstress.report.document import no_search
+from sqlstress.report.document import without_gc
 from sqlstress.show.endings import BAD, FINE, UNSURE
 from sqlstress.show.formats import CHECK_FORMATS
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 from sqlstress.studies.ab import (
-    GATE,
-    Given,
+    COMPARISON_OPTIONS,
+    OptionValues,
     ab_options,
     cells,
     load_options,
+    make_own_python,
+    make_study,
     merged,
-    of_gate_and_load,
-    own_python,
-    study_of,
+    split_gate_options,
 )
 from sqlstress.studies.limit import limit_options, search_for
 from sqlstress.studies.slices import OtherPythons, Python
 
 if TYPE_CHECKING:
-    from sqlstress.engine.study import Opening
+    from sqlstress.engine.study import BenchOpener
     from sqlstress.studies.ab import Cells
     from sqlstress.studies.slices import SliceBench
 
 
+_OTHERS = other_experiments()
 AB_HELP = f"""Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
 
 It also says whether B is faster. It takes one to three minutes. Options of the load apply to both A and B.
-Exits 1 if B fails, 0 if it passes or the test is inconclusive. To compare your own work, write {others()}
+Exits 1 if B fails, 0 if it passes or the test is inconclusive. To compare your own work, write {_OTHERS}
 after `ab`, with the options of that command.
 """
 
 
 def ab_command(experiment: str) -> click.Command:
-    """Return the command for an experiment."""
+    """Return the command `ab` for an experiment."""
 
     @with_options(ab_options(experiment))
     @experiment_command(
@@ -73,46 +74,50 @@ def ab_command(experiment: str) -> click.Command:
     )
     @run_options(*NO_SWEEP)
     def ab(**given: Any) -> int:
-        running = Running.taken(given)
-        gate, common = of_gate_and_load(typed(given))
+        running = RunOptions.pop_from(given)
+        gate, common = split_gate_options(set_options(given))
         arms = _arms(experiment, gate, common)
         cases = cells(experiment, arms)
         a, b = (
-            Arm(name.upper(), redacted(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
+            Arm(name.upper(), redact_words(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
             for name in ("a", "b")
         )
         opening = _opening(experiment, gate, arms, cases, running.directory)
-        return running.measure(study_of(cases, gate, (a, b)), opening, strict=bool(gate.get("strict")))
+        return running.measure(make_study(cases, gate, (a, b)), opening, strict=bool(gate.get("strict")))
 
     return ab
 
 
-def _arms(experiment: str, gate: Given, common: Given) -> tuple[Given, Given]:
-    """Return the options of both arms. Raises UsageError when there is nothing to compare."""
+def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[OptionValues, OptionValues]:
+    """Return the options of both arms. Raises UsageError if there is nothing to compare."""
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a needs --python-b. Give both.")
     if not gate.keys() & {"a", "b", "python-a"}:
         raise UsageError(
             'nothing to compare. Give --a "OPTIONS" and --b "OPTIONS", or --python-a and --python-b.'
         )
-    a, b = (merged(experiment, common, _parsed(experiment, name, gate)) for name in "ab")
+    a, b = (merged(experiment, common, _parse_arm(experiment, name, gate)) for name in "ab")
     return a, b
 
 
-def _parsed(experiment: str, name: str, gate: Given) -> Given:
-    """Return the options of one arm alone. Raises UsageError that names it."""
+def _parse_arm(experiment: str, name: str, gate: OptionValues) -> OptionValues:
+    """Return the options of one arm only. Raises UsageError that names the arm."""
     try:
         words = shlex.split(gate.get(name, ""))
     except ValueError as error:
         raise UsageError(f"--{name}: {sentence(error)} Give options of the load.") from error
-    return given_in(words, load_options(experiment), f"--{name}")
+    return read_options(words, load_options(experiment), f"--{name}")
 
 
 def _opening(
-    experiment: str, gate: Given, arms: tuple[Given, Given], cases: Cells, directory: Path
-) -> Opening[SliceBench]:
+    experiment: str,
+    gate: OptionValues,
+    arms: tuple[OptionValues, OptionValues],
+    cases: Cells,
+    directory: Path,
+) -> BenchOpener[SliceBench]:
     if "python-a" not in gate:
-        return own_python(arms, cases, directory, command_line())
+        return make_own_python(arms, cases, directory, command_line())
     if any(DSN in arm for arm in arms):
         raise UsageError(
             f"--{DSN} cannot be used with --python-a: other users could read it in the process list."
@@ -130,13 +135,13 @@ ab = ab_command(DEFAULT)
 LIMIT_HELP = f"""Find the highest rate that keeps a latency promise, with no failures and no growing backlog.
 
 At the limit half of the windows keep the promise. A lower rate holds, and a higher one does not, beyond the
-noise of the windows. It takes one to five minutes. To measure your own work, write {others()} after
+noise of the windows. It takes one to five minutes. To measure your own work, write {_OTHERS} after
 `limit`, with its options.
 """
 
 
 def limit_command(experiment: str) -> click.Command:
-    """Return the command for an experiment."""
+    """Return the command `limit` for an experiment."""
 
     @with_options(limit_options(experiment))
     @experiment_command(
@@ -148,9 +153,9 @@ def limit_command(experiment: str) -> click.Command:
     )
     @run_options(*NO_SWEEP)
     def limit(**given: Any) -> int:
-        running = Running.taken(given)
-        study = search_for(typed(given), experiment)
-        session = Session((study.case,), running.directory, False, command_line())
+        running = RunOptions.pop_from(given)
+        study = search_for(set_options(given), experiment)
+        session = MeasuringSession((study.case,), running.directory, False, command_line())
         return running.measure(study, session, strict=bool(given["strict"]))
 
     return limit
@@ -159,7 +164,7 @@ def limit_command(experiment: str) -> click.Command:
 limit = limit_command(DEFAULT)
 
 
-_SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop", "strict"))
+_SHARED = tuple(option for option in COMPARISON_OPTIONS if option.name in ("metric", "max-drop", "strict"))
 
 
 @with_options(_SHARED)
@@ -169,7 +174,7 @@ _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop
 @output_option("Save the result", tuple(CHECK_FORMATS))
 @github_option
 @details_option
-@no_search()
+@without_gc()
 def check(
     baseline: Path, current: Path, outputs: tuple[str, ...], github: bool, details: bool, **given: Any
 ) -> int:
@@ -178,24 +183,24 @@ def check(
     Exits 0 if it passes, 1 if it fails. A stored baseline raises false alarms: use sqlstress ab if you can.
     """
     from sqlstress.analysis.baseline import check as checked_against
-    from sqlstress.plan import all_parsed
+    from sqlstress.plan import parse_options
     from sqlstress.report import read
     from sqlstress.show.github import check_commands, check_summary
-    from sqlstress.show.study_view import check_conclusion
+    from sqlstress.show.study_view import check_verdict
     from sqlstress.show.text import pages
 
-    written = parse_outputs(outputs, CHECK_FORMATS)
-    step = Step.here(beside(written)) if github else None
-    request = all_parsed(_SHARED, typed(given))
+    targets = parse_outputs(outputs, CHECK_FORMATS)
+    step = SaveStep.here(beside(targets)) if github else None
+    request = parse_options(_SHARED, set_options(given))
     metric, max_drop = request["metric"], request["max-drop"]
-    checked = checked_against(read(baseline), read(current), metric, max_drop)
-    if not take_stdout(written):
-        say_page(pages(details).check(checked, metric, max_drop))
-    for output in written:
-        output.write(CHECK_FORMATS[output.format](checked, metric, max_drop))
+    result = checked_against(read(baseline), read(current), metric, max_drop)
+    if not use_stdout(targets):
+        print_page(pages(details).check(result, metric, max_drop))
+    for output in targets:
+        output.write(CHECK_FORMATS[output.format](result, metric, max_drop))
     if step:
-        step.show(check_commands(checked, metric, max_drop), check_summary(checked, metric, max_drop))
-    if checked.verdict == FAIL:
-        complain(f"Error: {check_conclusion(checked, metric, max_drop)}")
+        step.show(check_commands(result, metric, max_drop), check_summary(result, metric, max_drop))
+    if result.verdict == FAIL:
+        print_error(f"Error: {check_verdict(result, metric, max_drop)}")
         return BAD
-    return UNSURE if checked.verdict == INCONCLUSIVE and request["strict"] else FINE
+    return UNSURE if result.verdict == INCONCLUSIVE and request["strict"] else FINE

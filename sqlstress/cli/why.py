@@ -1,4 +1,4 @@
-"""sqlstress why: the causes of a result code or message, for those who have only a line of a log."""
+"""sqlstress why: causes of a result code or message, if only a line of a log is known."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 from sqlstress.analysis.causes import SIGBUS, Diagnosis, Facts, code_in, diagnose
-from sqlstress.cli.outputs import say
+from sqlstress.cli.outputs import print_text
 from sqlstress.errors import UsageError
-from sqlstress.options.parsing import duration, sentence, shown, suggestion
+from sqlstress.options.parsing import abbreviate, duration, sentence, suggestion
 from sqlstress.show.endings import FINE
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES, name
 
-AT_ONCE_S = 0.1
+MIN_WAIT_S = 0.1
 """Shortest wait, in seconds, that is not "at once": the computer itself may delay a statement by less."""
 MAX_CAUSES = 4
-TELLERS = "sqlstress app FILE or sql FILE measures your statements"
+MEASURING_COMMANDS = "sqlstress app FILE or sql FILE measures your statements"
 
 
 @click.command(epilog='Example: sqlstress why "database is locked" --after 0s')
@@ -31,11 +31,11 @@ def why(code: Sequence[str], after: str | None) -> int:
     text = " ".join(code)
     number = code_in(text)
     if number is None:
-        near = suggestion(text, [known.lower() for known in NAMES.values()])
+        near = suggestion(text, [code_name.lower() for code_name in NAMES.values()])
         remedy = near or " Give the error as it was logged."
-        raise UsageError(f"no result code, name or message of SQLite in {shown(text)}.{remedy}")
+        raise UsageError(f"no result code, name or message of SQLite in {abbreviate(text)}.{remedy}")
     waited_s = None if after is None else _seconds(after)
-    say("\n".join(_lines(number, waited_s)))
+    print_text("\n".join(_lines(number, waited_s)))
     return FINE
 
 
@@ -46,7 +46,7 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
     title = "SIGBUS" if code == SIGBUS else f"{name(code)} ({code})"
     when = "" if waited_s is None else f" after {waited_s:g} s"
     if not diagnosis.possible:
-        return [f"{title}{when}: no known cause.", f"{TELLERS} and counts the failures."]
+        return [f"{title}{when}: no known cause.", f"{MEASURING_COMMANDS} and counts the failures."]
     if diagnosis.cause:
         return [f"{title}{when}: {diagnosis.cause.cause}", diagnosis.cause.cure]
     timeless = code == BUSY_SNAPSHOT or not any(rule.when.waited for rule in diagnosis.possible)
@@ -55,9 +55,9 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
         return [
             f"{title}{when} has several causes, the likeliest first:",
             *causes,
-            f"{TELLERS} and names the cause.",
+            f"{MEASURING_COMMANDS} and names the cause.",
         ]
-    at_once, late = (diagnose(code, facts_of_wait(seconds)) for seconds in (0.0, AT_ONCE_S))
+    at_once, late = (diagnose(code, facts_of_wait(seconds)) for seconds in (0.0, MIN_WAIT_S))
     return [
         f"{title} has several causes. The time that the statement waited distinguishes them (--after TIME):",
         *(f"- At once: {line}" for line in _candidates(at_once, MAX_CAUSES // 2)),
@@ -74,7 +74,7 @@ def facts_of_wait(waited_s: float | None) -> Facts:
     """Return the facts that follow from the time that a statement waited, in seconds; None if unknown."""
     if waited_s is None:
         return Facts()
-    return Facts(waited="at once" if waited_s < AT_ONCE_S else "the timeout")
+    return Facts(waited="at once" if waited_s < MIN_WAIT_S else "the timeout")
 
 
 def _seconds(text: str) -> float:

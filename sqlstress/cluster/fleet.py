@@ -23,7 +23,7 @@ from distributed.comm import connect
 
 from sqlstress.cluster.job import GRACE_S, POLL_S, SILENT_S, STOP
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError, plainly
-from sqlstress.plan import LARGEST, from_toml
+from sqlstress.plan import MAX_BYTES, from_toml
 from sqlstress.report import write_atomically
 from sqlstress.show.blocks import shortened
 from sqlstress.show.endings import BAD, FAILURE, FINE, UNSURE
@@ -86,13 +86,13 @@ async def _probe(address: str, security: distributed.Security) -> None:
 def order_of(plan: Path, directory: str) -> dict[str, str]:
     """Return the order for every host: the plan with a seed that all share. Raises UsageError."""
     cases = from_toml(plan)
-    text = read_text(plan, LARGEST)
+    text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):
         text = f"seed = {cases[0].seed}\n{text}"
     return {"plan": text, "directory": directory}
 
 
-class Host(NamedTuple):
+class FleetHost(NamedTuple):
     """A host that measures."""
 
     name: str
@@ -108,7 +108,7 @@ class Fleet:
         self.codes: list[int] = []
         """Exit codes of the hosts; FAILURE for a lost host."""
         self.saved = 0
-        self.pending: dict[str, Host] = {}
+        self.pending: dict[str, FleetHost] = {}
         """Hosts that have not ended, by the address of their worker."""
         self._heartbeat = distributed.Variable(self.name, client=client)
         self._order = distributed.Variable(f"{self.name}-order", client=client)
@@ -131,7 +131,7 @@ class Fleet:
                 continue
             name = names[machine] = file_name(host, names.values())
             future = self.client.submit(eval, call, key=f"{self.name}-{name}", workers=[address], retries=0)
-            self.pending[address] = Host(name, future)
+            self.pending[address] = FleetHost(name, future)
 
     def wait(self, check: Callable[[], None]) -> None:
         """Save reports until every host has ended. `check` raises Interrupted if the fleet has to stop."""
@@ -146,7 +146,7 @@ class Fleet:
                     self.lose(self.pending.pop(address).name, "it disappeared while it was measuring")
             time.sleep(TICK_S)
 
-    def _save(self, host: Host) -> None:
+    def _save(self, host: FleetHost) -> None:
         file = self.folder / f"{host.name}.json"
         try:
             code, complaint, report = host.future.result(timeout=ANSWER_S)

@@ -107,7 +107,7 @@ def measure(run: str) -> tuple[int, str, bytes]:
     heartbeat = Variable(run)
     order = {**json.loads(Variable(f"{run}-order").get(timeout=10)), "port": TURN_PORT}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        code = _run_guard(order, Watch(lambda: int(heartbeat.get(timeout=POLL_S))), out, err)
+        code = _run_guard(order, HeartbeatMonitor(lambda: int(heartbeat.get(timeout=POLL_S))), out, err)
         out.seek(0)
         err.seek(0)
         report, complaint = out.read(), " ".join(err.read(600).decode("utf-8", "replace").split())
@@ -116,7 +116,7 @@ def measure(run: str) -> tuple[int, str, bytes]:
     return code, complaint, report
 
 
-def _run_guard(order: dict[str, Any], watch: Watch, out: IO[bytes], err: IO[bytes]) -> int:
+def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], err: IO[bytes]) -> int:
     """Run a guard to its end; return its exit code. Raises EnvironmentFailure if it has to stop."""
     # In a separate group, no signal to the worker reaches the measurement.
     guard = subprocess.Popen(
@@ -144,7 +144,7 @@ def _run_guard(order: dict[str, Any], watch: Watch, out: IO[bytes], err: IO[byte
     return guard.wait()
 
 
-class Watch:
+class HeartbeatMonitor:
     """Monitor of the fleet's heartbeat."""
 
     def __init__(self, read: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import IO
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.system.files import for_message, lock, reason, remove
+from sqlstress.system.files import lock, reason, remove, short_path
 from sqlstress.targets import file_patterns
 from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
-SLICE = "slice.json"
+SLICE_REPORT = "slice.json"
 """File name of a slice's report. The process that measures the slice writes a temporary file first."""
 _OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
@@ -59,7 +59,7 @@ class RunFolder:
             # For an impossible name Path.is_dir raises an error; os.path.isdir returns False.
             kind = EnvironmentFailure if os.path.isdir(self.parent) else UsageError  # noqa: PTH112
             raise kind(
-                f"cannot make a folder for the databases in {for_message(self.parent)}: {reason(error)}. "
+                f"cannot make a folder for the databases in {short_path(self.parent)}: {reason(error)}. "
                 "Choose another --dir."
             ) from error
         return self
@@ -73,7 +73,7 @@ class RunFolder:
 
     def _remove(self) -> None:
         self._close()
-        if not remove_ours(self.path):
+        if not remove_our_files(self.path):
             self.stayed = tuple(_our_files(self.path))
 
     def _close(self) -> None:
@@ -88,7 +88,7 @@ def remove_abandoned(parent: Path) -> list[Path]:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
         return []
-    return [path for path in candidates if _is_abandoned(path) and remove_ours(path)]
+    return [path for path in candidates if _is_abandoned(path) and remove_our_files(path)]
 
 
 def _is_abandoned(path: Path) -> bool:
@@ -106,7 +106,7 @@ def _is_abandoned(path: Path) -> bool:
     )
 
 
-def remove_ours(path: Path) -> bool:
+def remove_our_files(path: Path) -> bool:
     """Delete our files in one of our folders, and the folder if nothing else is in it.
 
     If another program has a file open, the file may stay. If so, the marker stays too, so that a later start
@@ -132,7 +132,7 @@ def remove_ours(path: Path) -> bool:
     return True
 
 
-def trial_folder(path: Path) -> Path:
+def make_trial_folder(path: Path) -> Path:
     """Create the folder of a trial's programs inside one of our folders; remove the previous trial's."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):

@@ -27,7 +27,7 @@ from sqlstress.statistics.histogram import Recorder
 
 FOREVER_NS = 1 << 62
 BIN_NS = 100_000_000
-MOST_BINS = 600
+MAX_BINS = 600
 
 
 class Window(NamedTuple):
@@ -44,7 +44,7 @@ class Window(NamedTuple):
         """Width of a bin, in ns: 0.1 s, or more if the window is too long for MOST_BINS such bins."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
-        return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MOST_BINS))
+        return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))
 
 
 class Totals(SimpleNamespace):
@@ -83,7 +83,7 @@ class Totals(SimpleNamespace):
         vars(self).update(values)
 
 
-class Tally:
+class LoopTally:
     """Counter of a worker's operations, chunk by chunk."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
@@ -144,7 +144,7 @@ class Tally:
     def _fill_bins(self, ends: Sequence[int], low: int, high: int) -> None:
         opens, width, bins = self.window.opens_ns, self.window.bin_ns, self.totals.bins
         last = (ends[high - 1] - opens) // width
-        if last >= MOST_BINS:
+        if last >= MAX_BINS:
             return
         bins.extend([0] * (last + 1 - len(bins)))
         while low < high:
@@ -202,7 +202,7 @@ def timed_loop(
 
     After every chunk progress[0] grows by the number of operations done, without those given up.
     """
-    tally = Tally(window, source.kinds, source.row_weights)
+    tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit
     busy = source.busy_counts()
     last = clock()
@@ -219,7 +219,7 @@ def timed_loop(
         source.settle(chunk, done, results, stamps)
         progress[0] += done - chunk.kinds[:done].count(FAILED)
         left = None if left is None else left - done
-        size = next_size(size, done, ended - ready, source.largest_chunk)
+        size = next_chunk_size(size, done, ended - ready, source.largest_chunk)
         busy_before, busy = busy, source.busy_counts()
         now = clock()
         if window.opens_ns <= ended < window.closes_ns:
@@ -258,7 +258,7 @@ def run_acknowledged(
         ends[index] = now = clock()
         if now >= closes_ns:
             break
-    return results, back_to_back(begin, ends[: len(results)].tolist())
+    return results, back_to_back_stamps(begin, ends[: len(results)].tolist())
 
 
 def run_unacknowledged(
@@ -278,17 +278,17 @@ def run_unacknowledged(
         stamp(now)
         if now >= closes_ns:
             break
-    return results, back_to_back(begin, ends)
+    return results, back_to_back_stamps(begin, ends)
 
 
-def back_to_back(begin: int, ends: list[int]) -> Stamps:
+def back_to_back_stamps(begin: int, ends: list[int]) -> Stamps:
     """Return the stamps of operations that each began when the previous operation ended."""
     begins = [begin, *ends]
     begins.pop()
     return Stamps(begins, ends)
 
 
-def next_size(size: int, done: int, took_ns: int, largest: int) -> int:
+def next_chunk_size(size: int, done: int, took_ns: int, largest: int) -> int:
     """Return the next chunk's size: large enough to cost little, small enough to follow and to stop."""
     if done < size:
         return size

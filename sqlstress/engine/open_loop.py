@@ -46,7 +46,7 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
         yield starts_ns + int(offset_ns)
 
 
-class Waiting:
+class DueSleeper:
     """Sleeper that wakes up shortly before a given time, then polls the clock.
 
     It adapts this margin to the delay with which the system wakes it up. The margin must be short, because
@@ -102,7 +102,7 @@ class OpenLoop:
         """`limit_ns`: maximum delay of a begin; later operations are skipped. None means no limit."""
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)
-        self._waiting = Waiting(window, pause)
+        self._waiting = DueSleeper(window, pause)
         self._free_ns = 0
         self._counts = {"due": 0, "skipped": 0, "queued": 0}
         self._latencies: dict[str, Recorder] = {}

@@ -10,7 +10,7 @@ from sqlstress.engine.protocols import Chunk, Findings, Stamps
 from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
-    from sqlstress.targets.views import Operation, Waits
+    from sqlstress.targets.views import Operation, WaitingConnections
 
 
 # Each worker's progress in a list of operations that is known in advance, in shared memory.
@@ -32,7 +32,7 @@ def shared_words(workers: int) -> Any:
     return shared_array("q", _WORDS * workers)
 
 
-class Ledger:
+class OperationLedger:
     """Access to one worker's shared words."""
 
     def __init__(self, words: Any, worker: int) -> None:
@@ -46,7 +46,7 @@ class Ledger:
         # Both numbers in one store: a reader never sees one without the other.
         self._position[0] = first << _LENGTH_BITS | operations
 
-    def settled(self, done: int) -> None:
+    def settle(self, done: int) -> None:
         """Publish that the chunk has ended after its first `done` operations."""
         self._position[0] = ((self._position[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
@@ -66,7 +66,7 @@ class Ledger:
                 return done
 
 
-class Step(NamedTuple):
+class OrderedStep(NamedTuple):
     """One operation and its parameters."""
 
     kind: int
@@ -88,11 +88,13 @@ class OrderedSource:
     acknowledges = True
     largest_chunk = CHUNK
 
-    def __init__(self, words: Any, worker: int, client: Waits | None, steps: Iterator[Step]) -> None:
+    def __init__(
+        self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
+    ) -> None:
         """`words` come from `shared_words`. If `client` is None, nothing is stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
-        self._ledger, self._link, self._steps = Ledger(words, worker), client, steps
+        self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps
         self.stamps = Stamps([0] * CHUNK, self._ledger.ends)
         self._next = 0
 
@@ -109,7 +111,7 @@ class OrderedSource:
         raise error
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        self._ledger.settled(done)
+        self._ledger.settle(done)
 
     def busy_counts(self) -> tuple[int, int]:
         return self._link.busy_counts() if self._link else (0, 0)

@@ -20,17 +20,17 @@ from typing import Any, Self, TypeVar, cast
 
 from sqlstress.engine import worker
 from sqlstress.engine.loop import Window
-from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Observed
+from sqlstress.engine.worker import DISMISSED, READY_CALL, SLOT_WORDS, STOP, Done, FailedWork, Job, Observed
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import experiment_of
-from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, Family
+from sqlstress.machine.foreign_load import COUNTS_ENDED_CHILDREN, Family
 from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system import processes
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import GRACE_S, SPAWNING, TICK_S, Inbox, Starter, wait_some
+from sqlstress.system.processes import GRACE_S, SPAWNING, TICK_S, Inbox, Starter, wait_readable
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import stores_nothing
 from sqlstress.targets import target_of
@@ -49,7 +49,7 @@ class WorkerFailure(EnvironmentFailure):
 
 
 @dataclass(slots=True)
-class Ended:
+class WorkerExit:
     """Results of one worker, or the reason why there are none."""
 
     worker: int
@@ -79,11 +79,11 @@ class Pool:
         trace: Any = None,
         starter: Starter = SPAWNING,
         pauses: Pauses | None = None,
-        crew: Crew | None = None,
+        crew: IdleWorkers | None = None,
     ) -> None:
         """`crew` keeps workers for the next trial; if it is None, no worker stays."""
-        self.case, self._starter, self._crew = case, starter, crew or Crew()
-        experiment, sent, self._companions = experiment_of(case), plain(case), companions
+        self.case, self._starter, self._crew = case, starter, crew or IdleWorkers()
+        experiment, sent, self._companions = experiment_of(case), to_namespace(case), companions
         half, companion_halves = experiment.worker_half(), experiment.companions()
         like = half, case.driver, case.settings
         self.counters = self._crew.counters(SLOT_WORDS * (case.concurrency + 1), like, shared)
@@ -130,7 +130,7 @@ class Pool:
             pulse()
 
     def _start_process(self, number: int, job: Job) -> tuple[BaseProcess, Pipe]:
-        main = worker.main if number <= self.case.concurrency else worker.accompany
+        main = worker.main if number <= self.case.concurrency else worker.run_companion
         with self._could_start(number):
             our_end, their_end = open_pipe()
             with their_end:
@@ -151,17 +151,17 @@ class Pool:
     def _listen(self, pipe: Pipe, number: int) -> None:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
-    def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
+    def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
         """Wait until all processes have answered a call; return those that failed.
 
         The time limit starts again with each answer, because many processes take long on a slow machine.
         """
         failed = []
         for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
-            if isinstance(message, Ended):
+            if isinstance(message, WorkerExit):
                 failed.append(message)
             elif not self.started_ns <= message.stamp_ns <= time.perf_counter_ns():
-                failed.append(Ended(number, reason="its clock is not the parent's"))
+                failed.append(WorkerExit(number, reason="its clock is not the parent's"))
         return failed
 
     def call(self) -> None:
@@ -172,7 +172,7 @@ class Pool:
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
                 process.pid  # noqa: B018
-        self._send(CALL)
+        self._send(READY_CALL)
 
     def go(self, window: Window) -> None:
         """Send the window to every process."""
@@ -185,10 +185,12 @@ class Pool:
             except OSError:
                 pass  # the process has died; `gather` reports it
 
-    def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
+    def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
         """Wait for all results; give up if no worker makes progress for `timeout_s`."""
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
-        ended = [sent if isinstance(sent, Ended) else Ended(number, sent) for number, sent in messages]
+        ended = [
+            sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
+        ]
         self._all_done = all(result.done for result in ended)
         return sorted(ended, key=lambda result: result.worker)
 
@@ -231,7 +233,7 @@ class Pool:
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
         while waiting:
-            for pipe in wait_some(list(waiting), TICK_S):
+            for pipe in wait_readable(list(waiting), TICK_S):
                 message = self._receive(pipe)
                 if message is not None:
                     yield waiting.pop(pipe), message
@@ -242,7 +244,7 @@ class Pool:
                 last_count, progress_s = count, now
             if now > (progress_s + stall_s if until is None else until):
                 for number in waiting.values():
-                    yield number, Ended(number, reason=f"{fault} within the time-out, and was ended")
+                    yield number, WorkerExit(number, reason=f"{fault} within the time-out, and was ended")
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
@@ -254,15 +256,15 @@ class Pool:
             process = self._processes[number - 1]
             process.join(GRACE_S)
             over_ns = 0 if process.exitcode is None else time.perf_counter_ns()
-            return Ended(number, reason=processes.death(process.exitcode), over_ns=over_ns)
-        if isinstance(message, Failed):
-            return Ended(number, reason=message.reason, over_ns=time.perf_counter_ns())
+            return WorkerExit(number, reason=processes.exit_clause(process.exitcode), over_ns=over_ns)
+        if isinstance(message, FailedWork):
+            return WorkerExit(number, reason=message.reason, over_ns=time.perf_counter_ns())
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
         """Wait for the end of all processes that do not stay; return whether all have ended."""
         self._hand_over_workers()
-        return joined(self._processes, timeout_s, pulse)
+        return join_all(self._processes, timeout_s, pulse)
 
     def _hand_over_workers(self) -> None:
         """Give the workers that stay to the crew if all have succeeded; else let them end."""
@@ -288,7 +290,7 @@ class Pool:
 T = TypeVar("T")
 
 
-def plain(case: T) -> T:
+def to_namespace(case: T) -> T:
     """Return the case as a namespace with equal attributes, so that a worker need not import its class.
 
     A process that receives a dataclass imports `dataclasses` and `inspect`, and executes the module of the
@@ -310,7 +312,7 @@ def plain(case: T) -> T:
 # Modules that the processes of a measurement import. The fork server imports them in advance.
 
 
-COMMON = (
+COMMON_MODULES = (
     "sqlstress.engine.worker",
     "sqlstress.system.sharing",
     "sqlstress.targets.place",
@@ -329,7 +331,7 @@ def modules(cases: Iterable[Case]) -> list[str]:
         experiment = experiment_of(case)
         if experiment.common_start:
             halves = (experiment.worker_half(), *experiment.companions().values())
-            names |= dict.fromkeys(COMMON)
+            names |= dict.fromkeys(COMMON_MODULES)
             names |= dict.fromkeys(target_of(case.driver).preload(case.driver))
             names |= dict.fromkeys(experiment.preloads(case))
             names |= dict.fromkeys(half.__module__ for half in halves)
@@ -348,10 +350,10 @@ def ours(case: Case) -> Family | None:
         return None
     if experiment_of(case).opens_database:
         return Family()
-    return Family(changing=True) if KEEPS_ACCOUNT else None
+    return Family(changing=True) if COUNTS_ENDED_CHILDREN else None
 
 
-def starts_silently(case: Case) -> bool:
+def starts_without_disk(case: Case) -> bool:
     """Return whether our processes use the disk only after all have started.
 
     The user's code may write as soon as it starts, and a server may write at any time.
@@ -367,7 +369,7 @@ def starts_silently(case: Case) -> bool:
 _WORD = 8
 
 
-class Crew:
+class IdleWorkers:
     """Idle workers, by number. They sleep until a trial takes them, and end when the block ends.
 
     They keep the shared arrays with which they were started. Settings that change SQLite for a whole process
@@ -424,7 +426,7 @@ class Crew:
         self._sleeping.clear()
 
 
-def joined(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -> bool:
+def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -> bool:
     """Wait until processes have ended; return whether all have."""
     until = time.monotonic() + timeout_s
     for process in processes:
@@ -438,9 +440,9 @@ def joined(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -> 
 def end(processes: Sequence[BaseProcess]) -> None:
     """End processes that were requested to end: wait, then terminate, then kill."""
     for act in (BaseProcess.terminate, BaseProcess.kill):
-        if joined(processes, GRACE_S, lambda: None):  # nothing interrupts the clean-up
+        if join_all(processes, GRACE_S, lambda: None):  # nothing interrupts the clean-up
             return
         for process in processes:
             if process.exitcode is None:
                 act(process)
-    joined(processes, GRACE_S, lambda: None)
+    join_all(processes, GRACE_S, lambda: None)

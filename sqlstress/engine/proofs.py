@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from sqlstress.engine.protocols import Findings, Outcome, Work
-from sqlstress.errors import SqlstressError, message_of
+from sqlstress.errors import SqlstressError, error_message
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.results import EXAMPLES
+from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.place import Definition, Place
 
@@ -27,7 +27,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as error:
-        return Check(name, "failed", 0, 1, (f"cannot read the database: {message_of(error)}",))
+        return Check(name, "failed", 0, 1, (f"cannot read the database: {error_message(error)}",))
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
@@ -48,7 +48,7 @@ def _summed_check(
         "failed" if wrong else "ok" if findings else "skipped",
         sum(getattr(finding, checked) for finding in findings),
         wrong,
-        tuple(text for finding in findings for text in getattr(finding, examples))[:EXAMPLES],
+        tuple(text for finding in findings for text in getattr(finding, examples))[:MAX_COUNTEREXAMPLES],
     )
 
 

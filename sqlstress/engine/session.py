@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlstress.engine import pool
 from sqlstress.engine.folder import RunFolder
-from sqlstress.engine.pool import Crew
+from sqlstress.engine.pool import IdleWorkers
 from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
@@ -20,9 +20,9 @@ from sqlstress.machine import fingerprint
 from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.processes import starting
+from sqlstress.system.processes import process_starter
 from sqlstress.target import takes
-from sqlstress.targets import serving, target_of
+from sqlstress.targets import run_services, target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Bench:
     """Runner of trials, with the folder, the stop signals and the observer."""
 
 
-class Session:
+class MeasuringSession:
     """Opener of benches for cases; each bench has its own new folder."""
 
     def __init__(
@@ -54,8 +54,8 @@ class Session:
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
         with StopSignals() as signals:
-            provide(max(map(needed, self.cases)))
-            with RunFolder(self.directory, self.keep) as folder, serving(self.cases, folder.path):
+            raise_descriptor_limit(max(map(needed_descriptors, self.cases)))
+            with RunFolder(self.directory, self.keep) as folder, run_services(self.cases, folder.path):
                 self.kept_folder = folder.path if self.keep else None
                 drivers = dict.fromkeys(case.driver for case in self.cases)
                 environment = fingerprint(
@@ -67,7 +67,7 @@ class Session:
                 )
                 created = datetime.now(UTC).isoformat(timespec="seconds")
                 report = Report(created, self.command, environment)
-                with starting(pool.modules(self.cases)) as starter, Crew() as crew:
+                with process_starter(pool.modules(self.cases)) as starter, IdleWorkers() as crew:
                     runner = TrialRunner(
                         folder.path, self.keep, signals, observer, self.cases[0].seed, starter, crew
                     )
@@ -85,18 +85,22 @@ def not_native(case: Case) -> str | None:
 # File descriptors: every process needs some for its data, and the parent some for each worker.
 
 
-PER_WORKER = 3
+DESCRIPTORS_PER_WORKER = 3
 """Descriptors per worker or companion: our pipe, and the sentinel and job pipe of multiprocessing."""
-SPARE = 64
+SPARE_DESCRIPTORS = 64
 
 
-def needed(case: Case) -> int:
+def needed_descriptors(case: Case) -> int:
     """Return the maximum number of descriptors that the parent or a worker of this case needs."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
-    return data + PER_WORKER * (case.concurrency + len(experiment_of(case).companions())) + SPARE
+    return (
+        data
+        + DESCRIPTORS_PER_WORKER * (case.concurrency + len(experiment_of(case).companions()))
+        + SPARE_DESCRIPTORS
+    )
 
 
-def provide(count: int) -> None:
+def raise_descriptor_limit(count: int) -> None:
     """Raise the soft limit of descriptors to `count` if it is lower; child processes inherit it.
 
     Raises EnvironmentFailure if that is impossible.

@@ -55,7 +55,7 @@ class Observer:
         """Receive an observing study's current view, as a page or a line; called about once a second."""
 
 
-NOBODY = Observer()
+SILENT = Observer()
 
 
 Steps = Generator[None, None, None]
@@ -105,7 +105,7 @@ Its last argument is the place of the words, for the message of UsageError.
 """
 
 
-class Opening(Protocol[B_co]):
+class BenchOpener(Protocol[B_co]):
     """Opener of a study's bench, such as a Session."""
 
     @property
@@ -120,11 +120,11 @@ class Opening(Protocol[B_co]):
         """Return a context manager of a bench. The end of `with` closes it and removes its files."""
 
 
-class LookingOn(NamedTuple):
+class ObservationRequest(NamedTuple):
     """Request for a study that only observes other programs."""
 
     study: Study[Any]
-    opens: Callable[[tuple[str, ...]], Opening[Any]]
+    opens: Callable[[tuple[str, ...]], BenchOpener[Any]]
     """Function from the words of the command to the opener of the bench."""
     plain: bool
     """Whether each view is shown as a line even if a page could be drawn."""

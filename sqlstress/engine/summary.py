@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.pool import Ended, clause
+from sqlstress.engine.pool import WorkerExit, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES, Findings, Outcome
 from sqlstress.engine.worker import Done
 from sqlstress.experiment import experiment_of
@@ -24,7 +24,7 @@ from sqlstress.targets import target_of
 
 
 def summarise(
-    case: Case, index: int, window: Window, ended: Sequence[Ended], whole_s: float, start_s: float
+    case: Case, index: int, window: Window, ended: Sequence[WorkerExit], whole_s: float, start_s: float
 ) -> Trial:
     """Return the Trial, not yet verified.
 
@@ -83,7 +83,7 @@ def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -
     return max(max((total.last_ns for total in totals), default=0) - first, 1) / NS_PER_S
 
 
-def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> WorkerResult:
+def _worker_result(case: Case, ended: WorkerExit, window: Window, seconds: float) -> WorkerResult:
     if ended.done is None:
         return WorkerResult(ended.worker, 0, 0, seconds, error=ended.reason)
     totals = ended.done.totals
@@ -187,7 +187,7 @@ def _effective(findings: Sequence[Findings]) -> dict[str, str]:
     return {name: " / ".join(values) for name, values in read.items()}
 
 
-def recorded_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
+def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
     """Return the series that the workers recorded."""
     return tuple(
         Series(name, unit, tuple(values), worker=worker.worker)
@@ -220,7 +220,7 @@ def _failure_line(workers: Sequence[WorkerResult]) -> str | None:
     return f"worker {failed[0].worker} {clause(failed[0].error)}{more}{note}"
 
 
-def outcomes(ended: Sequence[Ended]) -> list[Outcome]:
+def outcomes(ended: Sequence[WorkerExit]) -> list[Outcome]:
     """Return the information on each worker that a verdict needs."""
     return [
         Outcome(

@@ -14,17 +14,25 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlstress.engine.folder import further, trial_folder
+from sqlstress.engine.folder import further, make_trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.pool import Crew, Ended, Pauses, Pool, WorkerFailure, ours, starts_silently
+from sqlstress.engine.pool import (
+    IdleWorkers,
+    Pauses,
+    Pool,
+    WorkerExit,
+    WorkerFailure,
+    ours,
+    starts_without_disk,
+)
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.study import Observer, as_failure
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
-from sqlstress.machine.foreign_load import DiskWatch, Shares, Watch, disk_of
+from sqlstress.machine.foreign_load import CpuMonitor, DiskMonitor, Shares, disk_of
 from sqlstress.machine.host import usable_cores
-from sqlstress.machine.quota import QuotaWatch
+from sqlstress.machine.quota import QuotaMonitor
 from sqlstress.report import Check, Throttling, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
@@ -32,7 +40,7 @@ from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.system.interrupt import Pulse, StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
-from sqlstress.targets.place import MEANWHILE, Disturbance, Place
+from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place
 
 # Detection of foreign changes to a trial's data, which make its figures invalid.
 
@@ -50,14 +58,14 @@ class Guard:
         if self._before:
             self._before.seal()
 
-    def disturbance(self, ended: Sequence[Ended]) -> Disturbance | None:
+    def disturbance(self, ended: Sequence[WorkerExit]) -> Disturbance | None:
         """Return a disturbance by another program, or None. Call it after all workers have disconnected."""
         if self._before and (broken := self._before.exchanged()):
-            return Disturbance(f"{broken} {MEANWHILE}", "failed")
+            return Disturbance(f"{broken} {DURING_MEASUREMENT}", "failed")
         reports = [worker.done.findings for worker in ended if worker.done]
         for findings in reports:
             if findings.broken_seal:
-                return Disturbance(f"{findings.broken_seal} {MEANWHILE}")
+                return Disturbance(f"{findings.broken_seal} {DURING_MEASUREMENT}")
         changes_alone = experiment_of(self._place.case).opens_database and not self._redefines
         if changes_alone and self._before and (changed := self._before.changed(self._pulse)):
             if changed.by_outsider:
@@ -65,7 +73,7 @@ class Guard:
             return changed
         for findings in reports if experiment_of(self._place.case).applies_settings else ():
             for name, requested, answer in self._place.differences(findings.effective):
-                return Disturbance(f"{name} was {requested} and became {answer} {MEANWHILE}")
+                return Disturbance(f"{name} was {requested} and became {answer} {DURING_MEASUREMENT}")
         return None
 
 
@@ -86,7 +94,7 @@ def unread(disturbance: Disturbance) -> Verdict | None:
 # while another does not.
 
 
-NOTICED_S = 1.0
+MIN_STALL_S = 1.0
 """Minimum stall, in seconds. On a busy machine a waking process runs within a fraction of this."""
 
 
@@ -103,7 +111,7 @@ def seconds_asleep() -> float:
     return 0.0
 
 
-class Standstill:
+class StallDetector:
     """Detector of stalls, which reads the clocks from its creation on."""
 
     def __init__(
@@ -132,13 +140,13 @@ class Standstill:
         """
         begin, end = self._longest
         late_s = end - begin
-        if late_s > NOTICED_S and went_on(begin, end):
+        if late_s > MIN_STALL_S and went_on(begin, end):
             late_s = 0.0
         longest = max(late_s, self._asleep() - self._slept_before)
-        return longest if longest > NOTICED_S else 0.0
+        return longest if longest > MIN_STALL_S else 0.0
 
 
-def went_on(window: Window, ended: Sequence[Ended], begin_s: float, end_s: float) -> bool:
+def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
     """Return whether workers finished operations in most bins of a window between two times.
 
     False if no bin lies completely between the two times.
@@ -157,9 +165,9 @@ def went_on(window: Window, ended: Sequence[Ended], begin_s: float, end_s: float
 # The window of a trial, and workers that come late to it.
 
 
-LEAD_S = 0.005
+MIN_LEAD_S = 0.005
 """Minimum time between the announcement of the window and the common start, in seconds."""
-ANSWERS = 2.0
+LEAD_ANSWERS = 2.0
 """Additional time, as a multiple of the time in which all processes answered a call."""
 
 
@@ -168,7 +176,7 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
 
     The window opens later by `extra_s`: the warm-up is longer or, without warm-up, the start is later.
     """
-    starts_ns = now_ns + int((LEAD_S + ANSWERS * answer_s) * NS_PER_S)
+    starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
         return Window(starts_ns, starts_ns, FOREVER_NS)
     opens = starts_ns + int((case.warmup_s + extra_s) * NS_PER_S)
@@ -176,7 +184,7 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
     return Window(starts, opens, opens + int(case.duration_s * NS_PER_S))
 
 
-def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:
+def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float:
     """Return the delay of the last worker after the window opened, in seconds; 0 if all were in time.
 
     Also 0 if a worker has died: a late trial is repeated, and that would hide the death.
@@ -191,7 +199,7 @@ def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:
     return late_s if late_s > tolerance_s else 0.0
 
 
-class Flaw(NamedTuple):
+class RetryReason(NamedTuple):
     """Reason why a trial without failure is not valid, and may be repeated."""
 
     late_s: float
@@ -237,20 +245,26 @@ class Flaw(NamedTuple):
         return f"{late}: give a longer --warmup"
 
 
-CROWD = 50
+CROWDED_PROCESSES_PER_CORE = 50
 """Processes per core from which on a process may wait seconds for a processor."""
 
 
-def flaw_of(late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None) -> Flaw | None:
+def retry_reason(
+    late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None
+) -> RetryReason | None:
     """Return the reason to repeat a trial, or None."""
     if not (late_s or still_s):
         return None
     cores = usable_cores()
-    crowd = f"{workers:,} processes on {cores} core{'s' * (cores != 1)}" if workers >= CROWD * cores else ""
-    return Flaw(late_s, still_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
+    crowd = (
+        f"{workers:,} processes on {cores} core{'s' * (cores != 1)}"
+        if workers >= CROWDED_PROCESSES_PER_CORE * cores
+        else ""
+    )
+    return RetryReason(late_s, still_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
 
 
-def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
+def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
     """Return the flaw of a window in which no operation ended, or None.
 
     The operations may be slow, or the disk stalled.
@@ -260,14 +274,14 @@ def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
         return None
     unit, window = unit_of(case), format_duration(case.duration_s)
-    return Flaw(0.0, 0.0, f"{unit} ended within the window of {window}")
+    return RetryReason(0.0, 0.0, f"{unit} ended within the window of {window}")
 
 
-class Measured(NamedTuple):
+class TrialMeasurement(NamedTuple):
     """Measurements of a trial after its processes have ended."""
 
     window: Window
-    ended: list[Ended]
+    ended: list[WorkerExit]
     start_s: float
     """Seconds from the first call (published script: from the start) until all processes were connected."""
     whole_s: float
@@ -288,11 +302,11 @@ class Measured(NamedTuple):
 
 ATTEMPTS = 3
 READY_S = 30.0
-READY_EACH_S = 0.5
+READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
-HEAVY = 0.25
+HEAVY_SHARE = 0.25
 """Share of processors or disk taken by other programs above which a trial is repeated."""
-PATIENCE = 3
+MAX_RERUNS = 3
 """Maximum number of such repeats per study: a machine may be busy all the time."""
 
 
@@ -307,7 +321,7 @@ class TrialRunner:
         observer: Observer,
         first_salt: int,
         starter: Starter = SPAWNING,
-        crew: Crew | None = None,
+        crew: IdleWorkers | None = None,
     ) -> None:
         """`crew` keeps workers for the next trial; if it is None, no worker stays."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
@@ -318,14 +332,19 @@ class TrialRunner:
         self.carry: dict[Any, Any] = {}
         """Objects that trials pass on to later trials."""
         self._copies: dict[Any, Any] | None = None if keep else {}
-        self._patience = PATIENCE
+        self._patience = MAX_RERUNS
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
         """Run a trial; if other programs took a large share, run it again and return the quieter one."""
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
-        if not sound or self._patience <= 0 or self._attempts(case) == 1 or _foreign_share(trial) <= HEAVY:
+        if (
+            not sound
+            or self._patience <= 0
+            or self._attempts(case) == 1
+            or _foreign_share(trial) <= HEAVY_SHARE
+        ):
             return trial
         self._patience -= 1
         again = self.flawless(case, index)
@@ -358,7 +377,7 @@ class TrialRunner:
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
-    ) -> tuple[Trial, Flaw | None]:
+    ) -> tuple[Trial, RetryReason | None]:
         """Return a trial and its flaw, or None: the reason to repeat it although nothing failed."""
         self.salt += 1
         folder = self.folder
@@ -367,7 +386,7 @@ class TrialRunner:
             folder = folder / f"case-{self.case_number}-{label}"
             folder.mkdir(exist_ok=True)
         if not experiment_of(case).applies_settings and not case.server:
-            folder = trial_folder(folder)  # the user's code may make files next to the database
+            folder = make_trial_folder(folder)  # the user's code may make files next to the database
         place = open_place(case, folder)
         place.copies = self._copies
         work: Work = experiment_of(case).open_work(case, place, self.salt, self.carry)
@@ -380,10 +399,10 @@ class TrialRunner:
             work.ended(self._wait)
             trial = self._summarise(case, index, measured)
             late_s = lateness_s(case, measured.window, measured.ended)
-            flaw = flaw_of(late_s, measured.still_s, case.concurrency, measured.quota)
+            flaw = retry_reason(late_s, measured.still_s, case.concurrency, measured.quota)
             self.observer.phase("verifying")
             trial = self._examine(case, work, guard, trial, measured.ended)
-            return trial, flaw or empty_flaw(case, trial)
+            return trial, flaw or empty_window_reason(case, trial)
         finally:
             work.release()
             self.discard(work.discard)
@@ -425,7 +444,9 @@ class TrialRunner:
             with suppress(OSError):
                 self.folder = further(self.folder)
 
-    def _examine(self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[Ended]) -> Trial:
+    def _examine(
+        self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[WorkerExit]
+    ) -> Trial:
         """Return the trial with its verdict and the measurements that follow the workers' end.
 
         If that fails, the figures are kept in a trial that is marked as not valid.
@@ -454,10 +475,10 @@ class TrialRunner:
                 reason = f"the data could not be verified: {reason}"
             return replace(trial, error=trial.error or reason)
 
-    def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> Measured:
+    def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> TrialMeasurement:
         """Run the load, and wait until the processes have ended."""
         # Before the load our processes do not use the disk.
-        disk = DiskWatch(self._disk if starts_silently(case) else None)
+        disk = DiskMonitor(self._disk if starts_without_disk(case) else None)
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
@@ -472,9 +493,9 @@ class TrialRunner:
             window = self._window(case, pool, extra_s)
             pool.go(window)
         self.observer.phase("measuring")
-        standstill = Standstill()
-        watch = Watch(ours(case), window.starts_ns, window.closes_ns)
-        quota = QuotaWatch(window.opens_ns, window.closes_ns)
+        standstill = StallDetector()
+        watch = CpuMonitor(ours(case), window.starts_ns, window.closes_ns)
+        quota = QuotaMonitor(window.opens_ns, window.closes_ns)
 
         def pulse() -> None:
             self.signals.check()
@@ -485,12 +506,12 @@ class TrialRunner:
             self.observer.tick(pool.done_so_far())
 
         work.meanwhile(window, self.signals.check)
-        ended = pool.gather(stall_s(case), pulse)
+        ended = pool.gather(hang_limit_s(case), pulse)
         throttling = quota.throttling()
         series, problem = pool.dismiss(STALL_S, self._wait)
         pool.join(STALL_S, self._wait)
         whole_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
-        return Measured(
+        return TrialMeasurement(
             window,
             ended,
             start_s,
@@ -503,7 +524,7 @@ class TrialRunner:
             standstill.seconds(partial(went_on, window, ended)),
         )
 
-    def _summarise(self, case: Case, index: int, measured: Measured) -> Trial:
+    def _summarise(self, case: Case, index: int, measured: TrialMeasurement) -> Trial:
         window = measured.window
         trial = summarise(case, index, window, measured.ended, measured.whole_s, measured.start_s)
         series = (*trial.series, *measured.series)
@@ -528,7 +549,7 @@ class TrialRunner:
         return plan_window(case, now, answer_s, extra_s)
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
-        failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
+        failed = pool.wait_ready(READY_S + READY_PER_WORKER_S * case.concurrency, self._wait)
         if failed:
             raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
 
@@ -553,6 +574,6 @@ def _foreign_share(trial: Trial) -> float:
     return max(0.0 if trial.quota and trial.quota.throttled else taken, trial.disk_share or 0.0)
 
 
-def stall_s(case: Case) -> float:
+def hang_limit_s(case: Case) -> float:
     """Return the time without progress after which workers count as hung, in seconds."""
     return 2 * max(case.settings.busy_timeout_ms / 1000, experiment_of(case).timeout_s(case)) + STALL_S

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from sqlstress.engine.loop import Totals, Window, timed_loop, work_through
 from sqlstress.engine.protocols import Companion, Findings, SelfDriven, Source
 from sqlstress.errors import plainly
-from sqlstress.system.child import Pipe, begin_child, send
+from sqlstress.system.child import Pipe, init_child, send
 from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ It is short because polling workers take the processors from each other. Sleep i
 """
 
 
-CALL = "are you there?"
+READY_CALL = "are you there?"
 """Message that a connected process answers at once. The first call means that the data exists."""
 
 
@@ -89,7 +89,7 @@ class Observed(NamedTuple):
     series: list[Series]
 
 
-class Failed(NamedTuple):
+class FailedWork(NamedTuple):
     """Message: the process cannot go on."""
 
     reason: str
@@ -99,13 +99,13 @@ def main(job: Job, pipe: Pipe) -> None:
     """Run a worker process."""
     gc.disable()  # for good: a worker makes few cycles, and pauses for collection must not be measured
     gc.freeze()
-    with failures_reported(pipe, job.case.driver):
-        begin_child()
+    with report_failures(pipe, job.case.driver):
+        init_child()
         _run_job(job, pipe)
         while job.stays:
             gc.collect()  # objects of the last job
             job = pipe.recv()._replace(counters=job.counters, shared=job.shared)
-            forget_peak_memory()
+            reset_peak_memory()
             _run_job(job, pipe)
 
 
@@ -133,11 +133,11 @@ def _run_job(job: Job, pipe: Pipe) -> None:
     send(pipe, Done(totals, findings))
 
 
-def accompany(job: Job, pipe: Pipe) -> None:
+def run_companion(job: Job, pipe: Pipe) -> None:
     """Run a companion's process."""
     words = memoryview(job.counters).cast("B").cast("q")
-    with failures_reported(pipe, job.case.driver):
-        begin_child()
+    with report_failures(pipe, job.case.driver):
+        init_child()
         pipe.recv()  # the first call; before it the data may not exist yet
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
@@ -154,7 +154,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
 
 
 @contextmanager
-def failures_reported(pipe: Pipe, driver: str) -> Iterator[None]:
+def report_failures(pipe: Pipe, driver: str) -> Iterator[None]:
     """Report to the parent why the process could not go on; close the pipe."""
     try:
         yield
@@ -165,7 +165,7 @@ def failures_reported(pipe: Pipe, driver: str) -> Iterator[None]:
     except BaseException as error:  # a panic in a Rust extension is not an Exception
         reason = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
         with suppress(OSError):  # the parent may have ended
-            send(pipe, Failed(reason))
+            send(pipe, FailedWork(reason))
     finally:
         pipe.close()
 
@@ -174,7 +174,7 @@ def await_window(pipe: Pipe) -> Window:
     """Answer the first call and all further calls; return the window that follows."""
     while True:
         send(pipe, Ready(time.perf_counter_ns()))
-        if (message := pipe.recv()) != CALL:
+        if (message := pipe.recv()) != READY_CALL:
             return cast(Window, message)
 
 
@@ -209,7 +209,7 @@ def wait_until(start_ns: int) -> None:
         pass
 
 
-def forget_peak_memory() -> None:
+def reset_peak_memory() -> None:
     """Reset the peak of the resident memory, if the system can (Linux)."""
     if sys.platform == "linux":
         with suppress(OSError):

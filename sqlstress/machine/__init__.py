@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sqlstress.machine import host, sync_cost
-from sqlstress.machine.warnings import Facts, durability_settings, warn
+from sqlstress.machine.warnings import MachineFacts, durability_settings, warn
 from sqlstress.report import Environment, SqliteBuild
 from sqlstress.report.case import Settings
 
@@ -27,9 +27,11 @@ def fingerprint(
     reasons why the Python loop runs a load that the C loop could run.
     Raises EnvironmentFailure if the folder is not writable.
     """
-    machine = host.describe()
+    machine = host.describe_host()
     mounted = host.file_system_of(folder)
     full = any(durability_settings(setting).fullfsync for setting in settings)
-    sync = sync_cost.measure(folder, sync_cost.primitives(machine.system, full))
-    facts = Facts(machine, mounted, tuple(builds), sync, tuple(settings), most_workers, tuple(not_native))
+    sync = sync_cost.measure(folder, sync_cost.sync_calls(machine.system, full))
+    facts = MachineFacts(
+        machine, mounted, tuple(builds), sync, tuple(settings), most_workers, tuple(not_native)
+    )
     return Environment(machine, mounted, tuple(builds), sync, warn(facts))

@@ -20,7 +20,7 @@ from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 # account: there the last reading of the process counts.
 
 
-KEEPS_ACCOUNT = sys.platform not in ("darwin", "win32")
+COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 
 
 class Family:
@@ -54,7 +54,7 @@ class Family:
             spent = _processor_s(process)
         except psutil.NoSuchProcess:
             return self._last_readings.get(process, 0.0)
-        if not KEEPS_ACCOUNT:
+        if not COUNTS_ENDED_CHILDREN:
             self._last_readings[process] = spent
         return spent
 
@@ -64,16 +64,16 @@ def _processor_s(process: psutil.Process) -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-APART_S = 0.1
+MIN_INTERVAL_S = 0.1
 """Minimum time between two samples, in seconds: systems count processor time in hundredths."""
-PRICE = 0.05
+MAX_SAMPLE_COST = 0.05
 """Maximum share of a processor for samples: each costs about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
 """Times in which no program of this machine ran, and times that other fields include (the last four)."""
 
 
-class Look(NamedTuple):
+class CpuSample(NamedTuple):
     """A sample of processor times, in seconds since any fixed time, added over all processors."""
 
     at_ns: int
@@ -96,7 +96,7 @@ class Shares(NamedTuple):
     """Number of times that heat slowed a processor down; None if the system does not report it."""
 
 
-def look(own: Family | None) -> Look | None:
+def look(own: Family | None) -> CpuSample | None:
     """Return a sample of the processor times; None if they cannot be read.
 
     `own` has our processes; None if our share is unknown.
@@ -109,10 +109,10 @@ def look(own: Family | None) -> Look | None:
     except (psutil.Error, OSError):
         return None
     busy = sum(value for name, value in times.items() if name not in _NOT_BUSY)
-    return Look(time.perf_counter_ns(), busy, own_s, times.get("steal", 0.0))
+    return CpuSample(time.perf_counter_ns(), busy, own_s, times.get("steal", 0.0))
 
 
-def shares(first: Look, last: Look, processors: int) -> Shares:
+def shares(first: CpuSample, last: CpuSample, processors: int) -> Shares:
     """Return the shares that others took between two samples."""
     total_s = processors * (last.at_ns - first.at_ns) / NS_PER_S
 
@@ -137,7 +137,7 @@ def throttled(folder: Path = _PROCESSORS) -> int | None:
     return sum(counts) if counts else None
 
 
-class Watch:
+class CpuMonitor:
     """Sampler of processor times during the load; the longer the load, the rarer the samples."""
 
     def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
@@ -148,8 +148,8 @@ class Watch:
         self._own = own
         self._throttled = throttled()
         self._begins, self._ends = begins_ns, ends_ns
-        self._first: Look | None = None
-        self._last: Look | None = None
+        self._first: CpuSample | None = None
+        self._last: CpuSample | None = None
         self._cost_ns = 0
         """Cost of the last sample, in ns."""
 
@@ -159,7 +159,11 @@ class Watch:
         if not self._begins <= now <= self._ends:
             return
         if self._first and self._last:
-            interval_ns = max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns), self._cost_ns / PRICE)
+            interval_ns = max(
+                MIN_INTERVAL_S / 2 * NS_PER_S,
+                0.1 * (now - self._first.at_ns),
+                self._cost_ns / MAX_SAMPLE_COST,
+            )
             if now - self._last.at_ns < interval_ns:
                 return
         sample = look(self._own)
@@ -169,7 +173,11 @@ class Watch:
 
     def shares(self) -> Shares | None:
         """Return the shares that others took; None without two samples at a sufficient distance."""
-        if not self._first or not self._last or self._last.at_ns - self._first.at_ns < APART_S * NS_PER_S:
+        if (
+            not self._first
+            or not self._last
+            or self._last.at_ns - self._first.at_ns < MIN_INTERVAL_S * NS_PER_S
+        ):
             return None
         result = shares(self._first, self._last, psutil.cpu_count() or 1)
         before, now = self._throttled, throttled()
@@ -183,7 +191,7 @@ class Watch:
 # and for each of our bytes a file system writes up to three bytes to its own journal.
 
 
-LEAST_MS = 30
+MIN_SPAN_MS = 30
 """Minimum divisor, in ms: a single write of the system could fill a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
@@ -212,7 +220,7 @@ def _counters() -> dict[str, Any]:
         return {}
 
 
-class DiskLook(NamedTuple):
+class DiskSample(NamedTuple):
     """A sample of a disk's counters, since any fixed time."""
 
     at_ns: int
@@ -222,16 +230,16 @@ class DiskLook(NamedTuple):
     """Time in which the disk had any request; `requests_ms` if the system does not report it."""
 
 
-def disk_share(first: DiskLook, last: DiskLook) -> float:
+def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
     Requests may overlap, and the system counts busy time in ticks, so the smaller counter is used.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
-    return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, LEAST_MS)))
+    return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))
 
 
-class DiskWatch:
+class DiskMonitor:
     """Watch on a disk from its creation until `share`; our processes must not use the disk until then."""
 
     def __init__(self, disk: str | None) -> None:
@@ -244,9 +252,9 @@ class DiskWatch:
         last = self._sample()
         return disk_share(self._first, last) if self._first and last else None
 
-    def _sample(self) -> DiskLook | None:
+    def _sample(self) -> DiskSample | None:
         counters = _counters().get(self._disk) if self._disk else None
         if counters is None:
             return None
         requests_ms = counters.read_time + counters.write_time
-        return DiskLook(time.perf_counter_ns(), requests_ms, getattr(counters, "busy_time", requests_ms))
+        return DiskSample(time.perf_counter_ns(), requests_ms, getattr(counters, "busy_time", requests_ms))

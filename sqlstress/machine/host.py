@@ -25,7 +25,7 @@ _SYSCTL = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
 _SYSCTL_TIMEOUT_S = 2.0
 
 
-def describe() -> Host:
+def describe_host() -> Host:
     """Return a description of this machine; takes SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
@@ -138,12 +138,12 @@ def file_system_of(
 ) -> FileSystem:
     """Return the file system of a folder, after resolving symbolic links; UNKNOWN if it is unknown."""
     try:
-        return find(_mounted_path(folder.resolve(), data_volume), mounts())
+        return find_file_system(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):
         return UNKNOWN
 
 
-def find(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
+def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
     """Return the file system with the longest mount point above a resolved path."""
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
         # A share without a letter is in no list; for a share with a letter psutil returns "remote".

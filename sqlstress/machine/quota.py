@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from sqlstress.report import Throttling
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.system.files import mounts_in
+from sqlstress.system.files import parse_mountinfo
 
 _PROC = Path("/proc/self")
 
 
-class Group(NamedTuple):
+class ControlGroup(NamedTuple):
     """A control group with a CPU quota."""
 
     folder: Path
@@ -35,7 +35,7 @@ class Stat(NamedTuple):
     """Time for which they were stopped, in seconds, added over all processors."""
 
 
-def tightest(proc: Path = _PROC) -> Group | None:
+def tightest_group(proc: Path = _PROC) -> ControlGroup | None:
     """Return the group with the lowest quota that applies to this process; None if there is no quota.
 
     `proc` is this process's folder in /proc. On systems other than Linux the result is None.
@@ -43,7 +43,7 @@ def tightest(proc: Path = _PROC) -> Group | None:
     return min(_groups_with_quota(proc), key=lambda group: group.cores, default=None)
 
 
-def _groups_with_quota(proc: Path) -> Iterator[Group]:
+def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
     """Yield the groups with a quota: the process's group and its ancestors, in both versions of cgroups."""
     try:
         memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -56,7 +56,7 @@ def _groups_with_quota(proc: Path) -> Iterator[Group]:
         controllers, _, path = rest.partition(":")
         if not controllers or "cpu" in controllers.split(","):
             paths["cgroup" if controllers else "cgroup2"] = path
-    for fields in mounts_in(mounts):
+    for fields in parse_mountinfo(mounts):
         end = fields.index("-") if "-" in fields else len(fields)
         words, kinds = fields[:end], fields[end + 1 :]
         if len(words) < 5 or len(kinds) < 3 or kinds[0] not in paths:
@@ -70,7 +70,7 @@ def _groups_with_quota(proc: Path) -> Iterator[Group]:
         folder = mounted / inner.strip("/")
         for ancestor in (folder, *folder.parents):
             if ancestor.is_relative_to(mounted) and (cores := _quota(ancestor)) is not None:
-                yield Group(ancestor, cores)
+                yield ControlGroup(ancestor, cores)
 
 
 def _quota(folder: Path) -> float | None:
@@ -88,7 +88,7 @@ def _quota(folder: Path) -> float | None:
         return None
 
 
-def stat_of(group: Group) -> Stat | None:
+def read_stat(group: ControlGroup) -> Stat | None:
     """Return a group's counters; None if they cannot be read."""
     try:
         lines = (group.folder / "cpu.stat").read_text().splitlines()
@@ -106,18 +106,18 @@ def stat_of(group: Group) -> Stat | None:
 
 def cpu_quota(proc: Path = _PROC) -> float | None:
     """Return the number of cores that a CPU quota allows this process; None if there is no quota."""
-    group = tightest(proc) if sys.platform == "linux" else None
+    group = tightest_group(proc) if sys.platform == "linux" else None
     return group.cores if group else None
 
 
-class QuotaWatch:
+class QuotaMonitor:
     """Counter of the periods of a window in which the quota stopped the processes."""
 
-    def __init__(self, begins_ns: int, ends_ns: int, group: Group | None = None) -> None:
+    def __init__(self, begins_ns: int, ends_ns: int, group: ControlGroup | None = None) -> None:
         """The window's times are on the shared clock. Without `group` it counts the tightest group."""
         self._begins, self._ends = begins_ns, ends_ns
-        self._group = group or (tightest() if sys.platform == "linux" else None)
-        self._first = self._last = stat_of(self._group) if self._group else None
+        self._group = group or (tightest_group() if sys.platform == "linux" else None)
+        self._first = self._last = read_stat(self._group) if self._group else None
         self._has_begun = self._has_ended = False
 
     def pulse(self) -> None:
@@ -126,15 +126,15 @@ class QuotaWatch:
         if self._group is None or self._has_ended or now < self._begins:
             return
         if not self._has_begun:
-            self._has_begun, self._first = True, stat_of(self._group)
+            self._has_begun, self._first = True, read_stat(self._group)
         if now >= self._ends:
-            self._has_ended, self._last = True, stat_of(self._group)
+            self._has_ended, self._last = True, read_stat(self._group)
 
     def throttling(self) -> Throttling | None:
         """Return the effect of the quota in the window; None without quota or if it cannot be read."""
         if self._group is None:
             return None
-        first, last = self._first, self._last if self._has_ended else stat_of(self._group)
+        first, last = self._first, self._last if self._has_ended else read_stat(self._group)
         if first is None or last is None:
             return None
         return Throttling(

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import SyncCost
-from sqlstress.system.files import for_message, reason, remove
+from sqlstress.system.files import reason, remove, short_path
 
 BLOCK = 4096
-LEAST = 8
+MIN_SAMPLES = 8
 """Minimum number of samples of each kind, however slow they are."""
 MOST = 200
 """Maximum number of samples of each kind."""
@@ -28,7 +28,7 @@ BUDGET_NS = 150_000_000
 Sync = Callable[[int], None]
 
 
-def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
+def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
     """Return the calls with which SQLite syncs a file on a system; SQLite uses the first that works.
 
     Source: SQLite's os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
@@ -86,7 +86,7 @@ def measure(
                 remove(path)
     except OSError as error:
         raise EnvironmentFailure(
-            f"cannot write and sync a file in {for_message(folder)}: {reason(error)}. Choose another --dir."
+            f"cannot write and sync a file in {short_path(folder)}: {reason(error)}. Choose another --dir."
         ) from error
     return SyncCost(
         name,
@@ -128,7 +128,7 @@ def _samples(
         start_ns = clock()
         write(block)
         samples.append(clock() - start_ns)
-        spent += samples[-1] if len(samples) > LEAST else 0
+        spent += samples[-1] if len(samples) > MIN_SAMPLES else 0
         if len(samples) == MOST or spent >= budget_ns:
             break
     return samples

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost, Warning
-from sqlstress.report.case import KEPT, SYNCHRONOUS, Settings
-from sqlstress.report.power_failure import risk
+from sqlstress.report.case import KEEP_JOURNAL_MODE, SYNCHRONOUS, Settings
+from sqlstress.report.power_failure import power_failure_risk
 from sqlstress.statistics.units import format_ms
 
 _ON = frozenset({"1", "on", "yes", "true"})
@@ -48,7 +48,7 @@ def level(wish: Settings, build: SqliteBuild) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MachineFacts:
     """The environment and the planned cases."""
 
     host: Host
@@ -71,7 +71,7 @@ class Facts:
     @property
     def wal(self) -> bool:
         """Whether a case uses WAL, or may use it: an application that chooses the mode itself."""
-        return any(wish.journal_mode in ("wal", KEPT) for wish in self.wishes)
+        return any(wish.journal_mode in ("wal", KEEP_JOURNAL_MODE) for wish in self.wishes)
 
     @property
     def fullfsync(self) -> bool:
@@ -105,14 +105,14 @@ _SHARED = (
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
-def warn(facts: Facts) -> tuple[Warning, ...]:
+def warn(facts: MachineFacts) -> tuple[Warning, ...]:
     """Return the warnings that apply, the serious ones first."""
     rules = (_disk, _library, _apple, _durability, _host) if facts.builds else (_host,)
     warnings = [warning for rule in rules for warning in rule(facts)]
     return tuple(sorted(warnings, key=lambda warning: not warning.serious))
 
 
-def _disk(facts: Facts) -> Iterator[Warning]:
+def _disk(facts: MachineFacts) -> Iterator[Warning]:
     """Yield warnings of a disk that does not sync, and of a shared file system."""
     mounted, cost, options = (
         facts.file_system,
@@ -143,7 +143,7 @@ def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) 
     return Warning("shared-file-system", f"{name} is a shared or network file system: {harm}.", serious)
 
 
-def _library(facts: Facts) -> Iterator[Warning]:
+def _library(facts: MachineFacts) -> Iterator[Warning]:
     """Yield warnings of bugs and settings that can corrupt a database on any disk, or have no effect."""
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
@@ -183,7 +183,7 @@ def has_wal_reset_bug(version: str) -> bool:
     return (3, 7, 0) <= (major, minor, patch) < (3, 51, 3)
 
 
-def _apple(facts: Facts) -> Iterator[Warning]:
+def _apple(facts: MachineFacts) -> Iterator[Warning]:
     """Yield warnings of commits that stay in the drive's cache on macOS, and of Apple's library."""
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
@@ -208,11 +208,11 @@ def _apple(facts: Facts) -> Iterator[Warning]:
         )
 
 
-def _durability(facts: Facts) -> Iterator[Warning]:
+def _durability(facts: MachineFacts) -> Iterator[Warning]:
     """Yield warnings of losses by a power failure, by journal mode and synchronous."""
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
-        danger = risk(journal, synchronous)
+        danger = power_failure_risk(journal, synchronous)
         if danger.cure:
             context = "in WAL mode" if journal == "wal" else f"with a {journal.upper()} journal"
             yield Warning(
@@ -222,7 +222,7 @@ def _durability(facts: Facts) -> Iterator[Warning]:
             )
 
 
-def _host(facts: Facts) -> Iterator[Warning]:
+def _host(facts: MachineFacts) -> Iterator[Warning]:
     """Yield warnings of facts that make figures differ from those of other machines or loops."""
     slept, cores = facts.host.sleep_1ms_ns, facts.host.cores
     if slept is not None and slept > TICK_OVER_NS:

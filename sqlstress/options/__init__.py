@@ -1,1 +1,1 @@
-"""Options: what one is, how its value is read, from flags and plans alike."""
+"""Options: their definition, and parsers of their values from the command line and from plans."""

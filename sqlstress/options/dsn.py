@@ -1,6 +1,6 @@
-"""Where a server is, as PostgreSQL's connection strings say it; a password in one is never shown.
+"""Connection strings of PostgreSQL servers. A password in a connection string is never shown.
 
-Such a text is shown, compared and saved as user@host:port/database. Only who connects asks for the whole.
+The string is shown, compared and saved as user@host:port/database. Only code that connects reads all of it.
 """
 
 from __future__ import annotations
@@ -12,95 +12,96 @@ from itertools import pairwise
 from typing import Any
 
 NAME = "dsn"
-"""The option that has one."""
-UNSHOWN = "..."
+"""Name of the option with a connection string."""
+HIDDEN = "..."
+"""Shown instead of a part that may be secret."""
 PACKAGE = "'.[postgres]'"
 EXTRA = f"python -m pip install {PACKAGE}"
 
 _URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.+$-]{1,63}")
-"""A name that can be nothing else: what looks otherwise may be a part of a password that was not quoted."""
+"""Name that is shown. Any other text may be part of a password that was not quoted."""
 _HOST = re.compile(r"[\w.:%-]{1,255}|[@/][\w./@+ -]{0,200}")
 _PORT = re.compile(r"\d{1,5}")
 
 
 class Dsn(str):
-    """A connection string: the text itself is what may be shown of it."""
+    """Connection string. As a str it has only the parts that may be shown."""
 
     whole: str
-    """All of it."""
+    """Complete connection string, as the user wrote it."""
     is_local: bool
-    """Whether every host that it names is this machine."""
+    """Whether every host in it is this machine."""
 
     def __new__(cls, shown: str, whole: str, is_local: bool) -> Dsn:
-        made = super().__new__(cls, shown)
-        made.whole, made.is_local = whole, is_local
-        return made
+        instance = super().__new__(cls, shown)
+        instance.whole, instance.is_local = whole, is_local
+        return instance
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dsn, (str(self), self.whole, self.is_local)
 
 
 def dsn(value: Any) -> Dsn:
-    """Read a connection string: a URL or keywords. Raises ValueError, without what was given."""
+    """Parse a connection string: a URL or keywords. Raises ValueError, whose message never quotes it."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("this is not a connection string: write postgresql://user@host/database")
-    parts = {**_defaults(), **_parsed(value)}
-    given = parts.get("hostaddr") or parts.get("host"), parts.get("port")
-    hosts, ports = (part.split(",") if part else [] for part in given)
-    sound = [not host or _HOST.fullmatch(host) for host in hosts]
-    sound += [not port or _PORT.fullmatch(port) for port in ports]
-    if not all(sound):
+    parts = {**_defaults(), **_parse(value)}
+    host_and_port = parts.get("hostaddr") or parts.get("host"), parts.get("port")
+    hosts, ports = (part.split(",") if part else [] for part in host_and_port)
+    are_valid = [not host or _HOST.fullmatch(host) for host in hosts]
+    are_valid += [not port or _PORT.fullmatch(port) for port in ports]
+    if not all(are_valid):
         raise _unquoted()
-    user, database = (_name(parts.get(name)) for name in ("user", "dbname"))
-    at = f"{user}@" if user else ""
-    where = ",".join(hosts) or "localhost"
+    user, database = (_shown_name(parts.get(name)) for name in ("user", "dbname"))
+    user_part = f"{user}@" if user else ""
+    host_part = ",".join(hosts) or "localhost"
     port = f":{','.join(filter(None, ports))}" if any(ports) else ""
     is_local = not parts.get("service") and all(map(_is_local, hosts))
-    return Dsn(f"{at}{where}{port}/{database or user}", value, is_local)
+    return Dsn(f"{user_part}{host_part}{port}/{database or user}", value, is_local)
 
 
-def shown_of(value: str) -> str:
-    """Return what may be shown of what was given as a connection string, whatever it is."""
+def redact(value: str) -> str:
+    """Return the parts of a text that may be shown if it is a connection string; else UNSHOWN."""
     try:
         return str(dsn(value))
     except ValueError:
-        return UNSHOWN
+        return HIDDEN
 
 
-def redacted(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command without what may not be shown, also where a word is a command's half."""
+def redact_words(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a command line without secrets, also within options that contain several words."""
     shown: list[str] = []
-    for before, word in pairwise(("", *words)):
+    for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
-        if before == f"--{NAME}":
-            shown.append(shown_of(word))
+        if previous == f"--{NAME}":
+            shown.append(redact(word))
         elif is_given and name in (NAME, f"--{NAME}"):
-            shown.append(f"{name}={shown_of(value)}")
+            shown.append(f"{name}={redact(value)}")
         elif f"--{NAME}" in (word if " " in word else value):
-            shown.append(_half(word))
+            shown.append(_redact_nested(word))
         else:
             shown.append(word)
     return tuple(shown)
 
 
-def _half(word: str) -> str:
-    """Return a word that has several in it, as `ab` takes them."""
+def _redact_nested(word: str) -> str:
+    """Return a word without secrets if it contains several words, as --a of `ab`: "--a=--dsn ..."."""
     name, is_given, value = word.partition("=")
     if not is_given or " " in name:
         name, is_given, value = "", "", word
     try:
-        return f"{name}{is_given}{shlex.join(redacted(shlex.split(value)))}"
+        return f"{name}{is_given}{shlex.join(redact_words(shlex.split(value)))}"
     except ValueError:
-        return UNSHOWN
+        return HIDDEN
 
 
-def _parsed(text: str) -> dict[str, str]:
-    """Return the parts of a connection string, as libpq understands it."""
+def _parse(text: str) -> dict[str, str]:
+    """Return the parts of a connection string, by keyword of libpq. Raises ValueError."""
     if _URL.match(text):
-        # libpq ends the password at the first @, and what is before it at the first /.
-        before, _, _ = text.partition("://")[2].rpartition("@")
-        if "@" in before or "/" in before:
+        # libpq takes the first @ as the end of the password, and the first / as the end of the host.
+        before_host, _, _ = text.partition("://")[2].rpartition("@")
+        if "@" in before_host or "/" in before_host:
             raise _unquoted()
     try:
         from psycopg.conninfo import conninfo_to_dict
@@ -109,7 +110,7 @@ def _parsed(text: str) -> dict[str, str]:
     try:
         return {name: str(part) for name, part in conninfo_to_dict(text).items()}
     except Exception:
-        # Its own words repeat what was given.
+        # psycopg's message would quote the connection string.
         raise _unquoted() from None
 
 
@@ -121,18 +122,18 @@ def _unquoted() -> ValueError:
 
 
 def _defaults() -> dict[str, str]:
-    """Return what libpq takes from the environment, as far as it is shown."""
+    """Return the shown parts that libpq takes from environment variables, by keyword."""
     try:
         from psycopg.pq import Conninfo
     except ImportError:
         return {}
     shown = (b"host", b"hostaddr", b"port", b"user", b"dbname")
-    found = {one.keyword: one.val for one in Conninfo.get_defaults() if one.keyword in shown}
-    return {name.decode(): value.decode(errors="replace") for name, value in found.items() if value}
+    values = {default.keyword: default.val for default in Conninfo.get_defaults() if default.keyword in shown}
+    return {name.decode(): value.decode(errors="replace") for name, value in values.items() if value}
 
 
-def _name(value: str | None) -> str:
-    return "" if not value else value if _PLAIN.fullmatch(value) else UNSHOWN
+def _shown_name(value: str | None) -> str:
+    return "" if not value else value if _PLAIN.fullmatch(value) else HIDDEN
 
 
 def _is_local(host: str) -> bool:

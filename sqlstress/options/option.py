@@ -1,7 +1,7 @@
-"""Option: the name of one setting of a case, how its value is read, and what it means.
+"""Options: name, parser, default and help of each setting of a case.
 
-An option is a field of a dataclass, made by `option`: from that come the flag, the key in a plan, the field
-in JSON, its description in the schema, and the reference.
+An option is a field of a dataclass, made by `option`. It defines the flag, the key in a plan, the field in
+JSON with its description in the schema, and the entry in the reference.
 """
 
 from __future__ import annotations
@@ -22,44 +22,45 @@ _KEY = "option"
 
 
 ONE, MANY, REST = "one", "many", "rest"
+"""Number of words of a positional argument; REST takes all words up to the end, also options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a case."""
+    """Definition of an option."""
 
     name: str
-    """Its long name, without dashes: the key in a plan."""
+    """Long name, without dashes; also the key in a plan."""
     parse: Parse
     default: Any
-    """What stands for it when it is not given, unparsed; None: unset."""
+    """Unparsed default value, or None."""
     group: str
-    """Under which heading `--help` shows it."""
+    """Heading in `--help`."""
     help: str
     short: str = ""
     metavar: str = "N"
     multiple: bool = False
     flag: bool = False
-    """Whether naming it on the command line means yes."""
+    """Whether the option takes no value on the command line: its presence means yes."""
     argument: str = ""
-    """What it is on the command line, without its name: ONE word, MANY, all the REST; "": an option."""
+    """ONE, MANY or REST if the command line has it as a positional argument; empty if with its name."""
     varies: bool = False
-    """Whether it is read as several values, of which each case has one."""
+    """Whether its value is a list, of which each case has one item."""
     meaning: str = ""
-    """What the field says in JSON, where that is not what the option says."""
+    """Description of the field in JSON; empty if `help` describes it."""
     column: str | None = ""
     """Name of the column in the CSV; empty if the field's name serves, None if there is no column."""
     aliases: tuple[str, ...] = ()
-    """Old spellings, with their dashes: they are still taken, and `--help` does not show them."""
+    """Old spellings, with their dashes, which are accepted but not shown by `--help`."""
 
     @property
     def value(self) -> Any:
-        """The default, parsed; of several values all."""
+        """Parsed default: a tuple of all items if the option varies."""
         return None if self.default is None else self.parse(self.default)
 
     @property
     def described(self) -> str:
-        """What the field says in JSON."""
+        """Description of the field in JSON."""
         return self.meaning or self.help
 
 
@@ -74,40 +75,42 @@ def option(
     unsaid: Any = ...,
     **more: Any,
 ) -> Any:
-    """Return a field of a dataclass that is an option; its default value is the option's, parsed.
+    """Return a dataclass field for an option. The field's default is the parsed default of the option.
 
-    `name` is the option's where the field has another one, `more` what else an Option has. A `required`
-    field has no default of its own: what makes a case always says it. `unsaid` is the field's where it is not
-    the option's: what a report means that does not have it.
+    `name` is the name of the option if it differs from the field's, `more` has other attributes of the
+    Option. A `required` field has no default: code that makes a case always sets it. `unsaid` is the field's
+    default if it differs from the option's: the value in reports without the field.
     """
-    made = Option(name, parse, default, group, help, **more)
+    definition = Option(name, parse, default, group, help, **more)
     if required:
-        return field(metadata={_KEY: made})
-    value = made.value if unsaid is ... else unsaid
-    return field(default=value[0] if made.varies and unsaid is ... else value, metadata={_KEY: made})
+        return field(metadata={_KEY: definition})
+    value = definition.value if unsaid is ... else unsaid
+    return field(
+        default=value[0] if definition.varies and unsaid is ... else value, metadata={_KEY: definition}
+    )
 
 
 @cache
 def options_of(cls: Any) -> Mapping[str, Option]:
-    """Return the options that the fields of a dataclass are, by field."""
+    """Return the options of a dataclass, by name of the field."""
     return {
-        one.name: replace(found, name=found.name or one.name.replace("_", "-"))
-        for one in fields(cls)
-        if (found := one.metadata.get(_KEY))
+        item.name: replace(option, name=option.name or item.name.replace("_", "-"))
+        for item in fields(cls)
+        if (option := item.metadata.get(_KEY))
     }
 
 
 def has_default(one: Field[Any]) -> bool:
-    """Say whether a dataclass can be made without this field."""
+    """Return whether the field has a default."""
     return one.default is not MISSING or one.default_factory is not MISSING
 
 
-def chosen(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
-    """Return options by their names, in that order; all of them where none is named."""
-    by_name = {one.name: one for one in options.values()}
+def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
+    """Return the options with these names, in this order; without names, all options."""
+    by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
-    """What the cases of an experiment say beside what all cases say, where that is nothing."""
+class NoOptions:
+    """Spec of an experiment without options of its own."""

@@ -1,6 +1,6 @@
-"""How the value of an option is read, from the command line (a string) or from TOML.
+"""Parsers of option values, from the command line (a string) or from TOML.
 
-Every parser raises ValueError: what is wrong, then what would be right. `sentence` ends it.
+Every parser raises ValueError with the problem and the remedy. `sentence` adds the full stop.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from sqlstress.statistics.units import parse_duration
 Parse = Callable[[Any], Any]
 
 DAY_S = 86_400.0
-MOST_NUMBERS = 10_000
-"""Numbers of a list, repetitions included: "1-1000,1-1000,..." takes time and memory before it is known."""
+MAX_NUMBERS = 10_000
+"""Maximum length of a list, including repetitions: "1-1000,1-1000,..." would take time and memory."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
-BARE_S = 60.0
-"""The longest duration that is taken for seconds without a unit: nobody means 2,000 s by "2000"."""
-_BARE = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
+MAX_UNITLESS_S = 60.0
+"""Longest duration without a unit, in seconds: "2000" probably does not mean 2,000 s."""
+_NUMBER = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
 _PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
 _SWITCH: dict[str | int, bool] = {
     **dict.fromkeys(("on", "true", "1", True), True),
     **dict.fromkeys(("off", "false", "0", False), False),
 }
-_OWN_PRAGMAS = {
+_PRAGMAS_WITH_OPTIONS = {
     "journal_mode",
     "synchronous",
     "fullfsync",
@@ -40,75 +40,75 @@ _OWN_PRAGMAS = {
 }
 
 
-def shown(value: Any) -> str:
-    """Write a value that was given into an error message, whatever it is: in one line, cut short."""
+def abbreviate(value: Any) -> str:
+    """Return any value as text for an error message, in one line, cut to 40 characters."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # Python writes no integer of thousands of digits
+    except (ValueError, RecursionError):  # an integer with thousands of digits, or a deeply nested list
         text = "what was given"
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
-NEAREST = 3
-"""Names that a suggestion has at most."""
-LONGEST_LIST = 120
-"""Characters of the names that an error lists; of more it gives two, and `--help` has all."""
+MAX_SUGGESTIONS = 3
+"""Maximum number of names in a suggestion."""
+MAX_LISTED_CHARACTERS = 120
+"""Maximum length of the names in an error, in characters. If they are longer, only two are listed."""
 
 
 def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
-    """Return " Did you mean ...?" with the nearest names to a mistyped word; "" where none is near."""
+    """Return " Did you mean ...?" with the names most similar to a mistyped word; else empty."""
     if not isinstance(word, str):
         return ""
     near = difflib.get_close_matches(word.strip().lower()[:100], list(known), n=most, cutoff=0.6)
-    return f" Did you mean {either(near)}?" if near else ""
+    return f" Did you mean {join_alternatives(near)}?" if near else ""
 
 
-def either(names: Sequence[str]) -> str:
-    """Write names as a choice: "int, text or blob"."""
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last
+def join_alternatives(names: Sequence[str]) -> str:
+    """Return names as a choice: "int, text or blob"."""
+    *first_names, last = names
+    return f"{', '.join(first_names)} or {last}" if first_names else last
 
 
-def not_one_of(value: Any, names: Sequence[str]) -> ValueError:
-    """Return the error for a value that is none of these names, with the nearest of them."""
-    near, known = suggestion(value, names, NEAREST), f"one of {', '.join(names)}"
-    if len(known) > LONGEST_LIST:
-        known = f"a value such as {either(names[:2])}"
-    return ValueError(f"{shown(value)} is not {known}{'.' if near else ''}{near}")
+def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
+    """Return the error for a value that is not among these names, with the most similar ones."""
+    near, expected = suggestion(value, names, MAX_SUGGESTIONS), f"one of {', '.join(names)}"
+    if len(expected) > MAX_LISTED_CHARACTERS:
+        expected = f"a value such as {join_alternatives(names[:2])}"
+    return ValueError(f"{abbreviate(value)} is not {expected}{'.' if near else ''}{near}")
 
 
 def sentence(error: object) -> str:
-    """Return what an error says as a sentence: with a full stop, unless it ends as one already."""
+    """Return the message of an error with a full stop, unless it ends with . ? or !"""
     text = str(error)
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def whole(least: int, most: int) -> Parse:
-    """Return a parser of whole numbers within bounds."""
+def whole_number(least: int, most: int) -> Parse:
+    """Return a parser of whole numbers from `least` to `most`."""
 
     def parse(value: Any) -> int:
         number = value if isinstance(value, int) and not isinstance(value, bool) else None
         if isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d(_?\d){0,18}\s*", value):
             number = int(value)
         if number is None or not least <= number <= most:
-            raise ValueError(f"{shown(value)} is not a whole number from {least:,} to {most:,}")
+            raise ValueError(f"{abbreviate(value)} is not a whole number from {least:,} to {most:,}")
         return number
 
     return parse
 
 
-def constraint(parse: Parse) -> dict[str, Any]:
-    """Return what a JSON Schema can say of the values that a parser gives: its enum, or its bounds."""
+def schema_keywords(parse: Parse) -> dict[str, Any]:
+    """Return the JSON Schema keywords for the parsed values: an enum, or bounds."""
     return dict(getattr(parse, "constraint", {}))
 
 
-def _constrained(parse: Parse, **known: Any) -> Parse:
-    parse.constraint = known  # type: ignore[attr-defined]
+def _with_keywords(parse: Parse, **keywords: Any) -> Parse:
+    parse.constraint = keywords  # type: ignore[attr-defined]
     return parse
 
 
 def percentage(least: float, most: float) -> Parse:
-    """Return a parser of shares as people write them, "90%" or 0.9, within bounds that are shares."""
+    """Return a parser of shares such as "90%" or 0.9, from `least` to `most` (0 to 1)."""
 
     def parse(value: Any) -> float:
         text = value.strip() if isinstance(value, str) else value
@@ -119,77 +119,79 @@ def percentage(least: float, most: float) -> Parse:
             share = math.nan
         if isinstance(value, bool) or not least <= share <= most:
             if is_percent and not math.isnan(share):
-                raise ValueError(f"{shown(value)} is not from {least * 100:.4g}% to {most * 100:.4g}%")
+                raise ValueError(f"{abbreviate(value)} is not from {least * 100:.4g}% to {most * 100:.4g}%")
             hint = "write 10% or 0.1"
             if 1 < share <= 100 and least <= share / 100 <= most:
                 hint = f"write {share:.15g}% or {share / 100:.15g}"
-            raise ValueError(f"{shown(value)} is not a share from {least:.4g} to {most:.4g}: {hint}")
+            raise ValueError(f"{abbreviate(value)} is not a share from {least:.4g} to {most:.4g}: {hint}")
         return share
 
-    return _constrained(parse, minimum=least, maximum=most)
+    return _with_keywords(parse, minimum=least, maximum=most)
 
 
 ratio = percentage(0, 1)
-"""Reads a share of anything: 0 to 1."""
+"""Parser of a share from 0 to 1."""
 
 
 def choice(*names: str) -> Parse:
-    """Return a parser of one of these names."""
+    """Return a parser of a name, which must be one of `names`; capitals are ignored."""
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
             return value.lower()
-        raise not_one_of(value, names)
+        raise unknown_name_error(value, names)
 
-    return _constrained(parse, enum=[*names])
+    return _with_keywords(parse, enum=[*names])
 
 
 def choices(*names: str) -> Parse:
-    """Return a parser of some of these names: "a,b", in the order as written, without repetitions."""
-    one = choice(*names)
+    """Return a parser of a list of these names, such as "a,b". It keeps the order and drops repetitions."""
+    parse_name = choice(*names)
 
     def parse(value: Any) -> tuple[str, ...]:
         parts = _parts(value)
         if not parts:
             raise ValueError(f"the list is empty: name some of {', '.join(names)}")
-        return tuple(dict.fromkeys(one(part.strip() if isinstance(part, str) else part) for part in parts))
+        return tuple(
+            dict.fromkeys(parse_name(part.strip() if isinstance(part, str) else part) for part in parts)
+        )
 
-    return _constrained(parse, enum=[*names])
+    return _with_keywords(parse, enum=[*names])
 
 
 def _parts(value: Any) -> list[Any]:
-    """Return the values of a list, from the command line or from TOML, or the only one."""
+    """Return the items of a list from the command line or from TOML; a single value is a list of one."""
     return value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
 
 
 def switch(value: Any) -> bool:
-    """Read on or off."""
+    """Parse on or off. Raises ValueError."""
     word = value.lower() if isinstance(value, str) else value
-    found = _SWITCH.get(word) if isinstance(word, str | int) else None
-    if found is None:
-        raise ValueError(f"{shown(value)} is not on or off")
-    return found
+    result = _SWITCH.get(word) if isinstance(word, str | int) else None
+    if result is None:
+        raise ValueError(f"{abbreviate(value)} is not on or off")
+    return result
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations that are mostly milliseconds: only 0 needs no unit."""
+    """Return a parser of durations that are usually milliseconds: they need a unit, except for 0."""
     return duration(least_s, 0.0)
 
 
-def duration(least_s: float, most_bare_s: float = BARE_S) -> Parse:
-    """Return a parser of durations up to a day, in seconds. Only a few seconds may stand without a unit."""
+def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
+    """Return a parser of durations up to a day, in seconds. Above `most_bare_s` a unit is required."""
 
     def parse(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"{shown(value)} is not a duration: write 500ms, 2s, 2m or plain seconds")
+            raise ValueError(f"{abbreviate(value)} is not a duration: write 500ms, 2s, 2m or plain seconds")
         seconds = parse_duration(value) if isinstance(value, str) else value
-        if most_bare_s < seconds <= DAY_S and (number := _BARE.fullmatch(str(value))):
+        if most_bare_s < seconds <= DAY_S and (number := _NUMBER.fullmatch(str(value))):
             units = ("ms", "s") if seconds / 1000 >= least_s else ("s",)
             raise ValueError(
-                f"{number[1]} needs a unit: write {either([number[1] + unit for unit in units])}"
+                f"{number[1]} needs a unit: write {join_alternatives([number[1] + unit for unit in units])}"
             )
         if not least_s <= seconds <= DAY_S:
-            raise ValueError(f"{shown(value)} is not a duration from {least_s:g} s to a day")
+            raise ValueError(f"{abbreviate(value)} is not a duration from {least_s:g} s to a day")
         return float(seconds)
 
     return parse
@@ -202,20 +204,20 @@ def milliseconds(least_s: float) -> Parse:
 
 
 def ranges(most: int) -> Parse:
-    """Return a parser of "4", "1-8", "1,2,4-6": in the order as written, without repetitions."""
-    return _numbers("numbers", "4, 1-8 or 1,2,4-6", lambda part: _range(part, most))
+    """Return a parser of lists such as "4", "1-8", "1,2,4-6". It keeps the order and drops repetitions."""
+    return _number_list("numbers", "4, 1-8 or 1,2,4-6", lambda part: _range(part, most))
 
 
-def _numbers(called: str, examples: str, span: Callable[[Any], range]) -> Parse:
-    """Return a parser of a list whose parts each stand for a span of numbers."""
+def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Parse:
+    """Return a parser of a list of numbers; `span` returns the range of numbers for each part of it."""
 
     def parse(value: Any) -> tuple[int, ...]:
-        every = (number for part in _parts(value) for number in span(part))
-        numbers = list(islice(every, MOST_NUMBERS + 1))
+        all_numbers = (number for part in _parts(value) for number in span(part))
+        numbers = list(islice(all_numbers, MAX_NUMBERS + 1))
         if not numbers:
             raise ValueError(f"the list is empty: write {examples}")
-        if len(numbers) > MOST_NUMBERS:
-            raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} {called}")
+        if len(numbers) > MAX_NUMBERS:
+            raise ValueError(f"{abbreviate(value)} is more than {MAX_NUMBERS:,} {noun}")
         return tuple(dict.fromkeys(numbers))
 
     return parse
@@ -224,44 +226,44 @@ def _numbers(called: str, examples: str, span: Callable[[Any], range]) -> Parse:
 def _range(value: Any, most: int) -> range:
     if isinstance(value, int) and not isinstance(value, bool):
         first = last = value
-    elif isinstance(value, str) and (found := _RANGE.fullmatch(value)):
-        first, last = int(found[1]), int(found[2] or found[1])
+    elif isinstance(value, str) and (match := _RANGE.fullmatch(value)):
+        first, last = int(match[1]), int(match[2] or match[1])
     else:
-        raise ValueError(f"{shown(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
+        raise ValueError(f"{abbreviate(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
     if not (1 <= first <= most and 1 <= last <= most):
-        raise ValueError(f"{shown(value)} is not within 1-{most}")
+        raise ValueError(f"{abbreviate(value)} is not within 1-{most}")
     if first > last:
-        raise ValueError(f"{shown(value)} is reversed: write {last}-{first}")
+        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}")
     return range(first, last + 1)
 
 
 def power_of_two(least: int, most: int) -> Parse:
-    """Return a parser of powers of two."""
+    """Return a parser of powers of two from `least` to `most`."""
 
     def parse(value: Any) -> int:
-        number = int(whole(1, most)(value))
+        number = int(whole_number(1, most)(value))
         if number < least or number & (number - 1):
-            raise ValueError(f"{shown(value)} is not a power of two from {least} to {most}")
+            raise ValueError(f"{abbreviate(value)} is not a power of two from {least} to {most}")
         return number
 
     return parse
 
 
 def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
-    """Read several NAME=VALUE."""
-    found = []
-    for each in value if isinstance(value, list | tuple) else [value]:
-        match = _PRAGMA.fullmatch(each.strip()) if isinstance(each, str) else None
+    """Parse one or several NAME=VALUE into pairs. Raises ValueError."""
+    pairs = []
+    for text in value if isinstance(value, list | tuple) else [value]:
+        match = _PRAGMA.fullmatch(text.strip()) if isinstance(text, str) else None
         if not match:
-            raise ValueError(f"{shown(each)} is not NAME=VALUE with a plain word or number")
+            raise ValueError(f"{abbreviate(text)} is not NAME=VALUE with a plain word or number")
         name = match[1].lower()
-        if name in _OWN_PRAGMAS:
+        if name in _PRAGMAS_WITH_OPTIONS:
             raise ValueError(f"{name} has its own option: use --{name.replace('_', '-')}")
-        found.append((name, match[2]))
-    return tuple(found)
+        pairs.append((name, match[2]))
+    return tuple(pairs)
 
 
-MOST_RATE = 1_000_000
+MAX_RATE = 1_000_000
 _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 
@@ -269,28 +271,28 @@ def _rate_range(value: Any) -> range:
     first = last = step = 0
     if isinstance(value, int) and not isinstance(value, bool):
         first, last, step = value, value, 1
-    elif isinstance(value, str) and (found := _RATES.fullmatch(value)):
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+    elif isinstance(value, str) and (match := _RATES.fullmatch(value)):
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
     else:
-        raise ValueError(f"{shown(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
-    if not (1 <= first <= MOST_RATE and 1 <= last <= MOST_RATE):
-        raise ValueError(f"{shown(value)} is not within 1-{MOST_RATE:,} operations per second")
+        raise ValueError(f"{abbreviate(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
+    if not (1 <= first <= MAX_RATE and 1 <= last <= MAX_RATE):
+        raise ValueError(f"{abbreviate(value)} is not within 1-{MAX_RATE:,} operations per second")
     if not step:
-        raise ValueError(f"{shown(value)} has a step of 0: write a step of 1 or more")
+        raise ValueError(f"{abbreviate(value)} has a step of 0: write a step of 1 or more")
     if first > last:
-        raise ValueError(f"{shown(value)} is reversed: write {last}-{first}/{step}")
+        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}/{step}")
     return range(first, last + 1, step)
 
 
-rates = _numbers("rates", "2000, 500,1000 or 500-2000/500", _rate_range)
-"""Reads "2000", "500,1000,2000" or "500-2000/500": in the order as written, without repetitions."""
+rates = _number_list("rates", "2000, 500,1000 or 500-2000/500", _rate_range)
+"""Parser of rates: "2000", "500,1000,2000" or "500-2000/500". It keeps the order and drops repetitions."""
 
 
 def word_list(value: Any) -> tuple[str, ...]:
-    """Read the words of a command line, such as those of another command."""
+    """Return a list of words, such as another command, as a tuple. Raises ValueError."""
     if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
         return tuple(value)
-    raise ValueError(f"{shown(value)} is not a list of words")
+    raise ValueError(f"{abbreviate(value)} is not a list of words")
 
 
 _NAME = re.compile(r"[\w.+-]{1,24}", re.ASCII)

@@ -1,4 +1,4 @@
-"""SQL as text: what the tokens are in which a target reads it."""
+"""SQL as text: its tokens, in the dialects of SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import NamedTuple
 
 
 class Token(NamedTuple):
-    """A token of SQL: what it is by the names below, and where it begins in the text."""
+    """Token of SQL, with its index in the text."""
 
     kind: str
-    """space, quoted, parameter, word, number, end (a semicolon) or other."""
+    """Kind: space, quoted, parameter, word, number, end (a semicolon) or other."""
     text: str
     start: int
 
 
 class Dialect(NamedTuple):
-    """How a target reads SQL."""
+    """Lexical rules of SQL in one product."""
 
     pattern: re.Pattern[str]
-    """A token, by its kind as the group's name."""
+    """Pattern of a token, with a group named by its kind."""
     quotes: str
-    """What opens a quoted text: by itself it is one that is never closed."""
+    """Characters that open a quoted text. As tokens of kind other, they open a text that is never closed."""
     body: re.Pattern[str]
-    """How the words of a statement begin whose body has semicolons of its own, up to its END."""
+    """First words of a statement that contains semicolons up to its END, such as CREATE TRIGGER."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
-        """Yield the tokens of a text, all of it."""
-        for found in self.pattern.finditer(text, start, len(text) if end is None else end):
-            yield Token(str(found.lastgroup), found[0], found.start())
+        """Yield the tokens of a text, including spaces and comments, from `start` to `end`."""
+        for match in self.pattern.finditer(text, start, len(text) if end is None else end):
+            yield Token(str(match.lastgroup), match[0], match.start())
 
 
 def _pattern(comment: str, quoted: str, parameter: str, word: str) -> re.Pattern[str]:
@@ -50,7 +50,7 @@ _DOLLAR = r"\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$"
 
 
 def _nested(depth: int) -> str:
-    """Return a comment that may hold others, so deep."""
+    """Return a pattern of comments that may be nested up to `depth` times."""
     inner = f"|{_nested(depth - 1)}" if depth else ""
     return rf"/\*(?:[^*/]|\*(?!/)|/(?!\*){inner})*(?:\*/|\Z)"
 
@@ -75,4 +75,4 @@ POSTGRES = Dialect(
     "'\"",
     re.compile(r"create .*\bbegin atomic\b"),
 )
-"""Source: PostgreSQL's documentation, "Lexical Structure"."""
+"""Source: documentation of PostgreSQL, "Lexical Structure"."""

@@ -16,32 +16,32 @@ from sqlstress.errors import UsageError
 from sqlstress.options.dsn import dsn
 from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, option, options_of
 from sqlstress.options.parsing import (
-    MOST_RATE,
+    MAX_RATE,
     case_name,
     choice,
     choices,
     duration,
     duration_with_unit,
-    either,
+    join_alternatives,
     milliseconds,
-    not_one_of,
     percentage,
     power_of_two,
     pragmas,
     ranges,
     rates,
     switch,
-    whole,
+    unknown_name_error,
+    whole_number,
 )
 from sqlstress.registry import DEFAULT, EXPERIMENTS, format_of
-from sqlstress.report.jsonable import member, plain_fields, read_fields, reader, to_plain
+from sqlstress.report.jsonable import convert_member, plain_fields, read_fields, reader, to_plain
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
 # Due times of operations that arrive at a rate: an open loop.
 
 
-SPACINGS = ("poisson", "even")
+ARRIVAL_SPACINGS = ("poisson", "even")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ class Arrivals:
         metavar="LIST",
         varies=True,
         required=True,
-        meaning=f"Operations due per second, all processes together; 1 to {MOST_RATE:,}.",
+        meaning=f"Operations due per second, all processes together; 1 to {MAX_RATE:,}.",
     )
     spacing: str = option(
-        choice(*SPACINGS),
+        choice(*ARRIVAL_SPACINGS),
         "poisson",
         SWEEP,
-        f"When operations are due: {SPACINGS[0]} (as independent users arrive) or "
-        f"{SPACINGS[1]} (at equal distances).",
+        f"When operations are due: {ARRIVAL_SPACINGS[0]} (as independent users arrive) or "
+        f"{ARRIVAL_SPACINGS[1]} (at equal distances).",
         name="arrival",
         metavar="HOW",
     )
@@ -85,10 +85,10 @@ class Arrivals:
 
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
-KEPT = "kept"
+KEEP_JOURNAL_MODE = "kept"
 """Value for no journal mode of sqlstress: the file keeps the mode that its own program set."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
-BEGINS = ("deferred", "immediate")
+BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
@@ -109,17 +109,21 @@ class Settings:
         choice(*JOURNAL_MODES),
         "wal",
         SQLITE,
-        f"PRAGMA journal_mode: {either(JOURNAL_MODES)}.",
+        f"PRAGMA journal_mode: {join_alternatives(JOURNAL_MODES)}.",
         metavar="MODE",
     )
     synchronous: str | None = option(
-        choice(*SYNCHRONOUS), "full", SQLITE, f"PRAGMA synchronous: {either(SYNCHRONOUS)}.", metavar="LEVEL"
+        choice(*SYNCHRONOUS),
+        "full",
+        SQLITE,
+        f"PRAGMA synchronous: {join_alternatives(SYNCHRONOUS)}.",
+        metavar="LEVEL",
     )
     fullfsync: bool | None = option(
         switch, None, SQLITE, "PRAGMA fullfsync. It has an effect on macOS only.", metavar="on|off"
     )
     wal_autocheckpoint: int | None = option(
-        whole(0, 10**9),
+        whole_number(0, 10**9),
         None,
         SQLITE,
         "PRAGMA wal_autocheckpoint, in frames. 0 turns automatic checkpoints off.",
@@ -133,10 +137,10 @@ class Settings:
         metavar="BYTES",
     )
     cache_size: int | None = option(
-        whole(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages if positive, KiB if negative."
+        whole_number(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages if positive, KiB if negative."
     )
     mmap_size: int | None = option(
-        whole(0, _BIG),
+        whole_number(0, _BIG),
         None,
         SQLITE,
         "PRAGMA mmap_size, in bytes.",
@@ -191,7 +195,7 @@ def isolation(value: Any) -> str:
     """Return a parsed isolation level; its words may be separated by spaces, as in SQL."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
-        raise not_one_of(value, ISOLATIONS)
+        raise unknown_name_error(value, ISOLATIONS)
     return name
 
 
@@ -212,7 +216,7 @@ class Server:
         isolation,
         "read-committed",
         SERVER,
-        f"Isolation level of transactions: {either(ISOLATIONS)}.",
+        f"Isolation level of transactions: {join_alternatives(ISOLATIONS)}.",
         metavar="LEVEL",
     )
 
@@ -273,12 +277,12 @@ class Case:
         unsaid=0.5,
     )
     ops: int | None = option(
-        whole(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
+        whole_number(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
     )
     arrivals: Arrivals | None = None
     """Due times of operations in an open loop; None means a closed loop: one operation after the other."""
     repeat: int = option(
-        whole(1, 1000),
+        whole_number(1, 1000),
         5,
         SWEEP,
         "Number of passes over all cases, with a trial of each. The table shows the median.",
@@ -293,7 +297,7 @@ class Case:
         meaning="Name of the case in its plan; empty if the case has no name.",
     )
     seed: int = option(
-        whole(0, (1 << 32) - 1),
+        whole_number(0, (1 << 32) - 1),
         0,
         TRUST,
         "Seed of all random choices. If not given, it is drawn and reported.",
@@ -365,7 +369,7 @@ class Case:
         spec = {} if found.get(key) is None else found[key]
         if isinstance(spec, dict):
             spec = {**spec, **{name: found[name] for name in experiment.top_level_fields if name in found}}
-        return cls(**values, spec=member(read, spec, key))
+        return cls(**values, spec=convert_member(read, spec, key))
 
     @property
     def rate(self) -> int:
@@ -400,7 +404,7 @@ def otherwise(name: str, **changes: Any) -> Option:
 # Traits: the values of a case by option, as text. They distinguish the cases of a table.
 
 
-UNSET = "default"
+DEFAULT_TEXT = "default"
 """Text of a setting that has the library's default."""
 
 
@@ -428,7 +432,7 @@ def _option_texts(part: Any) -> dict[str, str]:
 def words(value: Any) -> str:
     """Return a value as on the command line: on, 0.5, full, foreign_keys=on."""
     if value is None or value == ():
-        return UNSET
+        return DEFAULT_TEXT
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):

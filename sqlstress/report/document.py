@@ -17,6 +17,7 @@ Format history (the major number changes if the new format would mislead readers
      of a host; `sync_again`, `sync_after_again` of the environment; `frames_now`, `wal_bytes_now`, `openers`,
      `hidden`, `links`, `is_mount` of a watch, `wal`, `name`, `writes` of its processes.
 1.6  without `busy` of the settings of a case.
+1.7  without `made_by` of the picks of a case.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from sqlstress.report import jsonable
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 from sqlstress.report.study_results import AbTest, LimitSearch
-from sqlstress.system.files import for_message, lock, read_text, reason, too_long, tried_again
+from sqlstress.system.files import lock, path_length_note, read_text, reason, retry_while_denied, short_path
 from sqlstress.version import __version__
 
 # JSON text of plain data: one line for each value and for each list of numbers.
@@ -97,19 +98,19 @@ def _is_numeric(items: list[Any]) -> bool:
     return kinds <= _NUMBERS or (kinds == {list} and set(map(type, chain.from_iterable(items))) <= _NUMBERS)
 
 
-LARGEST = 16 << 20
+MAX_BYTES = 16 << 20
 """Maximum size of a report to read, in bytes, so that it is read and shown within two seconds.
 
 Ten minutes of 256 workers, in bins of a tenth of a second, take 10 MB. A sweep of 800 cases over 1 to 8
 workers takes 16 MB, mostly histograms."""
-MOST_TEXTS = 500_000
+MAX_TEXTS = 500_000
 """Maximum number of texts and names in a report to read. The largest plan, 1,000 cases of primary keys, has
 310,000."""
-MOST_RUNS = 1000
+MAX_RUNS = 1000
 """Maximum number of runs in a report to read: the cases of the largest plan. An A/B test may have twice as
 many."""
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 
@@ -161,10 +162,10 @@ class Report:
         values, results = jsonable.read_fields(cls, found, without="results"), {}
         for name, study in result_formats().items():
             place, key = study.result_key
-            entries = jsonable.member(jsonable.reader(dict[str, Any] | None), found.get(place), place)
+            entries = jsonable.convert_member(jsonable.reader(dict[str, Any] | None), found.get(place), place)
             if entries and entries.get(key) is not None:
-                read = partial(jsonable.member, jsonable.reader(study.result), name=key)
-                results[name] = jsonable.member(read, entries[key], place)
+                read = partial(jsonable.convert_member, jsonable.reader(study.result), name=key)
+                results[name] = jsonable.convert_member(read, entries[key], place)
         return cls(**values, results=results)
 
     @property
@@ -174,7 +175,7 @@ class Report:
 
 
 @contextmanager
-def no_search() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """Turn cyclic garbage collection off in the block: with millions of lists it takes most of the time."""
     enabled = gc.isenabled()
     gc.disable()
@@ -190,7 +191,7 @@ def to_json(report: Report, **more: Any) -> str:
 
     `more` are additional keys at the end, which readers ignore.
     """
-    with no_search():
+    with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
@@ -200,9 +201,9 @@ def from_json(text: str) -> Report:
     Any invalid text raises UsageError with a single line of limited length.
     """
     try:
-        if text.count('"') > 2 * MOST_TEXTS:
-            raise ValueError(f"it has more than {MOST_TEXTS:,} texts and names")
-        with no_search():
+        if text.count('"') > 2 * MAX_TEXTS:
+            raise ValueError(f"it has more than {MAX_TEXTS:,} texts and names")
+        with without_gc():
             plain = json.loads(text, parse_constant=_refuse_constant)
             _check(plain)
             return jsonable.from_plain(Report, plain)
@@ -213,7 +214,7 @@ def from_json(text: str) -> Report:
 def read(path: Path) -> Report:
     """Return a saved report. Raises UsageError with a line that names the file."""
     try:
-        return from_json(read_text(path, LARGEST))
+        return from_json(read_text(path, MAX_BYTES))
     except OSError as error:
         raise UsageError(f"cannot read {str(path)!r:.200}: {error.strerror or error}.") from error
     except ValueError as error:
@@ -268,7 +269,7 @@ def _check(plain: Any) -> None:
             "that wrote it"
         )
     _check_removed(plain)
-    runs, most = plain.get("runs"), MOST_RUNS * (2 if plain.get("ab") else 1)
+    runs, most = plain.get("runs"), MAX_RUNS * (2 if plain.get("ab") else 1)
     if isinstance(runs, list) and len(runs) > most:
         raise ValueError(f"it has more than {most:,} runs")
 
@@ -327,7 +328,7 @@ def write_atomically(path: Path, text: str) -> None:
         else:
             _replace(path.resolve(), data)
     except OSError as error:
-        name = "to the standard output" if path == STDOUT else for_message(path)
+        name = "to the standard output" if path == STDOUT else short_path(path)
         raise EnvironmentFailure(
             f"cannot write {name}: {reason(error)}. Choose another file with -o."
         ) from error
@@ -351,7 +352,7 @@ def try_creation(target: Path) -> None:
     file, the target is created instead.
     """
     place = _beside(target)
-    if too_long(target) and len(str(target)) > len(str(place)) and not target.exists():
+    if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
         place = target
     place.open("xb").close()
     # Another sqlstress may have removed it as abandoned.
@@ -379,7 +380,7 @@ def _replace_at_once(target: Path, data: bytes) -> None:
             if target.exists():  # keep the permissions of the target
                 shutil.copymode(target, temporary)
             file.write(data)
-        tried_again(lambda: temporary.replace(target))
+        retry_while_denied(lambda: temporary.replace(target))
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

@@ -18,9 +18,9 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sqlstress.options.option import has_default, options_of
-from sqlstress.options.parsing import constraint
+from sqlstress.options.parsing import schema_keywords
 from sqlstress.registry import DEFAULT, ReportFormat, all_formats, result_formats
-from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
+from sqlstress.report.case import JOURNAL_MODES, KEEP_JOURNAL_MODE, Case
 from sqlstress.report.document import FORMAT_VERSION, Report, write_atomically
 from sqlstress.report.results import CHECK_STATUSES
 from sqlstress.report.study_results import ARMS, ORDERS
@@ -34,7 +34,7 @@ _SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", Non
 _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Case.concurrency": {"minimum": 0},
     "Case.buckets": {"minimum": 1},
-    "Settings.journal_mode": {"enum": [*JOURNAL_MODES, KEPT]},
+    "Settings.journal_mode": {"enum": [*JOURNAL_MODES, KEEP_JOURNAL_MODE]},
     "Check.status": {"enum": [*CHECK_STATUSES]},
     "AbTest.metric": {"enum": [*METRICS]},
     "AbTest.first": {"enum": [*ARMS]},
@@ -129,7 +129,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
     schema = {"description": text} | _type(hint, definitions)
     if option and place not in _OPEN:
         # The values that the parser allows, and null if the field is optional.
-        bounds = constraint(option.parse)
+        bounds = schema_keywords(option.parse)
         if "enum" in bounds and NoneType in get_args(hint):
             bounds = {"enum": [*bounds["enum"], None]}
         schema |= bounds

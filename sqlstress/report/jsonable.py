@@ -30,7 +30,7 @@ _KINDS = {
 }
 
 
-class Misfit(ValueError):
+class InvalidField(ValueError):
     """Value that does not fit its type.
 
     The path is built while the exception propagates, so valid data costs nothing.
@@ -39,7 +39,7 @@ class Misfit(ValueError):
     def __init__(self, text: str, path: str = "") -> None:
         self._text, self._path = text, path
 
-    def inside(self, place: object) -> Misfit:
+    def inside(self, place: object) -> InvalidField:
         """Return a copy with a list index or a key prepended to its path.
 
         A key may come from a hostile file.
@@ -50,7 +50,7 @@ class Misfit(ValueError):
             step = ascii(place[: _NAME_LENGTH + 1])[1:-1] if isinstance(place, str) else type(place).__name__
             step = step if len(step) <= _NAME_LENGTH else step[:_NAME_LENGTH] + "..."
         dot = "." if self._path and not self._path.startswith("[") else ""
-        return Misfit(self._text, f"{step}{dot}{self._path}")
+        return InvalidField(self._text, f"{step}{dot}{self._path}")
 
     def __str__(self) -> str:
         return f"{self._path}: {self._text}" if self._path else self._text
@@ -62,16 +62,16 @@ def each(convert: Convert, values: Iterable[Any]) -> list[Any]:
     try:
         for value in values:
             converted.append(convert(value))
-    except Misfit as misfit:
+    except InvalidField as misfit:
         raise misfit.inside(len(converted)) from None
     return converted
 
 
-def member(convert: Convert, value: Any, name: object) -> Any:
+def convert_member(convert: Convert, value: Any, name: object) -> Any:
     """Return the converted value of a key. A Misfit gets the key, `name`."""
     try:
         return convert(value)
-    except Misfit as misfit:
+    except InvalidField as misfit:
         raise misfit.inside(name) from None
 
 
@@ -98,24 +98,24 @@ def _plain(value: object) -> Any:
     if isinstance(value, int | float):
         return _checked_number(value)
     if isinstance(value, tuple | list):
-        if all_whole(value):
+        if all_integers(value):
             return list(value)
-        return [*map(list, value)] if all_rows(value, tuple) else each(_plain, value)
+        return [*map(list, value)] if all_integer_rows(value, tuple) else each(_plain, value)
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
-            raise Misfit("a key must be text")
-        return {_plain(key): member(_plain, item, key) for key, item in value.items()}
+            raise InvalidField("a key must be text")
+        return {_plain(key): convert_member(_plain, item, key) for key, item in value.items()}
     if hasattr(value, "to_plain") and not isinstance(value, type):
         return value.to_plain()
     if is_dataclass(value) and not isinstance(value, type):
         return plain_fields(value)
-    raise Misfit(f"{type(value).__name__} has no JSON form")
+    raise InvalidField(f"{type(value).__name__} has no JSON form")
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
     """Return the fields of a dataclass as plain data, by name, except for the field `without`."""
     return {
-        name: member(_plain, getattr(value, name), name)
+        name: convert_member(_plain, getattr(value, name), name)
         for name in _names(cast(Any, type(value)))
         if name != without
     }
@@ -129,9 +129,9 @@ def _names(cls: Any) -> tuple[str, ...]:
 def _checked_number(value: float) -> float:
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
-            raise Misfit("a whole number of more than 64 bits")
+            raise InvalidField("a whole number of more than 64 bits")
     elif not math.isfinite(value):
-        raise Misfit("NaN and Infinity are not numbers that JSON can hold")
+        raise InvalidField("NaN and Infinity are not numbers that JSON can hold")
     return value
 
 
@@ -147,7 +147,7 @@ def from_plain(type_: type[T], plain: Any) -> T:
 def reader(hint: Any) -> Convert:
     """Return the function that converts plain data to this type. It raises Misfit."""
     if hasattr(hint, "from_plain"):
-        return lambda plain: hint.from_plain(an_object(plain))
+        return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
         return _dataclass_reader(cast(type, hint))
     if hint is Any:
@@ -163,14 +163,15 @@ def reader(hint: Any) -> Convert:
     if get_origin(hint) is dict:
         item = reader(arguments[1])
         return lambda plain: {
-            member(_read_str, key, key): member(item, value, key) for key, value in an_object(plain).items()
+            convert_member(_read_str, key, key): convert_member(item, value, key)
+            for key, value in require_object(plain).items()
         }
     raise TypeError(f"jsonable does not know the type {hint!r}")
 
 
-def wrong(expected: str, found: object) -> Misfit:
+def wrong(expected: str, found: object) -> InvalidField:
     """Return the exception for a value of the wrong type. `expected` names the right type."""
-    return Misfit(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
+    return InvalidField(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
 
 
 def _read_bool(plain: Any) -> bool:
@@ -185,7 +186,7 @@ def _read_str(plain: Any) -> str:
     try:
         plain.encode("utf-8")  # A lone surrogate would pass unnoticed and break any code that prints it.
     except UnicodeEncodeError as error:
-        raise Misfit("half of a surrogate pair is not text") from error
+        raise InvalidField("half of a surrogate pair is not text") from error
     return plain
 
 
@@ -209,8 +210,8 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
     def read(plain: Any) -> tuple[Any, ...]:
         if len(_list(plain)) != len(items):
-            raise Misfit(f"expected {len(items)} values, found {len(plain)}")
-        return tuple(member(item, plain[i], i) for i, item in enumerate(items))
+            raise InvalidField(f"expected {len(items)} values, found {len(plain)}")
+        return tuple(convert_member(item, plain[i], i) for i, item in enumerate(items))
 
     return read
 
@@ -222,12 +223,12 @@ def _many_reader(hint: Any) -> Convert:
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
-        return lambda plain: tuple(plain if all_whole(_list(plain)) else each(item, plain))
+        return lambda plain: tuple(plain if all_integers(_list(plain)) else each(item, plain))
     if get_origin(hint) is not tuple or set(get_args(hint)) != {int}:
         return lambda plain: tuple(each(item, _list(plain)))
 
     def read_rows(plain: Any) -> tuple[Any, ...]:
-        is_valid = all_rows(_list(plain), list) and set(map(len, plain)) == {length}
+        is_valid = all_integer_rows(_list(plain), list) and set(map(len, plain)) == {length}
         return tuple(map(tuple, plain) if is_valid else each(item, plain))
 
     return read_rows
@@ -235,11 +236,11 @@ def _many_reader(hint: Any) -> Convert:
 
 def _dataclass_reader(cls: type) -> Convert:
     def read(plain: Any) -> Any:
-        values = read_fields(cls, an_object(plain))
+        values = read_fields(cls, require_object(plain))
         try:
             return cls(**values)
         except ValueError as error:
-            raise Misfit(str(error)) from error
+            raise InvalidField(str(error)) from error
 
     return read
 
@@ -249,9 +250,9 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
     values: dict[str, Any] = {}
     for field, convert in _readers(cast(Any, cls)):
         if field.name in found and field.name != without:
-            values[field.name] = member(convert, found[field.name], field.name)
+            values[field.name] = convert_member(convert, found[field.name], field.name)
         elif not has_default(field):
-            raise Misfit("missing").inside(field.name)
+            raise InvalidField("missing").inside(field.name)
     return values
 
 
@@ -267,7 +268,7 @@ def _list(plain: Any) -> list[Any]:
     return plain
 
 
-def an_object(plain: Any) -> dict[str, Any]:
+def require_object(plain: Any) -> dict[str, Any]:
     """Return `plain` if it is a JSON object, else raise Misfit."""
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
@@ -278,11 +279,11 @@ INT_LIMIT = 2**64
 """Exclusive limit of the absolute value of an integer."""
 
 
-def all_whole(values: Sequence[Any]) -> bool:
+def all_integers(values: Sequence[Any]) -> bool:
     """Return whether the list is not empty and has only integers below INT_LIMIT."""
     return set(map(type, values)) == {int} and max(values) < INT_LIMIT and min(values) > -INT_LIMIT
 
 
-def all_rows(values: Sequence[Any], kind: type) -> bool:
+def all_integer_rows(values: Sequence[Any], kind: type) -> bool:
     """Return whether all values are non-empty rows of such integers; `kind` is list or tuple."""
-    return set(map(type, values)) == {kind} and all(values) and all_whole([*chain.from_iterable(values)])
+    return set(map(type, values)) == {kind} and all(values) and all_integers([*chain.from_iterable(values)])

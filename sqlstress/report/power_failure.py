@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
-GOOD, LOST, TORN, CORRUPT = KINDS = ("good", "lost", "torn", "corrupt")
+GOOD, LOST, TORN, CORRUPT = STATES = ("good", "lost", "torn", "corrupt")
 """States of a database after a power failure, from best to worst.
 
 Good: all acknowledged transactions are present. Lost: some are missing. Torn: some are present in part.
@@ -35,7 +35,7 @@ class Risk:
     """Level of synchronous that keeps every commit; empty if the journal mode must change."""
 
 
-def risk(journal_mode: str, synchronous: str) -> Risk:
+def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
     """Return the effect of a power failure; `synchronous` is off, normal, full, extra or unknown."""
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
@@ -97,7 +97,7 @@ _RISKS = {
 _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
-def at_server(effective: Mapping[str, str]) -> str | None:
+def server_durability(effective: Mapping[str, str]) -> str | None:
     """Return a clause on the durability of a commit; None if the settings are not those of a server."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:

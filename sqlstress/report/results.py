@@ -11,17 +11,17 @@ from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
 from sqlstress.report.file_space import Space
 from sqlstress.statistics import histogram
-from sqlstress.statistics.histogram import MOST_KINDS
+from sqlstress.statistics.histogram import MAX_KINDS
 from sqlstress.statistics.series import Series
 
 # Latencies of many operations: percentiles, and the histogram that they come from.
 
 
-NO_P90_UNDER = 10
+MIN_P90_SAMPLES = 10
 """Minimum number of samples for the 90th percentile to be shown."""
-NO_P99_UNDER = 100
+MIN_P99_SAMPLES = 100
 """Minimum number of samples for the 99th percentile to be shown."""
-NO_P999_UNDER = 10_000
+MIN_P999_SAMPLES = 10_000
 """Minimum number of samples for the 99.9th percentile to be computed."""
 
 
@@ -66,15 +66,15 @@ class Latency:
             return None if middle is None else min(middle, float(max_ns))
 
         p50, p90, p99 = (percentile(share) for share in (0.5, 0.9, 0.99))
-        p999 = percentile(0.999) if count >= NO_P999_UNDER else None
+        p999 = percentile(0.999) if count >= MIN_P999_SAMPLES else None
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
         """Return a copy without the 90th or 99th percentile if there are too few operations for it."""
         return replace(
             self,
-            p90_ns=None if self.count < NO_P90_UNDER else self.p90_ns,
-            p99_ns=None if self.count < NO_P99_UNDER else self.p99_ns,
+            p90_ns=None if self.count < MIN_P90_SAMPLES else self.p90_ns,
+            p99_ns=None if self.count < MIN_P99_SAMPLES else self.p99_ns,
         )
 
 
@@ -121,11 +121,11 @@ class Arrived:
     """Share of the window in which an average process polled the clock until an operation was due, 0 to 1."""
 
     def __post_init__(self) -> None:
-        if len(self.latency) > MOST_KINDS + 1:
-            raise ValueError(f"it has more than {MOST_KINDS + 1} kinds of operations")
+        if len(self.latency) > MAX_KINDS + 1:
+            raise ValueError(f"it has more than {MAX_KINDS + 1} kinds of operations")
 
     @property
-    def whole(self) -> Latency | None:
+    def all_kinds(self) -> Latency | None:
         """Latencies of all kinds together, queued operations included; None if there are none."""
         return merged([latency for latency in self.latency.values() if latency.count])
 
@@ -148,7 +148,7 @@ class Check:
     """Limit of the check, such as the share of keys it covered; empty if there is none."""
 
 
-BY_THE_STORE = ("quick_check", "integrity_check", "lmdb.verify")
+STORE_CHECKS = ("quick_check", "integrity_check", "lmdb.verify")
 """Names of the checks that a database library runs on its own data: two of SQLite, one of LMDB."""
 CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
 """Results of a check, the worst first."""
@@ -172,7 +172,7 @@ class Verdict:
     @property
     def is_sound(self) -> bool:
         """Whether the database library checked its own data and found nothing wrong each time."""
-        statuses = [check.status for check in self.checks if check.name in BY_THE_STORE]
+        statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
     @property
@@ -201,7 +201,7 @@ class Sighting:
     """Further properties that distinguish it from others of its topic, by name."""
 
 
-EXAMPLES = 5
+MAX_COUNTEREXAMPLES = 5
 """Maximum number of counterexamples of a check."""
 
 
@@ -213,12 +213,12 @@ def added(one: Check, other: Check) -> Check:
         next(status for status in CHECK_STATUSES if status in statuses),
         one.checked + other.checked,
         one.problems + other.problems,
-        (*one.counterexamples, *other.counterexamples)[:EXAMPLES],
+        (*one.counterexamples, *other.counterexamples)[:MAX_COUNTEREXAMPLES],
         one.note or other.note,
     )
 
 
-class Tally:
+class CheckCounter:
     """Counter of the problems of one check, which keeps the first counterexamples."""
 
     def __init__(self, name: str) -> None:
@@ -230,7 +230,7 @@ class Tally:
     def problem(self, text: str) -> None:
         """Count a problem, and keep its text if it is one of the first."""
         self.problems += 1
-        if len(self.counterexamples) < EXAMPLES:
+        if len(self.counterexamples) < MAX_COUNTEREXAMPLES:
             self.counterexamples.append(text)
 
     def check(self, note: str = "") -> Check:
@@ -242,7 +242,7 @@ class Tally:
 # The parts of the operations' time, and the holders of the locks for which the slowest operations waited.
 
 
-HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = PARTS = (
+HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_PARTS = (
     *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
 )
 """Parts of the time.
@@ -534,8 +534,8 @@ class Trial:
     """Reason why the trial is not valid; None if it is valid."""
 
     def __post_init__(self) -> None:
-        if len(self.latency) > MOST_KINDS:
-            raise ValueError(f"it has more than {MOST_KINDS} kinds of operations")
+        if len(self.latency) > MAX_KINDS:
+            raise ValueError(f"it has more than {MAX_KINDS} kinds of operations")
 
     @property
     def stopped_share(self) -> float:
@@ -601,7 +601,7 @@ class Run:
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
-    def shown(self) -> Trial | None:
+    def valid_median_trial(self) -> Trial | None:
         """Return the valid trial with the (lower) median TPS, which represents the run, or None."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None

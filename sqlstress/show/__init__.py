@@ -1,1 +1,1 @@
-"""What everything is shown as, whatever the format: blocks, columns, figures, plots as data, the heading."""
+"""Presentation of reports, independent of the format: blocks, columns, figures, plots as data, headings."""

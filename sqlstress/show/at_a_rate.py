@@ -9,8 +9,8 @@ from typing import Any
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import ERROR, Group, noise
-from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
-from sqlstress.analysis.wording import on_buckets, processes
+from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved_share, saturation
+from sqlstress.analysis.wording import layout_suffix, processes
 from sqlstress.report import Arrived, Latency, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged
@@ -32,21 +32,21 @@ from sqlstress.show.case_table import (
     PROCESSES,
     TOTAL,
     Row,
-    apart_columns,
     percentile_column,
     rows_of,
+    setting_columns,
     spread_legend,
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency_lines
 from sqlstress.statistics.compare import NEAR
-from sqlstress.statistics.units import finite, whole
+from sqlstress.statistics.units import digits, finite
 
 # The table of cases at a rate: latencies count from the moment an operation was due.
 
 
 def from_due(run: Run) -> Latency | None:
     """Return the latency of all operations of a run, measured from their due times, or None."""
-    return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.whole)])
+    return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.all_kinds)])
 
 
 def service(run: Run) -> Latency | None:
@@ -96,7 +96,7 @@ _FROM_DUE = (
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
     """Return the columns of a group. `proved` is the legend for data that is right."""
     return (
-        *apart_columns(group),
+        *setting_columns(group),
         BUCKETS,
         PROCESSES,
         RATE,
@@ -144,7 +144,7 @@ NOTED_LATE = 0.10
 """Share of the latency from which the delay by the harness is reported."""
 
 
-def at_a_rate(group: Group) -> Iterator[Finding]:
+def rate_findings(group: Group) -> Iterator[Finding]:
     """Yield the findings of a group at fixed rates; nothing for a closed loop."""
     if not group.case.rate:
         return
@@ -170,7 +170,7 @@ def _kept_up(group: Group) -> Iterator[Finding]:
     for run in measured:
         by_answer[saturation(run.valid, error)].append(run)
     if saturated := by_answer[SATURATED]:
-        shares = [share for run in saturated if (share := achieved(run.valid)) is not None]
+        shares = [share for run in saturated if (share := achieved_share(run.valid)) is not None]
         yield Finding(
             sentences.saturated,
             where=group.places(run.case for run in saturated),
@@ -184,7 +184,7 @@ def _kept_up(group: Group) -> Iterator[Finding]:
 
 def _p99s(run: Run) -> Mapping[int, float]:
     def p99(trial: Trial) -> float:
-        latency = trial.arrived.whole if trial.arrived else None
+        latency = trial.arrived.all_kinds if trial.arrived else None
         return (finite(latency.p99_ns) if latency else None) or 0.0
 
     return run.by_pass(p99)
@@ -193,13 +193,13 @@ def _p99s(run: Run) -> Mapping[int, float]:
 def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     """Yield the lowest rate at which p99 is higher than at the first rate, beyond noise."""
     runs = [run for run in curve if run.valid and _p99s(run)]
-    tested = group.tested(runs, _p99s) if len(runs) > 1 else None
+    tested = group.pairwise_tests(runs, _p99s) if len(runs) > 1 else None
     if tested is None:
         return
     first, *others = runs
     rate = first.case.rate
     base: dict[str, Any] = {
-        "where": group.place(first.case).replace(f" at {whole(rate)}/s", ""),
+        "where": group.place(first.case).replace(f" at {digits(rate)}/s", ""),
         "base_ns": tested.middle(first),
         "base_rate": rate,
     }
@@ -252,7 +252,7 @@ def plots(group: Group) -> Iterator[Plot]:
             if data and len(data[0]["x"]) > 1:
                 value = f"{group.value(part.case)}, " if group.setting else ""
                 axes = {"xaxis": axis("due per second"), "yaxis": axis("ms", type="log")}
-                views.append(View(f"{value}{processes(count)}{on_buckets(runs[0].case)}", data, axes))
+                views.append(View(f"{value}{processes(count)}{layout_suffix(runs[0].case)}", data, axes))
     if views:
         note = "From the due time of an operation. Dashed: from its start, without the time in the queue."
         yield Plot("Latency by rate", note, tuple(views), wide=True)

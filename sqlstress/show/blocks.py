@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -25,7 +25,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerdictLine:
     """Verdict of the whole report, in one or two sentences. It comes last where figures come first."""
 
     text: str
@@ -52,7 +52,7 @@ class Bullets:
         return () if self.first is None else self.texts[self.first :]
 
 
-AT_FIRST = 3
+FIRST_FINDINGS = 3
 """Number of findings that are shown first; more if more are grave, and none with rank ASIDE.
 
 The others are shown on demand.
@@ -63,7 +63,7 @@ def conclusions(findings: Iterable[Finding]) -> Bullets:
     """Return the texts of findings, the most useful first."""
     ranked = sorted(findings, key=lambda finding: finding.rank)
     ranks = [finding.rank for finding in ranked]
-    first = max(ranks.count(GRAVE), min(AT_FIRST, len(ranks) - ranks.count(ASIDE)))
+    first = max(ranks.count(GRAVE), min(FIRST_FINDINGS, len(ranks) - ranks.count(ASIDE)))
     return Bullets(tuple(texts(ranked)), first)
 
 
@@ -143,17 +143,6 @@ class Column(Generic[C]):
         return replace(self, meaning="; ".join(clauses))
 
 
-class Figure(Column[C]):
-    """A column with its cell, in the form that the classic experiments use."""
-
-    def __new__(cls, column: Column[Any], cell: Callable[[C], str | None]) -> Figure[C]:
-        """Return the column with this cell."""
-        return replace(column, cell=cell)  # type: ignore[return-value]
-
-    def __init__(self, column: Column[Any], cell: Callable[[C], str | None]) -> None:
-        """Do nothing: `__new__` returns a Column."""
-
-
 BUCKETS_COLUMN: Column[Any] = Column("buckets", ("", "buckets"), role=NAME)
 PROCESSES_COLUMN: Column[Any] = Column("processes", ("", "procs"), role=NAME)
 DUE_PER_S: Column[Any] = Column("due per s", ("due", "per s"), role=NAME)
@@ -180,10 +169,6 @@ class Table:
     def alignment(self) -> tuple[str, ...]:
         """Alignments of the columns."""
         return tuple(column.align for column in self.columns)
-
-    def explained(self, meanings: Mapping[str, str]) -> Iterator[str]:
-        """Yield what those columns mean that it has; `meanings` are by the columns' names."""
-        return (text for name, text in meanings.items() if name in self.headers)
 
     def narrower(self) -> Table:
         """Return the table without the column that leaves first, if the table has it."""
@@ -231,7 +216,7 @@ class Legend:
         return self.of(self.table)
 
 
-Block = Paragraph | Verdict | Lines | Bullets | Note | Picture | Table | Legend
+Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
 # Numbers in cells: exact where that fits, and of bounded width for every number.
@@ -329,18 +314,19 @@ def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
     )
 
 
-def table_of(rows: Sequence[R], columns: Sequence[Column[R]], leaving: tuple[str, ...] = ()) -> Table:
-    """Return a table of the columns that have a figure in some row.
-
-    `leaving` has the names of columns in the order in which they leave; empty if their declarations say it.
-    """
+def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
+    """Return a table of the columns that have a figure in some row."""
     cells = [(column, [column.cell(row) for row in rows]) for column in columns]
-    filled = [(column, own) for column, own in cells if any(cell is not None for cell in own)]
-    texts = [[MISSING if cell is None else cell for cell in own] for _, own in filled]
+    filled = [
+        (column, column_cells)
+        for column, column_cells in cells
+        if any(cell is not None for cell in column_cells)
+    ]
+    texts = [[MISSING if cell is None else cell for cell in column_cells] for _, column_cells in filled]
     return Table(
         tuple(column for column, _ in filled),
         tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows),
-        leaving or leaving_order(columns),
+        leaving_order(columns),
     )
 
 
@@ -369,7 +355,7 @@ def verified_cell(run: Run) -> str:
     return _WORDS.get(run.verdict.status, UNKNOWN)
 
 
-VERIFIED: Figure[Any] = Figure(Column("verified", ("", "data"), "left"), lambda row: verified_cell(row.run))
+VERIFIED: Column[Any] = Column("verified", ("", "data"), "left", cell=lambda row: verified_cell(row.run))
 """Verdict on the data, for rows with a run."""
 
 

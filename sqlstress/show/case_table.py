@@ -11,14 +11,14 @@ from typing import Any
 from sqlstress.analysis.answers import (
     NO_DIFFERENCE,
     TOLD_APART,
-    Place,
+    Layout,
     Side,
     at,
-    by_commit_class,
+    group_by_durability,
     leads,
     sides_of,
 )
-from sqlstress.analysis.comparison import Compared, logarithms, rate_verdict
+from sqlstress.analysis.comparison import ComparedTable, logarithms, rate_verdict
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import is_fairness_known
@@ -31,12 +31,10 @@ from sqlstress.show.blocks import (
     MISSING,
     MORE,
     NAME,
-    PERCENTILE,
     PROCESSES_COLUMN,
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
     Note,
     R,
@@ -45,7 +43,6 @@ from sqlstress.show.blocks import (
     count_cell,
     ms_cell,
     percent_cell,
-    percentile_shares,
     rate_cell,
     ratio_cell,
     seconds_cell,
@@ -59,7 +56,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
 from sqlstress.statistics.compare import DIFFERENT, spread
 from sqlstress.statistics.units import finite
-from sqlstress.target import apart, bare_call
+from sqlstress.target import bare_call, driver_difference
 
 FAILED, SKIPPED = "failed", "skipped"
 _LONGEST_CASE = 30
@@ -80,15 +77,15 @@ Cell = Callable[[Row], str | None]
 
 def rows_of(group: Group) -> list[Row]:
     """Return a row for each run of a group."""
-    return [Row(run, run.shown()) for run in group.runs]
+    return [Row(run, run.valid_median_trial()) for run in group.runs]
 
 
-def of_trial(figure: Callable[[Trial], str | None]) -> Cell:
+def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
     """Return the cell of a figure of the typical trial of a case."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
-def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
+def latency_cell(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
     """Return the cell of a figure, in ms, of the latency of a kind of operation in all trials together."""
     latency_of = kind_latency(kind)
     return lambda row: ms_cell(figure(latency)) if (latency := latency_of(row)) else None
@@ -130,10 +127,10 @@ def trial_column(
 
     `more` are further fields of the Column.
     """
-    return Column(name, cell=of_trial(lambda trial: write(value(trial))), csv=csv, value=value, **more)
+    return Column(name, cell=trial_cell(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
 
-def apart_columns(group: Group) -> tuple[Column[Row], ...]:
+def setting_columns(group: Group) -> tuple[Column[Row], ...]:
     """Return the column of the option in which the parts of a group differ; empty without parts."""
     if not group.setting:
         return ()
@@ -162,7 +159,11 @@ def _longest_wait(row: Row) -> str | None:
     return ms_cell(longest_wait_ns(row.run)) if waited else None
 
 
-FAIR = "fairness (Jain's index): 1 if all processes got equal shares"
+def _fairness_cell(row: Row) -> str | None:
+    return share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None
+
+
+FAIRNESS_MEANING = "fairness (Jain's index): 1 if all processes got equal shares"
 CASE: Column[Row] = Column(
     "case",
     align="left",
@@ -174,21 +175,28 @@ BUCKETS: Column[Row] = replace(
     cell=lambda row: whole_cell(row.run.case.buckets) if experiment_of(row.run.case).many_files else None,
     meaning="buckets: database files, or tables on a server",
 )
-PROCESSES: Figure[Row] = Figure(PROCESSES_COLUMN, lambda row: whole_cell(row.run.case.concurrency))
-TIME: Column[Row] = Column("time s", role=DETAIL, cell=of_trial(lambda trial: seconds_cell(trial.seconds)))
+PROCESSES: Column[Row] = replace(PROCESSES_COLUMN, cell=lambda row: whole_cell(row.run.case.concurrency))
+TIME: Column[Row] = Column("time s", role=DETAIL, cell=trial_cell(lambda trial: seconds_cell(trial.seconds)))
 PER_PROCESS: Column[Row] = Column("TPS per process", role=DETAIL, cell=_per_process, leaves=20)
 TOTAL: Column[Row] = Column("TPS total", cell=_total_cell)
-ROWS_PER_S: Figure[Row] = Figure(
-    Column("rows/s", ("rows", "per s"), leaves=95), of_trial(lambda trial: count_cell(trial.rows_per_s))
+ROWS_PER_S: Column[Row] = Column(
+    "rows/s",
+    ("rows", "per s"),
+    cell=trial_cell(lambda trial: count_cell(trial.rows_per_s)),
+    leaves=95,
 )
 FAILED_SHARE: Column[Row] = Column(
     "failed %",
     cell=lambda row: percent_cell(share) if (share := row.run.failed_share()) else None,
     meaning="failed: percentage of operations given up because the database was busy",
 )
-FAIRNESS: Figure[Row] = Figure(
-    Column("fairness", ("", "fair"), meaning=FAIR, leaves=90, better=MORE),
-    lambda row: share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None,
+FAIRNESS: Column[Row] = Column(
+    "fairness",
+    ("", "fair"),
+    cell=_fairness_cell,
+    meaning=FAIRNESS_MEANING,
+    leaves=90,
+    better=MORE,
 )
 LONGEST_WAIT: Column[Row] = Column(
     "longest wait ms",
@@ -202,7 +210,7 @@ LONGEST_WAIT: Column[Row] = Column(
 def common_blocks(group: Group) -> Iterator[Block]:
     """Yield a table with the figures that all experiments have, and its legend."""
     columns = (
-        *apart_columns(group),
+        *setting_columns(group),
         BUCKETS if experiment_of(group.case).sweeps else CASE,
         PROCESSES,
         TIME,
@@ -216,12 +224,6 @@ def common_blocks(group: Group) -> Iterator[Block]:
     table = table_of(rows_of(group), columns)
     yield table
     yield Legend(table)
-
-
-def percentiles(table: Table, what: str) -> list[str]:
-    """Return what the percentiles of a table mean: which share of `what`, its verb included."""
-    names = [name for name in table.headers if PERCENTILE.search(name)]
-    return [f"{percentile_shares(names)} of {what}"] if names else []
 
 
 def _disturbers(group: Group) -> str:
@@ -244,12 +246,12 @@ def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
 SYSTEMS = {"Darwin": "macOS"}
 """Names of systems that report a different name."""
 
-ComparedCell = Callable[[Compared, int, int], str | None]
+ComparedCell = Callable[[ComparedTable, int, int], str | None]
 """Returns the cell of a row and a report, by their numbers; None if the report has no such figure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ComparisonFigure:
     """Figure of a comparison: a column for each report."""
 
     name: str
@@ -260,7 +262,7 @@ class Measure:
     """Clause of the legend; {units} stands for the unit, in the plural."""
     cell: ComparedCell
 
-    def column(self, compared: Compared, place: int) -> Column[int]:
+    def column(self, compared: ComparedTable, place: int) -> Column[int]:
         """Return the column of the report with this number."""
         part = compared.table.parts[place]
         system = part.report.environment.host.system
@@ -274,11 +276,11 @@ class Measure:
         )
 
 
-Measures = tuple[tuple[Measure, ...], ...]
+FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
 """Groups of figures; a group shares a table, if it fits."""
 
 
-def compared_rate(compared: Compared, row: int, place: int) -> str | None:
+def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | None:
     """Return the rate of a case, or the reason why the rate is missing, in a word."""
     run = compared.run(row, place)
     if run is None:
@@ -293,70 +295,70 @@ def compared_rate(compared: Compared, row: int, place: int) -> str | None:
     return trial.outcome if trial.outcome in ("timeout", "limit") else "failed"
 
 
-def of_run(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
+def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
     """Return the cell of a figure of a run and its typical trial."""
 
-    def cell(compared: Compared, row: int, place: int) -> str | None:
+    def cell(compared: ComparedTable, row: int, place: int) -> str | None:
         run, trial = compared.run(row, place), compared.trial(row, place)
         return None if run is None or trial is None else figure(run, trial)
 
     return cell
 
 
-def compared_trial(figure: Callable[[Trial], str | None]) -> ComparedCell:
+def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
     """Return the cell of a figure of the typical trial of a run."""
-    return of_run(lambda _, trial: figure(trial))
+    return run_cell(lambda _, trial: figure(trial))
 
 
 _LONGEST_HEADING, _CUT = 6, 4
 
 
-def measure_of(column: Column[Row]) -> Measure:
+def comparison_figure(column: Column[Row]) -> ComparisonFigure:
     """Return the figure of a column, for comparisons. The first line of its heading is abbreviated."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
-    return Measure(
+    return ComparisonFigure(
         f"{{letter}} {column.name}",
         (f"{{letter}} {brief}", second),
         column.meaning,
-        of_run(lambda run, trial: column.cell(Row(run, trial))),
+        run_cell(lambda run, trial: column.cell(Row(run, trial))),
     )
 
 
-def _ratio_cell(compared: Compared, row: int, place: int) -> str | None:
+def _ratio_cell(compared: ComparedTable, row: int, place: int) -> str | None:
     """Return the ratio; "~" marks a ratio that does not differ from 1 beyond noise."""
     ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
 
 
-def _spread_cell(compared: Compared, row: int, place: int) -> str | None:
+def _spread_cell(compared: ComparedTable, row: int, place: int) -> str | None:
     """Return half the range of the trials of a case, as a share of their median; None for a single trial."""
     rates = list(map(math.exp, logarithms(compared.run(row, place))))
     return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
 
 
-RATIO = Measure(
+RATIO = ComparisonFigure(
     "{letter}/A",
     ("{letter}/A", ""),
     "B/A: ratio of B to A, and so on; ~: may be chance (its interval includes 1, or there are too few "
     "trials)",
     _ratio_cell,
 )
-SPREAD = Measure("{letter} ±", ("", "{letter} ±"), "±: half the range of the trials", _spread_cell)
-TPS = Measure(
+SPREAD = ComparisonFigure("{letter} ±", ("", "{letter} ±"), "±: half the range of the trials", _spread_cell)
+TPS = ComparisonFigure(
     "{letter} TPS",
     ("{letter} {system}", "TPS"),
     "TPS: {units} per second, all processes together",
-    compared_rate,
+    compared_rate_cell,
 )
-ROWS_MEASURE = Measure(
+ROWS_FIGURE = ComparisonFigure(
     "{letter} rows/s",
     ("{letter} {system}", "rows/s"),
     "rows/s: rows read or written per second, all processes together",
-    compared_rate,
+    compared_rate_cell,
 )
-SHAPE = Measure(
+SHAPE = ComparisonFigure(
     "{letter} shape",
     ("{letter}", "shape"),
     "shape: TPS relative to 1 process, comparable even if TPS is not",
@@ -375,7 +377,7 @@ def blocks(group: Group) -> Iterator[Block]:
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
-    comparable = len(by_commit_class(sides)) == 1
+    comparable = len(group_by_durability(sides)) == 1
     yield _targets_table(group, sides, comparable)
     legend = [
         f"TPS: {units_of(group.case)} per second, all processes together",
@@ -386,7 +388,7 @@ def blocks(group: Group) -> Iterator[Block]:
     else:
         legend.append(f"{INCOMPARABLE}: commits differ in durability (see above)")
     yield Note(f"{'; '.join(legend)}.")
-    yield from (Note(f"{words}.") for side in sides if (words := apart(side.driver)))
+    yield from (Note(f"{words}.") for side in sides if (words := driver_difference(side.driver)))
     calls = [
         f"{clean(side.driver)} {duration(ns)}" + (f" ({words})" if (words := bare_call(side.driver)) else "")
         for side in sides
@@ -407,7 +409,7 @@ def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> T
     """
     runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
     places = sorted({place for _, place in runs})
-    leading: dict[Place, list[str]] = {}
+    leading: dict[Layout, list[str]] = {}
     for lead in leads(group):
         words = lead.verdict
         if lead.verdict == TOLD_APART:
@@ -416,15 +418,15 @@ def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> T
             words = " = ".join(lead.ahead)
         leading.setdefault(at(lead.case), []).append(words)
 
-    def total(side: Side) -> Column[Place]:
-        def cell(place: Place) -> str | None:
+    def total(side: Side) -> Column[Layout]:
+        def cell(place: Layout) -> str | None:
             run = runs.get((side.name, place))
-            return TOTAL.cell(Row(run, run.shown())) if run else None
+            return TOTAL.cell(Row(run, run.valid_median_trial())) if run else None
 
         return Column(f"{side.name} TPS", (side.name, "TPS"), cell=cell)
 
     buckets = replace(BUCKETS_COLUMN, cell=lambda place: whole_cell(place[0]))
-    columns: tuple[Column[Place], ...] = (
+    columns: tuple[Column[Layout], ...] = (
         *([buckets] if len({place[0] for place in places}) > 1 else ()),
         replace(PROCESSES_COLUMN, cell=lambda place: whole_cell(place[1])),
         *map(total, sides),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from sqlstress.analysis.comparison import Compared, Comparison, conclude
+from sqlstress.analysis.comparison import ComparedTable, Comparison, comparison_findings
 from sqlstress.analysis.differences import LETTERS, Difference
 from sqlstress.analysis.wording import listing, processes
 from sqlstress.experiment import case_label, experiment_of, units_of
@@ -30,9 +30,9 @@ from sqlstress.show.blocks import (
     table_of,
     whole_cell,
 )
-from sqlstress.show.case_table import SYSTEMS, Measures
-from sqlstress.show.shown import Shown, presenter_of
-from sqlstress.statistics.units import plural, whole
+from sqlstress.show.case_table import SYSTEMS, FigureGroups
+from sqlstress.show.shown import Presenter, presenter_of
+from sqlstress.statistics.units import digits, plural
 
 UNKNOWN = "unknown"
 NOT_COMPARABLE = "NOT COMPARABLE"
@@ -47,7 +47,7 @@ WIDTH, GAP = 80, 2
 class Beside:
     """Parts of the view of a table of several reports, in order."""
 
-    compared: Compared
+    compared: ComparedTable
     before: tuple[Block, ...]
     """Work and differences of the reports, above all figures."""
     figures: tuple[Block, ...]
@@ -65,7 +65,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
     """Yield the view of each table."""
     for compared in comparison.tables:
         figures: tuple[Block, ...] = (*tables(compared), Note(_legend(compared)))
-        findings = conclusions(conclude(compared))
+        findings = conclusions(comparison_findings(compared))
         yield Beside(compared, tuple(_before(compared)), figures, findings)
 
 
@@ -93,8 +93,8 @@ def comparison_heading(comparison: Comparison) -> Iterator[Block]:
         if report.published is not None
     ]
     left_out = [
-        f"{whole(len(report.runs) - shown)} of {letter}'s {plural(len(report.runs), 'case')}"
-        for (letter, _, report), shown in zip(lettered, comparison.shown(), strict=False)
+        f"{digits(len(report.runs) - shown)} of {letter}'s {plural(len(report.runs), 'case')}"
+        for (letter, _, report), shown in zip(lettered, comparison.case_counts(), strict=False)
         if shown < len(report.runs)
     ]
     if left_out:
@@ -136,9 +136,9 @@ def _depends_on(report: Report) -> Iterator[str | None]:
 # Blocks above the figures: the work, and the differences of the reports.
 
 
-def _before(compared: Compared) -> Iterator[Block]:
+def _before(compared: ComparedTable) -> Iterator[Block]:
     parts = compared.table.parts
-    what = _presenter(compared).what
+    what = _presenter(compared).activity
     work = _by_letter((part.letter, what(part.group)) for part in parts)
     yield Lines(tuple(f"{listing(letters)}: {text}." for text, letters in work.items()))
     barred = [part.letter for place, part in enumerate(parts) if compared.reasons(place)]
@@ -162,7 +162,7 @@ def _before(compared: Compared) -> Iterator[Block]:
         yield Bullets(tuple(remarks))
 
 
-def _other_differences(compared: Compared) -> Iterator[str]:
+def _other_differences(compared: ComparedTable) -> Iterator[str]:
     """Yield the differences that bar no ratio. Subjects that are only unknown share a sentence."""
     unknown: dict[str, list[str]] = {}
     for difference in compared.differences:
@@ -178,7 +178,7 @@ def _other_differences(compared: Compared) -> Iterator[str]:
         yield f"Unknown for {letters}: {listing(subjects)}."
 
 
-def _values_by_part(difference: Difference, compared: Compared) -> str:
+def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
     """Return the values of a difference; reports with the same value share a clause."""
     lettered = zip(compared.table.parts, difference.values, strict=True)
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)
@@ -189,7 +189,7 @@ def _values_by_part(difference: Difference, compared: Compared) -> str:
 # The figures, side by side.
 
 
-def tables(compared: Compared) -> Iterator[Table]:
+def tables(compared: ComparedTable) -> Iterator[Table]:
     """Yield the tables of figures. Each has the first report and as many others as fit."""
     others = range(1, len(compared.table.parts))
     together = _presenter(compared).together
@@ -197,18 +197,18 @@ def tables(compared: Compared) -> Iterator[Table]:
         yield from _fitting_tables(compared, (0, *others[begin : begin + together]))
 
 
-def _presenter(compared: Compared) -> Shown:
+def _presenter(compared: ComparedTable) -> Presenter:
     return presenter_of(compared.table.parts[0].case)
 
 
-def _measures(compared: Compared) -> Measures:
+def _measures(compared: ComparedTable) -> FigureGroups:
     """Return the figures of the tables, as declared by the columns of the experiment."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
 
 
-def _fitting_tables(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
+def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[Table]:
     """Yield tables of these reports. A group of figures shares a table with the last one if both fit."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
@@ -223,7 +223,7 @@ def _fitting_tables(compared: Compared, places: Sequence[int]) -> Iterator[Table
         yield table
 
 
-def _column_groups(compared: Compared, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
+def _column_groups(compared: ComparedTable, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
     """Yield the columns of each group of figures; of a group that is too wide, those of each figure."""
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _measures(compared):
@@ -237,12 +237,13 @@ def _width(table: Table) -> int:
     """Return the width of a table on a terminal in characters, including its gaps."""
     cells = zip(*table.rows, strict=True)
     widths = (
-        max(map(len, (*column.heading, *own))) for column, own in zip(table.columns, cells, strict=True)
+        max(map(len, (*column.heading, *column_cells)))
+        for column, column_cells in zip(table.columns, cells, strict=True)
     )
     return sum(width + GAP for width in widths) - GAP
 
 
-def _legend(compared: Compared) -> str:
+def _legend(compared: ComparedTable) -> str:
     """Return the legend of the tables, a sentence."""
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
@@ -252,7 +253,7 @@ def _legend(compared: Compared) -> str:
     return f"{'; '.join(meanings(shown)).replace('{units}', units)}."
 
 
-def _labels(compared: Compared) -> tuple[Column[int], ...]:
+def _labels(compared: ComparedTable) -> tuple[Column[int], ...]:
     """Return the columns that identify the case of a row."""
     table = compared.table
     if table.sweeps:

@@ -95,10 +95,10 @@ ARRIVED: dict[str, Getter[Arrived]] = {
     "due_operations": lambda arrived: arrived.due,
     "skipped_operations": lambda arrived: arrived.skipped,
     "queued_operations": lambda arrived: arrived.queued,
-    "from_due_p50_ns": lambda arrived: whole.p50_ns if (whole := arrived.whole) else None,
-    "from_due_p99_ns": lambda arrived: whole.p99_ns if (whole := arrived.whole) else None,
-    "from_due_p999_ns": lambda arrived: whole.p999_ns if (whole := arrived.whole) else None,
-    "from_due_max_ns": lambda arrived: whole.max_ns if (whole := arrived.whole) else None,
+    "from_due_p50_ns": lambda arrived: whole.p50_ns if (whole := arrived.all_kinds) else None,
+    "from_due_p99_ns": lambda arrived: whole.p99_ns if (whole := arrived.all_kinds) else None,
+    "from_due_p999_ns": lambda arrived: whole.p999_ns if (whole := arrived.all_kinds) else None,
+    "from_due_max_ns": lambda arrived: whole.max_ns if (whole := arrived.all_kinds) else None,
     "late_p99_ns": lambda arrived: arrived.lateness.p99_ns if arrived.lateness else None,
     "polled_share": lambda arrived: arrived.polled_share,
 }
@@ -192,9 +192,10 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
     Every dict has the same keys; a missing figure is None.
     """
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
-    columns |= _of_run(_OF_CASE)
+    columns |= _columns_of_runs(_OF_CASE)
     rows = [
-        _Row(report, number, run, run.shown(), None, run.latency) for number, run in enumerate(report.runs, 1)
+        _Row(report, number, run, run.valid_median_trial(), None, run.latency)
+        for number, run in enumerate(report.runs, 1)
     ]
     return [{name: _plain(value(row)) for name, value in columns.items()} for row in rows]
 
@@ -220,7 +221,6 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     for members in by_table.values():
         presenter = presenter_of(members[0].case)
         of_cases |= presenter.case_columns(members)
-        of_trials |= presenter.trial_columns([trial for run in members for trial in run.trials])
         declared = (
             column
             for group in group_runs(members)
@@ -235,14 +235,14 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
         **{name: _of(lambda row: row.report, value) for name, value in REPORT.items()},
         "case": lambda row: row.case,
         "sqlite_version": _sqlite_version,
-        **_of_run({**CASE, **rate, **of_cases, **RUN, **arm}),
-        **_of_trial({f"effective_{name}": _effective(name) for name in settings}),
-        **_of_trial({**TRIAL}),
+        **_columns_of_runs({**CASE, **rate, **of_cases, **RUN, **arm}),
+        **_columns_of_trials({f"effective_{name}": _effective(name) for name in settings}),
+        **_columns_of_trials({**TRIAL}),
         **{name: _of(_arrived, value) for name, value in arrived.items()},
-        **_of_trial(of_trials),
+        **_columns_of_trials(of_trials),
     }
     latencies = (
-        (f"{kind}_{figure}", _of_latency(kind, value))
+        (f"{kind}_{figure}", _latency_value(kind, value))
         for kind in _keys(trial.latency for trial in trials)
         for figure, value in LATENCY.items()
     )
@@ -262,11 +262,11 @@ def _of(part: Callable[[_Row], T | None], value: Getter[T]) -> Getter[_Row]:
     return lambda row: None if (holder := part(row)) is None else value(holder)
 
 
-def _of_run(columns: Mapping[str, Getter[Run]]) -> _Columns:
+def _columns_of_runs(columns: Mapping[str, Getter[Run]]) -> _Columns:
     return {name: _of(lambda row: row.run, value) for name, value in columns.items()}
 
 
-def _of_trial(columns: Mapping[str, Getter[Trial]]) -> _Columns:
+def _columns_of_trials(columns: Mapping[str, Getter[Trial]]) -> _Columns:
     return {name: _of(lambda row: row.trial, value) for name, value in columns.items()}
 
 
@@ -274,7 +274,7 @@ def _arrived(row: _Row) -> Arrived | None:
     return row.trial.arrived if row.trial else None
 
 
-def _of_latency(kind: str, value: Getter[Latency]) -> Getter[_Row]:
+def _latency_value(kind: str, value: Getter[Latency]) -> Getter[_Row]:
     return lambda row: value(latency) if (latency := row.latency(kind)) else None
 
 

@@ -1,4 +1,4 @@
-"""What `sqlstress doctor` says of the surroundings, in lines of 80 columns."""
+"""The text of `sqlstress doctor` on the environment, in lines of 80 columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from textwrap import wrap
 
-from sqlstress.analysis.durability import telling
+from sqlstress.analysis.durability import durability_options
 from sqlstress.analysis.wording import listing, quota
 from sqlstress.report import Environment, Warning
 from sqlstress.show.blocks import brief
@@ -27,7 +27,7 @@ _UNFIT = {
     "no-shared-memory": "processes cannot share memory",
     "shared-file-system": "the folder is on a shared file system",
 }
-"""Code of a warning → why nothing that is measured here says what a local disk would do."""
+"""Clauses by code of a warning: reasons why measurements here differ from those on a local disk."""
 _IN_SHORT = {
     "sqlite-wal-reset-bug": "SQLite has the WAL-reset bug",
     "fullfsync-without-effect": "fullfsync has no effect here",
@@ -36,7 +36,7 @@ _IN_SHORT = {
     "no-journal-on-disk": "no journal is on disk",
     "cpu-quota": "a CPU quota stops processes",
 }
-"""Code of a serious warning → what it says, in a clause."""
+"""Clauses by code of another serious warning."""
 
 
 def doctor_text(
@@ -46,11 +46,11 @@ def doctor_text(
     free_bytes: int | None = None,
     sharing: str = "",
 ) -> str:
-    """Return the fingerprint and its warnings as text, the serious ones first; `loop` drives a load here.
+    """Return the fingerprint and its warnings as text, the serious warnings first.
 
-    `others` say which other stores could be measured, or what they lack; `free_bytes` is what the folder's
-    file system has left; `sharing` is the folder of shared memory, empty if unknown. The first line is
-    the verdict.
+    `loop` is the loop that drives a load here. `others` lists other stores that could be measured, or the
+    requirements that they lack. `free_bytes` is the free space of the folder's file system. `sharing` is the
+    folder of shared memory, empty if unknown. The first line is the verdict.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
     for label, text in _surroundings(environment, loop, free_bytes, sharing):
@@ -66,29 +66,29 @@ def doctor_text(
 
 
 def hunt_text(conclusion: str) -> str:
-    """Return what came of a hunt, as the last entry."""
+    """Return the conclusion of a hunt, as the last entry."""
     return "\n".join(["", *_entry("Hunt", conclusion)]) + "\n"
 
 
 def _verdict(warnings: Iterable[Warning]) -> str:
-    """Return whether figures that are measured here can be used."""
+    """Return the verdict: whether measurements on this system are usable."""
     serious = [warning.code for warning in warnings if warning.serious]
     if unfit := [_UNFIT[code] for code in serious if code in _UNFIT]:
         return f"Not fit for measuring: {listing(unfit)}."
     if not serious:
         return "Fit for measuring."
-    known = [_IN_SHORT[code] for code in serious if code in _IN_SHORT]
-    return f"Fit for measuring, with a warning: {listing(known) or 'see below'}."
+    clauses = [_IN_SHORT[code] for code in serious if code in _IN_SHORT]
+    return f"Fit for measuring, with a warning: {listing(clauses) or 'see below'}."
 
 
 Entry = tuple[str | None, str]
-"""A label, "" where the text belongs to the one above, and a text; None: a line as it is."""
+"""A label and a text. The label is "" if the text continues the last entry, and None for a raw line."""
 
 
 def _surroundings(
     environment: Environment, loop: str, free_bytes: int | None, sharing: str
 ) -> Iterator[Entry]:
-    host, mounted = environment.host, environment.file_system
+    host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""
     yield "Host", f"{host.system} {host.release}, {host.machine}"
@@ -97,11 +97,11 @@ def _surroundings(
     yield "Python", host.python or _UNKNOWN
     if sharing:
         yield "Sharing", f"shared memory is in {sharing}"
-    slept = host.sleep_1ms_ns
-    yield "Sleep", _UNKNOWN if slept is None else f"a sleep of 1 ms takes {format_ms(slept)} ms"
-    device = f" on {mounted.device}" if mounted.device else ""
-    yield "File system", f"{mounted.kind or _UNKNOWN}{device}"
-    options = brief(mounted.options)
+    sleep_ns = host.sleep_1ms_ns
+    yield "Sleep", _UNKNOWN if sleep_ns is None else f"a sleep of 1 ms takes {format_ms(sleep_ns)} ms"
+    device = f" on {file_system.device}" if file_system.device else ""
+    yield "File system", f"{file_system.kind or _UNKNOWN}{device}"
+    options = brief(file_system.options)
     if len(options) > _LONGEST_OPTIONS:
         options = f"{options[:_LONGEST_OPTIONS]} [...]"
     yield "", options.replace(",", ", ")
@@ -121,7 +121,7 @@ def _surroundings(
         yield "", build.source_id
         if build.memory_gets_per_s is not None:
             yield "", f"{format_count(build.memory_gets_per_s)} gets per second from memory, one process"
-        yield "", telling(build.compile_options)
+        yield "", durability_options(build.compile_options)
 
 
 def _sync_line(kind: str, *percentiles_ns: int) -> str:
@@ -130,7 +130,7 @@ def _sync_line(kind: str, *percentiles_ns: int) -> str:
 
 
 def _entry(label: str | None, text: str) -> list[str]:
-    """Return a labelled text, wrapped under itself; nothing for an empty one."""
+    """Return the lines of a labelled text, wrapped under itself; none if the text is empty."""
     return [text] if label is None else _wrapped(brief(text), f"{label:<{LABEL}} ")
 
 

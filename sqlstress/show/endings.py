@@ -1,4 +1,4 @@
-"""How a study ended: exit codes, and a line for each thing that is not as it should be."""
+"""The endings of a study: exit codes, and a line for each problem."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlstress.analysis.ab import conclusion, too_many_failed
-from sqlstress.analysis.highest_rate import answered, is_whole
-from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts, progress
+from sqlstress.analysis.highest_rate import answer_of, is_complete
+from sqlstress.analysis.study_parts import NO_ANSWER, UNPROVED, WRONG, parts, progress
 from sqlstress.analysis.wording import percent, place
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import case_label
@@ -17,38 +17,38 @@ from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 from sqlstress.statistics.units import plural
 
 FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
-"""All is well; wrong data, or a regression; nothing is shown; something could not be measured."""
+"""Exit codes: no problem; wrong data or a regression; undecided; something could not be measured."""
 
 
 class Ending(NamedTuple):
-    """Something that is not as it should be."""
+    """A problem of a study."""
 
     code: int
-    """The exit code that it asks for."""
+    """Exit code that the problem calls for."""
     text: str = ""
-    """What is wrong, in a line; empty where the report itself says so."""
+    """The problem in a line; empty if the report itself states it."""
     reason: str = ""
-    """What the report says of it: for those who are not shown the report."""
+    """The report's statement of the problem, for output without the report."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
-    """Return what is not as it should be, the weightiest first; nothing when all is well.
+    """Return the problems of a study, the most severe first; empty if there are none.
 
-    `saved` names the files that hold the report. `strict`: an answer that can't be told is not well.
+    `saved` has the names of the files that hold the report. With `strict`, an undecided answer is a problem.
     """
     if report.results:
-        found = _of_results(report, strict, saved)
+        problems = _result_endings(report, strict, saved)
     elif report.ab:
-        found = _of_ab(report, report.ab, strict, saved)
+        problems = _ab_endings(report, report.ab, strict, saved)
     elif report.limit:
-        found = _of_limit(report, report.limit, strict, saved)
+        problems = _limit_endings(report, report.limit, strict, saved)
     else:
-        found = _of_cases(report, saved)
-    return tuple(found)
+        problems = _case_endings(report, saved)
+    return tuple(problems)
 
 
 def exit_code(found: Sequence[Ending]) -> int:
-    """Return the exit code that endings ask for."""
+    """Return the exit code of these endings."""
     return found[0].code if found else FINE
 
 
@@ -57,24 +57,24 @@ def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") 
     return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
 
 
-def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
+def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
-        if len(report.runs) >= report.planned:  # a few times over all of them
-            wanted = sum(run.case.repeat for run in report.runs)
-            so_far = f"{_trials(report)} of {plural(wanted, 'trial')}"
+        if len(report.runs) >= report.planned:  # every case has some trials
+            requested = sum(run.case.repeat for run in report.runs)
+            so_far = f"{_trials(report)} of {plural(requested, 'trial')}"
         yield _stopped(so_far, saved)
     wrong = next((run.verdict for run in report.runs if run.verdict.status == "failed"), None)
     if wrong:
         example = next(iter(wrong.counterexamples), "see the report")
         yield Ending(BAD, f"Error: the data is wrong: {example}.")
-    # Operations were given up, more than their case lets: its figures are no success then.
+    # If more operations failed than the case allows, its figures are no success.
     if too_many := [run for run in report.runs if run.failed_too_many]:
-        yield Ending(BAD, f"Error: {failed_too_many(max(too_many, key=Run.failed_share))}")
+        yield Ending(BAD, f"Error: {failures_sentence(max(too_many, key=Run.failed_share))}")
     if failed := [run for run in report.runs if run.error]:
-        more = len(failed) - 1
-        others = f" (and {more} more {'case' if more == 1 else 'cases'})" if more else ""
-        yield Ending(FAILURE, _not_measured(failed[0], case_label(failed[0].case), others))
+        count = len(failed) - 1
+        further = f" (and {count} more {'case' if count == 1 else 'cases'})" if count else ""
+        yield Ending(FAILURE, _not_measured(failed[0], case_label(failed[0].case), further))
     if any(presenter_of(run.case).is_doubtful(run) for run in report.runs):
         yield Ending(UNSURE, "Error: statements of a transaction are suspicious; see the report (--strict).")
 
@@ -83,30 +83,32 @@ def _trials(report: Report) -> int:
     return sum(len(run.trials) for run in report.runs)
 
 
-def _not_measured(run: Run, label: str, others: str = "") -> str:
-    return f"Error: {label} could not be measured: {(run.error or '').removesuffix('.')}{others}."
+def _not_measured(run: Run, label: str, further: str = "") -> str:
+    return f"Error: {label} could not be measured: {(run.error or '').removesuffix('.')}{further}."
 
 
-def _of_limit(report: Report, search: LimitSearch, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
+def _limit_endings(
+    report: Report, search: LimitSearch, strict: bool, saved: Sequence[str]
+) -> Iterator[Ending]:
     if report.interrupted:
         yield _stopped(plural(_trials(report), "window"), saved)
     else:
-        yield from _of_cases(report, saved)
-        if strict and not is_whole(answered(report, search)):
+        yield from _case_endings(report, saved)
+        if strict and not is_complete(answer_of(report, search)):
             yield Ending(UNSURE)
 
 
-def failed_too_many(run: Run) -> str:
-    """Return how many of a run's operations failed, where those are more than its case lets."""
+def failures_sentence(run: Run) -> str:
+    """Return a sentence on the failed operations of a run that exceed the limit of its case."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
-        f"{share} of the operations failed at {place(run.case)}: {presenter_of(run.case).why_failed(run)}. "
-        f"At most {most} may fail (--max-failed)."
+        f"{share} of the operations failed at {place(run.case)}: "
+        f"{presenter_of(run.case).failure_reason(run)}. At most {most} may fail (--max-failed)."
     )
 
 
-def _of_ab(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield one ending at most: the others follow from it."""
+def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
+    """Yield at most one ending: the other problems follow from it."""
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)
@@ -118,15 +120,15 @@ def _of_ab(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> 
         yield Ending(UNSURE)
 
 
-def _of_results(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
+def _result_endings(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
         yield _stopped(progress(report), saved, "what was measured" if report.runs else "what was proved")
-    tried = parts(report)
-    for part in tried:
+    all_parts = parts(report)
+    for part in all_parts:
         if part.verdict.status == WRONG:
             yield Ending(BAD, reason=f"Error: {part.verdict.finding.text}")
-    for part in tried:
+    for part in all_parts:
         if part.error:
             yield Ending(FAILURE, f"Error: {part.name} was not completed: {part.error}")
-        if part.verdict.status == UNPROVED or (strict and part.verdict.status == UNTOLD):
+        if part.verdict.status == UNPROVED or (strict and part.verdict.status == NO_ANSWER):
             yield Ending(UNSURE)

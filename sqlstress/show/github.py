@@ -1,4 +1,4 @@
-"""What GitHub Actions shows of a report: the step's summary, and annotations.
+"""The view of a report in GitHub Actions: the step's summary, and annotations.
 
 Workflow commands and their escapes: actions/toolkit, packages/core/src/command.ts.
 """
@@ -10,61 +10,61 @@ from itertools import chain
 
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.baseline import BaselineCheck
 from sqlstress.analysis.finding import texts
-from sqlstress.analysis.highest_rate import answered, is_whole
+from sqlstress.analysis.highest_rate import answer_of, is_complete
 from sqlstress.analysis.highest_rate import conclusion as conclusion_of_limit
-from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts
+from sqlstress.analysis.study_parts import NO_ANSWER, UNPROVED, WRONG, parts
 from sqlstress.report import Report
 from sqlstress.show.blocks import brief, clean
-from sqlstress.show.endings import failed_too_many
+from sqlstress.show.endings import failures_sentence
 from sqlstress.show.markdown import check_markdown, report_markdown
-from sqlstress.show.study_view import check_conclusion, left_out
+from sqlstress.show.study_view import check_verdict, left_out
 from sqlstress.show.trackers import case_names
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 
 MOST = 10
-"""Annotations of a kind that GitHub shows of a step."""
-LARGEST_SUMMARY = 1 << 20
-"""Bytes of a step's summary; GitHub refuses a larger one as a whole."""
+"""Maximum number of annotations of a kind that GitHub shows for a step."""
+MAX_SUMMARY_BYTES = 1 << 20
+"""Maximum size of a step's summary, in bytes; GitHub refuses a larger summary as a whole."""
 
 _TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_TEXT, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 def workflow_commands(*reports: Report) -> tuple[str, ...]:
-    """Return the workflow commands that annotate a step: what is wrong, then what to know, ten of each."""
+    """Return the workflow commands that annotate a step: errors, then warnings, MOST of each."""
     errors = list(chain.from_iterable(map(_errors, reports)))
     warnings = list(dict.fromkeys(chain.from_iterable(map(_warnings, reports))))
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
-def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str, ...]:
+def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
     """Return the workflow commands that annotate a step in which a report was checked."""
-    said = check_conclusion(checked, metric, max_drop)
+    sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
         invalid = "Too many operations failed" if checked.failed else "Wrong data"
-        errors.append(("Worse than the baseline" if checked.cases else invalid, said))
+        errors.append(("Worse than the baseline" if checked.cases else invalid, sentence))
     if checked.verdict == INCONCLUSIVE:
-        warnings.append(("Cannot tell whether it is worse than the baseline", said))
+        warnings.append(("Cannot tell whether it is worse than the baseline", sentence))
     if checked.left_out > 0:
         warnings.append(("Not measured again", left_out(checked)))
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
-def check_summary(checked: Checked, metric: str, max_drop: float) -> str:
-    """Return the Markdown of the summary of such a step, or a sentence where GitHub would refuse it."""
+def check_summary(checked: BaselineCheck, metric: str, max_drop: float) -> str:
+    """Return the summary of a check in Markdown, or a sentence if GitHub would refuse it."""
     return _accepted(check_markdown(checked, metric, max_drop))
 
 
 def summary(*reports: Report) -> str:
-    """Return the Markdown of a step's summary, or a sentence where GitHub would refuse it."""
+    """Return the summary of a step in Markdown, or a sentence if GitHub would refuse it."""
     return _accepted(report_markdown(*reports))
 
 
 def _accepted(text: str) -> str:
-    if len(text.encode("utf-8", "backslashreplace")) < LARGEST_SUMMARY:
+    if len(text.encode("utf-8", "backslashreplace")) < MAX_SUMMARY_BYTES:
         return text
     return "The report is too large for a step's summary: save it with -o report.html.\n"
 
@@ -84,18 +84,18 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
         elif run.error:
             yield f"Not measured: {name}", run.error
         elif run.failed_too_many:
-            yield f"Too many operations failed: {name}", failed_too_many(run)
+            yield f"Too many operations failed: {name}", failures_sentence(run)
 
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
-        if part.verdict.status in (UNPROVED, UNTOLD):
+        if part.verdict.status in (UNPROVED, NO_ANSWER):
             yield f"{part.kind}: {part.name}", part.verdict.finding.text
     for finding in missing(report):
         yield "Not everything was measured", finding.text
     if report.ab and report.ab.verdict not in (PASS, FAIL):
         yield "Cannot tell whether B is as good as A", conclusion(report, report.ab).text
-    if report.limit and not is_whole(answered(report, report.limit)):
+    if report.limit and not is_complete(answer_of(report, report.limit)):
         yield "Cannot tell which rate holds", " ".join(texts(conclusion_of_limit(report, report.limit)))
     for warning in report.environment.warnings:
         if warning.serious:
@@ -107,8 +107,11 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
             yield f"Undecided: {name}", "The data could not be verified."
 
 
-def _commands(kind: str, found: list[tuple[str, str]]) -> Iterator[str]:
-    if len(found) > MOST:
-        found = [*found[: MOST - 1], ("And more", f"{len(found) - MOST + 1} more: see the step's summary.")]
-    for title, text in found:
+def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
+    if len(annotations) > MOST:
+        annotations = [
+            *annotations[: MOST - 1],
+            ("And more", f"{len(annotations) - MOST + 1} more: see the step's summary."),
+        ]
+    for title, text in annotations:
         yield f"::{kind} title={clean(title).translate(_PROPERTY)}::{brief(text).translate(_TEXT)}"

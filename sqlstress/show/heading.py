@@ -1,4 +1,4 @@
-"""What was measured, in a few sentences: the host, the load, the library, the durability, the warnings."""
+"""The description of a measurement in a few sentences: host, load, library, durability, warnings."""
 
 from __future__ import annotations
 
@@ -20,102 +20,102 @@ from sqlstress.statistics.units import format_count, format_duration
 from sqlstress.target import product, serves, stores_nothing, takes
 
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
-"""Codes of warnings of the SQLite library that was measured with."""
+"""Codes of warnings on the SQLite library that was measured."""
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
 
 
 def origin(report: Report) -> str:
-    """Return one line: which version measured, when, and on what; or who published the figures."""
+    """Return a line on the report's origin: version, time and system, or the source if published."""
     host = report.environment.host
     system = f"{host.system} {host.release}".strip()
-    known = (system, host.machine, cores(host), report.environment.file_system.kind, host.python)
-    where = ", ".join(filter(None, known))
+    facts = (system, host.machine, cores(host), report.environment.file_system.kind, host.python)
+    where = ", ".join(filter(None, facts))
     if report.published is not None:
-        told = f"System: {where}." if where else "The system is unknown."
-        return f"Published figures, not measured or verified by sqlstress: {report.published}. {told}"
+        system_text = f"System: {where}." if where else "The system is unknown."
+        return f"Published figures, not measured or verified by sqlstress: {report.published}. {system_text}"
     return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where or 'system unknown'}"
 
 
 def short_origin(report: Report) -> str:
-    """Return the line of `origin` without the processor's type and the Python."""
+    """Return the line of `origin` without the processor's type and the Python version."""
     host = replace(report.environment.host, machine="", python="")
     return origin(replace(report, environment=replace(report.environment, host=host)))
 
 
 def when(report: Report) -> str:
-    """Return when a report was measured, to the minute, or that it was published."""
+    """Return the time of the measurement, to the minute, or "published"."""
     return _minute(report.created) if report.published is None else "published"
 
 
 def describe(what: str, group: Group, report: Report) -> str:
-    """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
+    """Return the description of a group: `what`, then window, drivers and libraries, seed."""
     return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
 
 
-def describe_at_first(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the same without the usual conditions, and those as a sentence of their own, if any."""
+def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
+    """Return the description without the usual conditions, and these in a separate sentence, if any."""
     conditions = list(_conditions(group, report))
     host = report.environment.host
-    known = [text for text, usual in conditions if usual]
-    usual = "; ".join([*known, *filter(None, (host.machine, host.python))])
-    others = "; ".join([what, *(text for text, usual in conditions if not usual)])
-    return f"{others}.", f"{usual[:1].upper()}{usual[1:]}." if usual else ""
+    usual_texts = [text for text, usual in conditions if usual]
+    usual = "; ".join([*usual_texts, *filter(None, (host.machine, host.python))])
+    other_texts = "; ".join([what, *(text for text, usual in conditions if not usual)])
+    return f"{other_texts}.", f"{usual[:1].upper()}{usual[1:]}." if usual else ""
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
-    """Return what a commit waits for, once for each way in which the settings were read back."""
+    """Return sentences on the durability of commits, one for each combination of effective settings."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the upper limit of the harness.",)
     if not experiment_of(group.case).opens_database:
         return ("Durability and lock waits depend on the program that opens the database.",)
     read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
-    told = [_durability(group, run, trial, environment) for run, trial in read_back]
-    return tuple(dict.fromkeys(told or (_requested(run.case) for run in group.runs)))
+    durabilities = [_durability(group, run, trial, environment) for run, trial in read_back]
+    return tuple(dict.fromkeys(durabilities or (_requested(run.case) for run in group.runs)))
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return what a commit of a trial waits for; where there are several targets, on the scale they share."""
+    """Return the durability of a trial; with several targets, on their common scale."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
         return f"{side.name}: {clean(trial.durability)}."
     if trial.durability and not takes(run.case.driver, "journal-mode"):
-        told = clean(trial.durability)
-        return f"{told[:1].upper()}{told[1:]}."
+        text = clean(trial.durability)
+        return f"{text[:1].upper()}{text[1:]}."
     if serves(run.case.driver):
-        whose = f"{side.name}: durability" if side else "Durability"
-        return f"{whose} unknown: no connection was seen."
+        subject = f"{side.name}: durability" if side else "Durability"
+        return f"{subject} unknown: no connection was seen."
     return describe_durability(trial.effective, environment.sync)
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return what a reader must know first; what a finding of the same code says already is left out."""
+    """Return the warnings that a reader must see first, except those that a finding repeats."""
     repeated = {finding.code for finding in findings}
-    # Of no connection is known that it had a WAL, as far as was read back of each.
+    # The warning on the WAL does not apply if all settings that were read back exclude a WAL.
     modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
     without_wal = bool(modes) and all(mode and mode != "wal" for mode in modes)
     elsewhere = without_wal or all(serves(run.case.driver) for run in group.runs)
     general = []
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        # The finding of a quota that stopped the processes says more.
-        is_said = warning.code == "cpu-quota" and group.met_quota
-        if warning.serious and not (of_library and elsewhere) and not is_said:
-            ours = " This is sqlstress's own SQLite; your program may use another."
+        # The finding on a CPU quota that stopped processes gives more details.
+        is_repeated = warning.code == "cpu-quota" and group.met_quota
+        if warning.serious and not (of_library and elsewhere) and not is_repeated:
+            remark = " This is sqlstress's own SQLite; your program may use another."
             connects = experiment_of(group.case).opens_database
-            general.append(warning.text + ours * (of_library and not connects))
+            general.append(warning.text + remark * (of_library and not connects))
     cases: dict[str, list[Case]] = {}
     for run in group.runs:
         for warning in run.warnings:
             if warning.code not in repeated and warning.text not in general:
                 cases.setdefault(warning.text, []).append(run.case)
-    of_cases = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
-    of_others = texts(disturbances(group, environment))
-    return tuple(f"Warning: {text}" for text in (*general, *of_cases, *of_others))
+    case_warnings = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
+    disturbance_texts = texts(disturbances(group, environment))
+    return tuple(f"Warning: {text}" for text in (*general, *case_warnings, *disturbance_texts))
 
 
 def _minute(created: str) -> str:
-    """Return an ISO 8601 time to the minute; anything else as it is."""
+    """Return an ISO 8601 time to the minute; other texts are returned unchanged."""
     try:
         return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
     except ValueError:
@@ -135,8 +135,8 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
         yield from ((text, False) for text in _settings(group))
     words = {"native": "native loop", "python": "Python loop"}
     loops = dict.fromkeys(experiment_of(run.case).loop_of(run.case) for run in group.runs)
-    if drove := [words.get(loop, loop) for loop in loops if loop]:
-        yield listing(drove, "or"), drove == ["native loop"]
+    if loop_names := [words.get(loop, loop) for loop in loops if loop]:
+        yield listing(loop_names, "or"), loop_names == ["native loop"]
     yield from ((text, False) for text in _all_libraries(group, report))
     if report.published is None:
         seeds = {run.case.seed for run in group.runs}
@@ -144,7 +144,7 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
 
 
 def _window(group: Group) -> Iterator[str]:
-    """Yield how much is measured, how operations arrive, and how often."""
+    """Yield the length of the measurement, the arrivals of operations, and the number of passes."""
     case = group.case
     if experiment_of(case).windowed:
         yield amount(case)
@@ -152,24 +152,24 @@ def _window(group: Group) -> Iterator[str]:
         limit_s = case.arrivals.latency_limit_s
         skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
         yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
-    # A sweep that was stopped has made fewer than were asked for, and of some cases fewer than of others.
+    # An interrupted sweep has made fewer passes than requested, possibly different numbers per case.
     passes = {min(case.repeat, len(run.trials)) for run in group.runs if run.trials and not run.error}
     if passes and max(passes) > 1:
         yield f"median of {' to '.join(map(format_count, sorted({min(passes), max(passes)})))} passes"
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield how locks are waited for; of several targets, by whom."""
+    """Yield the policy on locked databases, for each target if there are several."""
     usual = busy_policy(Case())
-    for whose, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
+    for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
         if policies:
-            said = listing(list(dict.fromkeys(policies)), "or")
-            yield f"{whose}{said}", said == usual and not whose
+            policy_text = listing(list(dict.fromkeys(policies)), "or")
+            yield f"{prefix}{policy_text}", policy_text == usual and not prefix
 
 
 def _settings(group: Group) -> Iterator[str]:
-    """Yield the settings that all runs share, of those that are given."""
+    """Yield the optional settings that were given and that all runs share."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]

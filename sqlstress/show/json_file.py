@@ -1,4 +1,4 @@
-"""Reports as JSON with their findings, so that no program has to read sentences."""
+"""Reports as JSON with their findings, so that no program has to parse sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlstress.report import Report, to_json
 
 
 def report_json(report: Report) -> str:
-    """Write a report as JSON text, with its findings: they are made anew whenever it is written."""
+    """Return a report as JSON text, with findings that are derived each time it is written."""
     return to_json(report, findings=[_finding(finding) for finding in advise(report)])
 
 
@@ -22,9 +22,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _plain(fact: Any) -> Any:
-    """Return a fact in JSON's types; what is no number is null."""
-    if isinstance(fact, Finding):
-        return _finding(fact)
+    """Return a fact in JSON's types; NaN and infinity become null."""
     if isinstance(fact, Mapping):
         return {str(name): _plain(value) for name, value in fact.items()}
     if is_dataclass(fact) and not isinstance(fact, type):

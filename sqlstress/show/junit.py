@@ -1,4 +1,4 @@
-"""A report as JUnit XML: a test for each case, which asks whether it was measured and proved."""
+"""A report as JUnit XML: a test for each case, which passes if the case was measured and verified."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from xml.etree import ElementTree
 from sqlstress.analysis.ab import conclusion as ab_conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.finding import texts
-from sqlstress.analysis.highest_rate import answered, is_whole
+from sqlstress.analysis.highest_rate import answer_of, is_complete
 from sqlstress.analysis.highest_rate import conclusion as limit_conclusion
-from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts
+from sqlstress.analysis.study_parts import NO_ANSWER, UNPROVED, WRONG, parts
 from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
-from sqlstress.show.endings import failed_too_many
+from sqlstress.show.endings import failures_sentence
 from sqlstress.show.trackers import case_names, rates, surroundings, unit
 from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""Element of a test that did not pass → the suite's attribute that counts it."""
+"""Attribute of a suite by the element of a test that did not pass."""
 
 
 def report_junit(*reports: Report) -> str:
     """Return reports as JUnit XML, a suite for each.
 
-    Wrong data is a failure, as are too many operations that failed; what could not be measured is an error;
-    what was not measured, or not decided, was skipped.
+    Wrong data is a failure, and so are too many failed operations. Cases that could not be measured are
+    errors. Cases that were not measured, or not decided, are skipped.
     """
     suites = ElementTree.Element("testsuites", name="sqlstress")
     suites.extend([_suite(report) for report in reports])
     _count(suites)
-    del suites.attrib["skipped"]  # which the schema knows of a suite only
+    del suites.attrib["skipped"]  # the schema has it only for a suite
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
@@ -63,7 +63,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _tests(report: Report) -> Iterator[ElementTree.Element]:
-    """Yield a test for each case, for what a study concludes, and for each part with a verdict of its own."""
+    """Yield a test for each case, for the conclusion of a study, and for each part with its own verdict."""
     for run, name in zip(report.runs, case_names(report), strict=True):
         yield _case(run, name)
     if report.ab:
@@ -74,10 +74,10 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
         yield gate
     if report.limit:
         limit = _test("highest rate", "limit", report.limit.seconds)
-        said = " ".join(texts(limit_conclusion(report, report.limit)))
-        if not is_whole(answered(report, report.limit)):
-            _outcome(limit, "skipped", "inconclusive", said)
-        ElementTree.SubElement(limit, "system-out").text = brief(said)
+        text = " ".join(texts(limit_conclusion(report, report.limit)))
+        if not is_complete(answer_of(report, report.limit)):
+            _outcome(limit, "skipped", "inconclusive", text)
+        ElementTree.SubElement(limit, "system-out").text = brief(text)
         yield limit
     for part in parts(report):
         test = _test(clean(part.name), part.suite, part.seconds)
@@ -85,7 +85,7 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
             _outcome(test, "failure", WRONG, part.verdict.finding.text)
         elif part.error:
             _outcome(test, "error", "not-measured", part.error)
-        elif part.verdict.status in (UNPROVED, UNTOLD):
+        elif part.verdict.status in (UNPROVED, NO_ANSWER):
             _outcome(test, "skipped", part.verdict.status, part.verdict.finding.text)
         yield test
     for finding in missing(report):
@@ -110,14 +110,14 @@ def _case(run: Run, name: str) -> ElementTree.Element:
     elif error := run.error or invalid:
         _outcome(test, "error", "not-measured", error)
     elif run.failed_too_many:
-        _outcome(test, "failure", "given-up", failed_too_many(run))
+        _outcome(test, "failure", "given-up", failures_sentence(run))
     elif skipped := run.skipped or (None if run.trials else "No trial was made."):
         _outcome(test, "skipped", "not-measured", skipped)
     elif verdict.status == "unknown":
         notes = "; ".join(check.note for check in verdict.checks if check.status == "unknown")
         _outcome(test, "skipped", "undecided", f"The data could not be verified: {notes}")
-    known = [rate for rate in map(finite, rates(run)) if rate is not None]
-    figure = f"{rounded(median(known))} {unit(run)} per second" if known else "no figure"
+    valid_rates = [rate for rate in map(finite, rates(run)) if rate is not None]
+    figure = f"{rounded(median(valid_rates))} {unit(run)} per second" if valid_rates else "no figure"
     ElementTree.SubElement(test, "system-out").text = figure
     return test
 

@@ -1,6 +1,6 @@
 """A report as Markdown, for an issue, a wiki or a job's summary on GitHub.
 
-All columns are there, and strings from elsewhere can't mark anything up.
+Tables keep all columns, and strings of the report cannot add markup.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from tabulate import tabulate
 from sqlstress.show.blocks import Block, Bullets, Lines, Picture, Table, brief, visible
 from sqlstress.show.sections import Pages
 
-# Inside a word an underscore marks nothing up, and names such as x86_64 stay readable.
+# Within a word an underscore adds no markup, and names such as x86_64 stay readable.
 _MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
-def drawn(block: Block) -> str:
+def draw(block: Block) -> str:
     """Return one block as GitHub Markdown."""
     match block:
         case Table():
             return _tabulated(block)
         case Picture():
-            # A name may have backticks, which would end the block.
+            # A name may contain backticks, which would end the block.
             lines = (visible(line).rstrip().replace("`", "'") for line in block.lines)
             return "\n".join(("```", *lines, "```"))
         case Lines():
@@ -47,5 +47,5 @@ def _tabulated(table: Table) -> str:
     )
 
 
-PAGES = Pages(drawn)
+PAGES = Pages(draw)
 report_markdown, comparison_markdown, check_markdown = PAGES.report, PAGES.comparison, PAGES.check

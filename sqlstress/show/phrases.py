@@ -14,7 +14,7 @@ from inspect import Parameter, isfunction, signature
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress.analysis.finding import Finding, code_of
+from sqlstress.analysis.finding import code_of
 from sqlstress.registry import EXPERIMENTS
 from sqlstress.statistics.compare import Ratio
 
@@ -80,7 +80,7 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 def _sample(name: str, kind: Any) -> Any:
     if get_origin(kind) is UnionType:
-        kind = next(each for each in get_args(kind) if each is not NoneType)
+        kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:
         return (_sample(name, get_args(kind)[0]),)
     if get_origin(kind) is Mapping:
@@ -91,16 +91,11 @@ def _sample(name: str, kind: Any) -> Any:
         return 0.1
     if name.endswith("_ns"):
         return 3_400_000_000
-    text = TEXTS.get(name, name.upper())
-    return Finding(_write_name, name=text) if kind is Finding else NUMBERS.get(kind, text)
-
-
-def _write_name(*, name: str) -> str:
-    return name
+    return NUMBERS.get(kind, TEXTS.get(name, name.upper()))
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError):  # the reader, such as head, has seen enough
+    with suppress(BrokenPipeError):  # the reader, such as head, has closed the pipe
         for code, sentence in sentences().items():
             texts = dict.fromkeys(sentence(**facts) for facts in variants_of(sentence))
             print(code, *texts, sep="\n    ", flush=True)  # noqa: T201

@@ -1,9 +1,8 @@
-"""A plot as plain data, which the page's chart.js draws; colours are names of the page's style ("--c1").
+"""Plots as plain data that the page's chart.js draws; colours are names of the page's style ("--c1").
 
-The names are those that plotly.js has for the same things, as far as they are drawn here: scatter (lines,
-markers, steps, error bars, an area below) and bar (grouped, stacked, lying); axes that are linear, log,
-category or multicategory. Of our own are `multiples`, a small frame for each line, and `whole`, an axis whose
-ticks are whole numbers.
+The names are those of plotly.js, as far as they are supported: scatter (lines, markers, steps, error bars, an
+area below) and bar (grouped, stacked, horizontal); axes that are linear, log, category or multicategory. Two
+names are our own: `multiples`, a small frame for each line, and `whole`, an axis with ticks at whole numbers.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.wording import cut, laid_out, place
+from sqlstress.analysis.comparison import ComparedTable
+from sqlstress.analysis.wording import buckets_label, place, truncate
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case
@@ -24,10 +23,10 @@ from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
 
 COLOURS = 8
-TOGETHER = 4
-"""So many lines can be told apart in one frame."""
-WIDE_RANGE = 20
-"""Figures that differ by more are shown by their logarithm."""
+MAX_LINES = 4
+"""Maximum number of lines that readers can distinguish in one frame."""
+LOG_RATIO = 20
+"""Ratio of the largest figure to the smallest above which an axis is logarithmic."""
 _LONGEST = 48
 
 Plain = dict[str, Any]
@@ -35,14 +34,14 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a plot shows at a time."""
+    """The data that a plot shows at a time."""
 
     label: str
-    """What it is called where it can be chosen."""
+    """Label in the plot's list of choices."""
     data: list[Plain]
-    """Its traces."""
+    """Traces."""
     layout: Plain
-    """Its axes, and what differs from other plots."""
+    """Axes, and other attributes that differ from the page's defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +50,22 @@ class Plot:
 
     title: str
     note: str
-    """How to read it, in a sentence or two."""
+    """One or two sentences that explain the plot."""
     views: tuple[View, ...]
     first: int = 0
-    """Which view is shown first."""
+    """Index of the view that is shown first."""
     wide: bool = False
-    """Whether it takes the page's whole width."""
+    """Whether the plot takes the page's whole width."""
 
 
 def colour(place: int) -> str:
-    """Return the colour of the n-th of several things."""
+    """Return the colour of an item, by its index."""
     return f"--c{place % COLOURS + 1}"
 
 
 def name(words: str) -> str:
-    """Return a text from anywhere as a plot shows it: short, and without a place to be filled in."""
-    return cut(clean(words), _LONGEST).replace("%{", "% {")
+    """Return a text for a plot: cleaned, shortened, and without plotly's placeholders."""
+    return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
 def level(value: float, shade: str) -> Plain:
@@ -77,13 +76,13 @@ def level(value: float, shade: str) -> Plain:
     }  # fmt: skip
 
 
-def apart(data: Sequence[Plain]) -> Plain:
-    """Return what a layout has more where lines are too many to be told apart in one frame.
+def small_multiples(data: Sequence[Plain]) -> Plain:
+    """Return extra attributes of the layout if the lines are too many for one frame.
 
-    A small frame for each of them then, with the others behind it in the colour of rules.
+    Each line then gets a small frame, with the other lines behind it in the colour of rules.
     """
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
-    return {"multiples": True} if len(named) > TOGETHER else {}
+    return {"multiples": True} if len(named) > MAX_LINES else {}
 
 
 def axis(title: str, **more: Any) -> Plain:
@@ -92,21 +91,21 @@ def axis(title: str, **more: Any) -> Plain:
 
 
 def counts_axis(title: str, counts: Iterable[int]) -> Plain:
-    """Return an axis of whole numbers, with a tick at each one that was measured, if they are few."""
-    found = sorted(set(counts))
-    ticks: Plain = {"tickvals": found} if len(found) <= 12 else {}
+    """Return an axis of whole numbers, with a tick at each measured number if there are few."""
+    distinct = sorted(set(counts))
+    ticks: Plain = {"tickvals": distinct} if len(distinct) <= 12 else {}
     return axis(title, whole=True, **ticks)
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return what an axis has more: it begins at zero, or where values differ much, it is logarithmic."""
-    return {"type": "log"} if max(values) > WIDE_RANGE * min(values) else {"rangemode": "tozero"}
+    """Return extra attributes of an axis: begin at zero, or logarithmic for a wide range."""
+    return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with a mark at each value; `more` is what its stroke has else: without marks then."""
+    """Return a line with a mark at each value. With attributes of the stroke in `more` it has no marks."""
     return {
         "type": "scatter",
         "mode": "lines" if more else "lines+markers",
@@ -127,35 +126,35 @@ def marks(
     text: Sequence[str] = (),
     **marker: Any,
 ) -> Plain:
-    """Return marks that no line joins; `text` is what the pointer is told of each."""
-    told = {"text": list(text)} if text else {}
+    """Return marks without a line; `text` has the text that hovering shows for each mark."""
+    hover_texts = {"text": list(text)} if text else {}
     return {
         "type": "scatter",
         "mode": "markers",
         "name": label,
         "x": list(x),
         "y": list(y),
-        **told,
+        **hover_texts,
         "marker": marker,
         "hovertemplate": hover,
     }
 
 
-# Plots of several reports side by side: bars for cases that stand for themselves, a bar for each case and
-# report; lines for those that are layouts with numbers of processes.
+# Plots of several reports side by side. Independent cases get bars: one for each case and report. Layouts
+# with numbers of processes get lines.
 
 
 Figure = Callable[[int, int], float | None]
-"""Row and part → a figure."""
+"""Function from (row, part) to a figure; None if there is none."""
 
 
 def bar_plots(
-    compared: Compared,
+    compared: ComparedTable,
     names: Sequence[str],
     bar: Callable[[Case], tuple[str, Hashable]],
     bar_name: Callable[[Case], str],
 ) -> Iterator[Plot]:
-    """Yield the rates of the cases, side by side and relative to a case of their report.
+    """Yield bar plots of the rates: absolute, and relative to a case of the same report.
 
     `bar` and `bar_name` are methods of the presenter.
     """
@@ -181,12 +180,12 @@ def bar_plots(
         yield Plot("Case by case", note, tuple(views), first, wide=True)
 
 
-def _over(compared: Compared, base: int) -> Figure:
-    """Return the rate of a row over that of the base in the same report."""
+def _over(compared: ComparedTable, base: int) -> Figure:
+    """Return the function of a row's rate relative to the rate of row `base` in the same report."""
 
     def figure(row: int, place: int) -> float | None:
-        rate, own = compared.rate(row, place), compared.rate(base, place)
-        return rate / own if rate is not None and own else None
+        rate, base_rate = compared.rate(row, place), compared.rate(base, place)
+        return rate / base_rate if rate is not None and base_rate else None
 
     return figure
 
@@ -194,7 +193,7 @@ def _over(compared: Compared, base: int) -> Figure:
 def _bars(
     names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
-    """Return bars that lie, since their names are long: the first case at the top."""
+    """Return horizontal bars, because their names are long: the first case is at the top."""
     data: list[Plain] = [
         {
             "type": "bar",
@@ -216,8 +215,8 @@ def _bars(
     return View(label, data, layout)
 
 
-def row_name(compared: Compared, row: int, bar_name: Callable[[Case], str]) -> str:
-    """Name a row, with its number of processes where the reports have several."""
+def row_name(compared: ComparedTable, row: int, bar_name: Callable[[Case], str]) -> str:
+    """Return the name of a row, with its number of processes if the reports have several."""
     counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
     case = compared.table.case(row)
     processes = f", {case.concurrency} proc." if len(counts - {0}) > 1 else ""
@@ -227,8 +226,8 @@ def row_name(compared: Compared, row: int, bar_name: Callable[[Case], str]) -> s
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def line_plots(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
-    """Yield the throughput, a line for each report and layout; and its shape."""
+def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
+    """Yield line plots of the throughput by processes, absolute and relative to one process."""
     figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
         view for label, figure in figures.items() if (view := _lines(compared, names, label, figure)).data
@@ -239,7 +238,7 @@ def line_plots(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
         yield Plot("Throughput", note, tuple(views), len(views) - 1 if barred else 0, wide=True)
 
 
-def _lines(compared: Compared, names: Sequence[str], label: str, figure: Figure) -> View:
+def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
     data = []
     for column, part in enumerate(compared.table.parts):
         cases = [run.case for run in part.runs if run]
@@ -248,7 +247,7 @@ def _lines(compared: Compared, names: Sequence[str], label: str, figure: Figure)
             if run and (value := figure(row, column)) is not None:
                 curves.setdefault(run.case.buckets, {})[run.case.concurrency] = value
         for number, (layout, curve) in enumerate(sorted(curves.items())):
-            shown = ", ".join(filter(None, (names[column], laid_out(layout, cases))))
+            shown = ", ".join(filter(None, (names[column], buckets_label(layout, cases))))
             counts = sorted(curve)
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]
@@ -256,12 +255,12 @@ def _lines(compared: Compared, names: Sequence[str], label: str, figure: Figure)
     axes = {
         "xaxis": counts_axis("processes", (count for trace in data for count in trace["x"])),
         "yaxis": axis(label, rangemode="tozero"),
-        **apart(data),
+        **small_multiples(data),
     }
     return View(label, data, axes)
 
 
-# How long operations took: percentiles, and how many took how long as the outline of a histogram.
+# Latencies: percentiles, and outlines of histograms.
 
 
 Percentile = Callable[[Latency], float | None]
@@ -272,7 +271,7 @@ PERCENTILES: dict[str, Percentile] = {
     "p99.9": lambda latency: latency.p999_ns,
     "max": lambda latency: latency.max_ns if latency.count else None,
 }
-"""Name of a percentile → its nanoseconds."""
+"""Functions from a latency to a percentile in ns, by the percentile's name."""
 
 
 def latency_lines(
@@ -283,25 +282,27 @@ def latency_lines(
     hover: str,
     dash: str = "solid",
 ) -> list[Plain]:
-    """Return the line of a percentile in ms over whatever was varied; none where there is no figure."""
-    known = [
+    """Return the line of a percentile in ms over the varied quantity; empty without figures."""
+    points = [
         (x, ns / NS_PER_MS)
         for x, latency in measured
         if latency and (ns := finite(PERCENTILES[percentile](latency))) and ns > 0
     ]
-    return [line(label, [x for x, _ in known], [ms for _, ms in known], number, hover, dash)] if known else []
+    return (
+        [line(label, [x for x, _ in points], [ms for _, ms in points], number, hover, dash)] if points else []
+    )
 
 
 _COARSER = 4
-"""Bits by which a histogram is made coarser: to eight buckets for every power of two."""
+"""Number of low bits that are dropped, which leaves eight buckets per power of two."""
 _BUCKETS = 0x7F80
-"""Indices of finite floats lie below."""
+"""Upper limit of the indices of finite floats."""
 
 
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot with a view for each case, with an outline of each of its latencies; none of none."""
+    """Yield a plot with a view for each case and an outline for each latency; nothing without latencies."""
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),
@@ -322,7 +323,7 @@ def distributions(
 
 
 def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
-    """Return the outline, a point for each step, in per cent of all operations; None of none."""
+    """Return the outline, with a point per step in percent of all operations; None if there are none."""
     coarse: Counter[int] = Counter()
     for index, count in latency.buckets:
         if 0 <= index < _BUCKETS and count > 0:
@@ -330,7 +331,7 @@ def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
     total = sum(coarse.values())
     if not total:
         return None
-    # With a step of nothing on each side the outline comes back to zero.
+    # An empty step on each side brings the outline back to zero.
     steps = range(max(0, min(coarse) - 1), min(max(coarse) + 2, _BUCKETS >> _COARSER))
     shares = [100 * coarse[step] / total for step in steps]
     trace = line(name(kind), list(map(_middle_ms, steps)), shares, number, "%{x:.3g} ms: %{y:.2f}%")
@@ -345,5 +346,5 @@ def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
 
 @cache
 def _middle_ms(step: int) -> float:
-    low, high = (bucket_floor(each << _COARSER) for each in (step, step + 1))
+    low, high = (bucket_floor(index << _COARSER) for index in (step, step + 1))
     return (low + high) / 2 / NS_PER_MS

@@ -1,4 +1,4 @@
-"""How each experiment is shown, as blocks that every format draws."""
+"""The sections of a report or comparison, as blocks that every format draws."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sqlstress.analysis.advice import advise_group, missing
-from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.baseline import BaselineCheck
 from sqlstress.analysis.comparison import Comparison
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, merge_groups
 from sqlstress.analysis.study_parts import interruption
 from sqlstress.report import Report
 from sqlstress.show import heading
-from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Note, Paragraph, Verdict, clean, conclusions
+from sqlstress.show.blocks import (
+    FAILED,
+    Block,
+    Bullets,
+    Lines,
+    Note,
+    Paragraph,
+    VerdictLine,
+    clean,
+    conclusions,
+)
 from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
 from sqlstress.show.shown import presenter_of, shown_results
 from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
@@ -22,43 +32,43 @@ from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of what a report shows."""
+    """A part of the presentation of a report."""
 
     blocks: tuple[Block, ...]
     group: Group | None = None
-    """The group that it shows; None: something about the whole report."""
+    """Group that the section shows; None if the section concerns the whole report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Whatever is shown, in a format that is blocks below each other."""
+    """Pages in a format that consists of consecutive blocks."""
 
     drawn: Callable[[Block], str]
-    """Draws a block, or leaves it out."""
+    """Return a block in the format; empty to leave it out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Says at the end how to see what was left out."""
+    """Return the last text of the page: how to see the blocks that were left out."""
 
     def report(self, *reports: Report) -> str:
-        """Return reports: what was measured, the tables, and what they say."""
+        """Return reports as text: the conditions, the tables, and the findings."""
         return self._page(
             block for report in reports for section in report_sections(report) for block in section.blocks
         )
 
     def comparison(self, comparison: Comparison) -> str:
-        """Return reports side by side: what they differ in, the tables, and what they say."""
+        """Return reports side by side: their differences, the tables, and the findings."""
         return self._page(comparison_blocks(comparison))
 
-    def check(self, checked: Checked, metric: str, max_drop: float) -> str:
-        """Return a report beside its baseline, and how far that can be trusted."""
+    def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
+        """Return the check of a report against its baseline, and its reliability."""
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
-        every = tuple(blocks)
-        return "\n\n".join(filter(None, (*map(self.drawn, every), self.closing(every)))) + "\n"
+        all_blocks = tuple(blocks)
+        return "\n\n".join(filter(None, (*map(self.drawn, all_blocks), self.closing(all_blocks)))) + "\n"
 
 
 def report_sections(report: Report) -> Iterator[Section]:
-    """Yield the parts of what a report shows, the first of which says where it comes from."""
+    """Yield the sections of a report, beginning with its origin."""
     is_sweep = not (report.ab or report.limit or report.results)
     yield Section((Paragraph((heading.short_origin if is_sweep else heading.origin)(report)),))
     if report.ab is not None:
@@ -68,15 +78,15 @@ def report_sections(report: Report) -> Iterator[Section]:
         yield Section(tuple(limit_blocks(report, report.limit)))
         return
     if report.results:
-        found = [
+        result_blocks = [
             block for shown, result in shown_results(report) for block in shown.result_blocks(report, result)
         ]
         if report.interrupted:
-            found.append(Bullets((interruption(report).text,)))
-        yield Section(tuple(found))
+            result_blocks.append(Bullets((interruption(report).text,)))
+        yield Section(tuple(result_blocks))
         return
     warned: set[str] = set()
-    for group in joined(group_runs(report.runs)):
+    for group in merge_groups(group_runs(report.runs)):
         yield Section(tuple(_group(group, report, warned)), group)
     closing = [finding.text for finding in missing(report)]
     closing += ["Nothing was measured."] * (not report.runs)
@@ -85,13 +95,13 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield what a group shows; a warning that stands above, in `warned`, is not repeated."""
+    """Yield the blocks of a group; warnings in `warned` are not repeated, and new ones are added to it."""
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
     warned.update(warnings)
-    described, usual = heading.describe_at_first(shown.what(group), group, report)
-    yield Lines((described, *heading.durability(group, environment), *warnings))
+    description, usual = heading.describe_briefly(shown.activity(group), group, report)
+    yield Lines((description, *heading.durability(group, environment), *warnings))
     if usual:
         yield Note(usual)
     yield from shown.blocks(group)
@@ -99,30 +109,30 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
         yield conclusions(findings)
 
 
-# What a report says first: the title of its page.
+# The headline: the title of a report's page.
 
 
 LONGEST = 120
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
 _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
-"""Where a sentence can be cut; what stands in brackets is passed over."""
+"""Positions where a sentence can be cut. Text in brackets is skipped."""
 
 
 def headline(sections: Iterable[Section]) -> str:
-    """Return the first sentence of a report's verdict, or of its findings; wrong data comes before all.
+    """Return the first sentence of a report's verdict or findings; wrong data takes precedence.
 
-    Of one that says nothing it is what was done.
+    Without findings, return the description of the measurement.
     """
     blocks = [block for section in sections for block in section.blocks]
-    said = [block.text for block in blocks if isinstance(block, Verdict)]
-    said += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
-    wrong = [text for text in said if text.startswith(FAILED)]
-    return title_of(next(chain(wrong, said, _texts(blocks))))
+    statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
+    statements += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
+    wrong = [text for text in statements if text.startswith(FAILED)]
+    return title_of(next(chain(wrong, statements, _texts(blocks))))
 
 
-def headline_beside(comparison: Comparison) -> str:
-    """Return the same of reports side by side."""
-    findings = [text for beside in comparison_tables(comparison) for text in beside.findings.texts]
+def comparison_headline(comparison: Comparison) -> str:
+    """Return the headline of a comparison: the first sentence of its findings, or of its heading."""
+    findings = [text for table in comparison_tables(comparison) for text in table.findings.texts]
     return title_of(next(chain(findings, _texts(comparison_heading(comparison)))))
 
 
@@ -137,9 +147,9 @@ def _texts(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def title_of(text: str) -> str:
-    """Return the first sentence of a text, and of a long one the clauses that fit."""
+    """Return the first sentence of a text, cut at a clause if it is longer than LONGEST."""
     sentence = _SENTENCE.split(clean(text), maxsplit=1)[0].rstrip(".")
     if len(sentence) <= LONGEST:
         return sentence
-    ends = [found.start() for found in _CLAUSE.finditer(sentence) if found[1] and found.start() <= LONGEST]
+    ends = [match.start() for match in _CLAUSE.finditer(sentence) if match[1] and match.start() <= LONGEST]
     return f"{sentence[: ends[-1] if ends and ends[-1] > LONGEST // 3 else LONGEST]} …"

@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Generic, TypeVar
 
-from sqlstress.analysis.advice import partial_proofs, trust
-from sqlstress.analysis.comparison import Compared
+from sqlstress.analysis.advice import figure_limits, partial_proofs
+from sqlstress.analysis.comparison import ComparedTable
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
-from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part
+from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart
 from sqlstress.analysis.wording import failure_time, listing
 from sqlstress.experiment import experiment_of, get_experiment, units_of
 from sqlstress.options.option import options_of
@@ -26,41 +26,41 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Legend,
+    Value,
     seconds_cell,
     table_of,
 )
-from sqlstress.show.blocks import Value as Value
 from sqlstress.show.case_table import (
     FAILED_SHARE,
     RATIO,
-    ROWS_MEASURE,
+    ROWS_FIGURE,
     SHAPE,
     SPREAD,
     TPS,
-    Measure,
-    Measures,
+    ComparisonFigure,
+    FigureGroups,
     Row,
     common_blocks,
-    compared_trial,
-    measure_of,
+    compared_trial_cell,
+    comparison_figure,
     rows_of,
 )
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
 R = TypeVar("R")
 
-TIME = Measure(
+TIME = ComparisonFigure(
     "{letter} time s",
     ("{letter}", "time s"),
     "time: how long the work took",
-    compared_trial(lambda trial: seconds_cell(trial.seconds)),
+    compared_trial_cell(lambda trial: seconds_cell(trial.seconds)),
 )
 
 
 LOCKED = "the database was locked"
-LONGER = f"{LOCKED} for longer than --busy-timeout"
-OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
-OF_ALL: tuple[Topic, ...] = (partial_proofs, trust)
+LOCKED_FOR_LONGER = f"{LOCKED} for longer than --busy-timeout"
+SNAPSHOT_OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
+WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
 """Topics that concern a whole group, not each of its parts."""
 
 
@@ -72,37 +72,45 @@ def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
             values_by_finding.setdefault(finding, []).append(group.value(part.case))
     for finding, values in values_by_finding.items():
         of_all = len(values) == max(1, len(group.parts))
-        yield finding if of_all else finding.of_part(f"{group.setting} {listing(values)}")
+        yield finding if of_all else finding.with_part(f"{group.setting} {listing(values)}")
 
 
-class Shown:
+class Presenter:
     """Presenter of an experiment: pure functions of a report. Experiments override what differs."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, trust)
+    topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
     """Topics of a group, in order, except for wrong and missing data."""
-    measures: ClassVar[Measures] = ((ROWS_MEASURE, RATIO), (SPREAD,), (TIME,))
+    measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
     """Figures of comparisons, for experiments whose columns do not declare them."""
     proves: ClassVar[str] = NOTHING_LOST
     """Fact about the data of a run that its proof established, as a clause."""
     together: ClassVar[int] = 1
     """Number of reports next to the first one in 80 columns; 1 if cases have long names."""
 
-    def why_failed(self, run: Run) -> str:
+    def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
         trials = [trial for trial in run.ended if trial.failed]
         latency = latency_of(failures_of([run]))
         wait = Wait(latency, run.case.settings.busy_timeout_ms) if latency else None
         # Older reports do not have the time.
-        locked = f"{LOCKED}, {failure_time(wait.failure_time())}" if wait and not run.case.server else LONGER
+        locked = (
+            f"{LOCKED}, {failure_time(wait.failure_time())}"
+            if wait and not run.case.server
+            else LOCKED_FOR_LONGER
+        )
         if not any(trial.busy_snapshot for trial in trials):
             return locked
-        return f"{locked}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
+        return (
+            f"{locked}, or {SNAPSHOT_OUT_OF_DATE}"
+            if any(trial.busy for trial in trials)
+            else SNAPSHOT_OUT_OF_DATE
+        )
 
     def is_doubtful(self, run: Run) -> bool:
         """Return whether the exit code reports a suspicion about a run whose data is right."""
         return False
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
         return group.case.workload
 
@@ -114,18 +122,18 @@ class Shown:
         """Return the columns of the table of a group. The CSV and comparisons take theirs from it."""
         return ()
 
-    def further_columns(self, group: Group) -> Sequence[Column[Row]]:
+    def further_columns(self, group: Group) -> Sequence[Column[Any]]:
         """Return the columns of a further table. The CSV takes its columns from it, too."""
         return ()
 
-    def comparison_figures(self, group: Group) -> Measures:
+    def comparison_figures(self, group: Group) -> FigureGroups:
         """Return the figures that a comparison shows; `group` has the runs of all reports."""
         return self.measures
 
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield the findings."""
         for topic in self.topics:
-            yield from topic(group) if topic in OF_ALL else by_part(topic, group)
+            yield from topic(group) if topic in WHOLE_GROUP_TOPICS else by_part(topic, group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield the plots of a group: throughput and latency, unless the experiment has its own."""
@@ -137,14 +145,14 @@ class Shown:
 
     def rate(self, run: Run) -> float | None:
         """Return the rate by which a run is compared, per second; the caller has excluded invalid runs."""
-        trial = run.shown()
+        trial = run.valid_median_trial()
         return trial.rows_per_s if trial else None
 
     def commits(self, trial: Trial) -> int | None:
         """Return the number of commits of a trial; None if unknown."""
         return None
 
-    def tracked(self, run: Run) -> Iterator[float | None]:
+    def tracked_rates(self, run: Run) -> Iterator[float | None]:
         """Yield the rate of each valid trial that benchmark trackers store, per second."""
         return (trial.tps for trial in run.valid)
 
@@ -163,7 +171,7 @@ class Shown:
             ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
         ]
 
-    def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
+    def compared_plots(self, compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
         """Yield the plots of several reports side by side: lines over the processes, or bars case by case."""
         if compared.table.sweeps:
             yield from line_plots(compared, names)
@@ -192,13 +200,13 @@ class Shown:
         return {}
 
 
-def presenter_of(case: Case) -> Shown:
+def presenter_of(case: Case) -> Presenter:
     """Return the presenter of the experiment of a case."""
-    shown: Shown = experiment_of(case).presenter()
+    shown: Presenter = experiment_of(case).presenter()
     return shown
 
 
-class LoadShown(Shown):
+class LoadShown(Presenter):
     """Presenter of an experiment with two loops: closed, or open at a fixed rate."""
 
     failed: ClassVar[Column[Row]] = FAILED_SHARE
@@ -211,10 +219,10 @@ class LoadShown(Shown):
             yield from self.closed_loop_table(group)
         yield from self.more_blocks(group)
 
-    def comparison_figures(self, group: Group) -> Measures:
+    def comparison_figures(self, group: Group) -> FigureGroups:
         columns = self.columns(group)
         more, less = (
-            tuple(measure_of(column) for column in columns if column.better == better)
+            tuple(comparison_figure(column) for column in columns if column.better == better)
             for better in (MORE, LESS)
         )
         return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
@@ -242,10 +250,10 @@ class LoadShown(Shown):
         return run.median_tps()
 
 
-class ResultShown(Shown, Generic[R]):
+class ResultShown(Presenter, Generic[R]):
     """Presenter of the result of a study that is not a sweep of cases. R is the type of the result."""
 
-    def part(self, result: R) -> Part:
+    def part(self, result: R) -> ReportPart:
         """Return the subject of the study and its verdict."""
         raise NotImplementedError
 
@@ -298,7 +306,7 @@ Tile = tuple[str, str, str]
 """Figure, its name, and its status: ok, failed, unknown, or empty."""
 
 
-def came_of(verdict: Conclusion, proved: str, what: str) -> Tile:
+def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
     """Return the tile of a verdict; `proved` is its text if everything was proved."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]

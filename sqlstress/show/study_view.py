@@ -1,4 +1,4 @@
-"""How an A/B test, a report beside its baseline and a search for the highest rate are shown."""
+"""Presentation of studies: A/B tests, checks against a baseline, searches for the highest rate."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from statistics import median
 
 from sqlstress.analysis import ab, highest_rate, sentences
 from sqlstress.analysis.ab import NAMES, Pairs, cells, differences, possible_ratios
-from sqlstress.analysis.advice import failures, partial_proofs, wrong_data
-from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.advice import failures, partial_proofs, wrong_data_findings
+from sqlstress.analysis.baseline import BaselineCheck
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding, texts
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.highest_rate import (
     SHARES,
-    Tried,
-    answered,
+    TriedRate,
+    answer_of,
     broken,
     enough,
-    promised,
-    reached,
-    tried,
-    unjudged,
+    latency_at,
+    promise_clause,
+    skip_reason,
+    tried_rates,
 )
 from sqlstress.analysis.wording import listing, loss, noun, percent, place, signed
-from sqlstress.analysis.wording import what_is_possible as possible
+from sqlstress.analysis.wording import possible_change as possible
 from sqlstress.experiment import experiment_of
 from sqlstress.report import AbTest, LimitSearch, Look, Promise, Report, Run, Trial
 from sqlstress.show import heading
@@ -44,7 +44,7 @@ from sqlstress.show.blocks import (
     Note,
     Paragraph,
     Table,
-    Verdict,
+    VerdictLine,
     count_cell,
     ms_cell,
     shortened,
@@ -55,20 +55,24 @@ from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, 
 from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
 from sqlstress.statistics.sequential import FAIL, PASS, tolerance
-from sqlstress.statistics.units import NS_PER_MS, finite, plural, rounded, whole
+from sqlstress.statistics.units import NS_PER_MS, digits, finite, plural, rounded
 
 CHANGE = (Column("from", ("95%", "from")), Column("to"))
-"""The ends of the interval of a change."""
+"""Columns with the ends of the interval of a change."""
 
 
 def _study(
-    said: Iterable[str], figures: Iterable[Block], verdict: str, report: Report, findings: Iterable[Finding]
+    description: Iterable[str],
+    figures: Iterable[Block],
+    verdict: str,
+    report: Report,
+    findings: Iterable[Finding],
 ) -> Iterator[Block]:
-    """Yield what was done, the figures, the verdict, and what else is to be known."""
+    """Yield the blocks of a study: the conditions, the figures, the verdict, and other findings."""
     if report.runs:
-        yield Lines(tuple(said))
+        yield Lines(tuple(description))
     yield from figures
-    yield Verdict(verdict)
+    yield VerdictLine(verdict)
     notes = [finding.text for finding in findings]
     notes += ["Interrupted. The results so far are shown."] * report.interrupted
     if notes:
@@ -83,20 +87,20 @@ def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
-# An A/B test: its arms, in what they differ, and a row for each cell.
+# An A/B test: its arms, their differences, and a row for each cell.
 
 
 def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
-    """Yield everything that an A/B test shows."""
+    """Yield all blocks of an A/B test."""
     groups = group_runs(report.runs)
     findings: list[Finding] = []
     for group in groups:
-        findings += (*wrong_data(group), *failures(group))
-        # What fails at once takes no time, and no figure shows it.
+        findings += (*wrong_data_findings(group), *failures(group))
+        # Operations that fail at once take no time, so that no figure shows them.
         run = max(group.runs, key=Run.failed_share)
         # The verdict names an arm with too many failures.
         if (share := run.failed_share()) and not run.failed_too_many:
-            why = presenter_of(run.case).why_failed(run)
+            why = presenter_of(run.case).failure_reason(run)
             findings.append(Finding(sentences.arm_failed, arm=run.arm or "", share=share, why=why))
     figures: tuple[Block, ...] = ()
     if (pairs := Pairs(report, test)).means:
@@ -107,19 +111,21 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
             "on one side of the limit."
         )
         figures = (_ab_table(pairs), Note(legend))
-    said = _arms(report, test, groups[0], tuple(findings)) if groups else ()
-    yield from _study(said, figures, ab.conclusion(report, test).text, report, findings)
+    description = _arms(report, test, groups[0], tuple(findings)) if groups else ()
+    yield from _study(description, figures, ab.conclusion(report, test).text, report, findings)
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    yield heading.describe(f"A/B test. {presenter_of(first.case).what(first)}", first, report)
+    yield heading.describe(f"A/B test. {presenter_of(first.case).activity(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
         python = f"{arm.python} ({arm.version}, sqlstress {arm.tool_version})" if arm.python else ""
-        given = " ".join(filter(None, (python, *arm.options))) or "no options of its own"
+        options_text = " ".join(filter(None, (python, *arm.options))) or "no options of its own"
         read_back = [trial.effective for run in runs[arm.name] for trial in run.trials if trial.effective]
-        durable = dict.fromkeys(describe_durability(each, report.environment.sync) for each in read_back)
-        yield f"{arm.name}: {given}. {' '.join(durable)}"
+        durable = dict.fromkeys(
+            describe_durability(effective, report.environment.sync) for effective in read_back
+        )
+        yield f"{arm.name}: {options_text}. {' '.join(durable)}"
     a, b = (runs[arm.name] for arm in test.arms)
     if a and b:
         differ = list(ab.arm_differences(report, test, a[0], b[0]))
@@ -146,16 +152,16 @@ def _ab_table(pairs: Pairs) -> Table:
         Column("to"),
     )
     rows = []
-    for (a, b), found in zip(cells(report), pairs.by_cell(), strict=True):
+    for (a, b), look in zip(cells(report), pairs.by_cell(), strict=True):
         layouts = [(a.case.buckets, b.case.buckets)] * many_files
         rows.append(
             (
                 *(
-                    whole_cell(of_a) if of_a == of_b else MISSING
-                    for of_a, of_b in (*layouts, (a.case.concurrency, b.case.concurrency))
+                    whole_cell(value_a) if value_a == value_b else MISSING
+                    for value_a, value_b in (*layouts, (a.case.concurrency, b.case.concurrency))
                 ),
                 *(_cell(_middle(run, test.metric), test.metric) for run in (a, b)),
-                *_estimate(found),
+                *_estimate(look),
             )
         )
     if len(rows) > 1:
@@ -164,20 +170,20 @@ def _ab_table(pairs: Pairs) -> Table:
 
 
 def _middle(run: Run, metric: str) -> float | None:
-    known = [value for trial in run.valid if (value := finite(ab.figure(trial, metric)))]
-    return median(known) if known else None
+    values = [value for trial in run.valid if (value := finite(ab.figure(trial, metric)))]
+    return median(values) if values else None
 
 
-def _estimate(found: Look) -> tuple[str, ...]:
-    return whole_cell(found.pairs), *_change(found.ratio, *(possible_ratios(found) or (None, None)))
+def _estimate(look: Look) -> tuple[str, ...]:
+    return whole_cell(look.pairs), *_change(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
 BESIDE = 0.4
-"""How far an estimate stands behind its last pair, which it would hide."""
+"""Horizontal offset of an estimate from its last pair, which it would hide."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield the ratios of B to A, pair by pair, and the estimate at each look with its interval."""
+    """Yield the plot of the ratios of B to A by pair, and the estimate at each look with its interval."""
     if not (test := report.ab):
         return
     sign = -1 if test.metric == "p99" else 1
@@ -207,12 +213,12 @@ def ab_plots(report: Report) -> Iterator[Plot]:
 
 
 def _ratio_axis(title: str, low: float, high: float) -> Plain:
-    """Return an axis on which half and twice are as far from 1, with ticks that can be read."""
+    """Return an axis on which half and twice are equally far from 1, with readable ticks."""
     decades = range(floor(log10(low)), ceil(log10(high)) + 1)
     if len(decades) > 4:
         return axis(title, type="log")
     ticks = [step * 10.0**ten for ten in decades for step in (1, 2, 5)]
-    # Even steps where all ratios lie near each other, one of them at 1: 0.9, 1, 1.1.
+    # If all ratios are near each other, use even steps that include 1: 0.9, 1, 1.1.
     step = next((step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if high - low < 8 * step), None)
     if step is not None and high <= 2 * low:
         ticks = [round(count * step, 2) for count in range(floor(low / step), ceil(high / step) + 1)]
@@ -220,23 +226,25 @@ def _ratio_axis(title: str, low: float, high: float) -> Plain:
 
 
 def _estimates(looks: tuple[Look, ...]) -> Plain:
-    known = [look for look in looks if finite(look.ratio) is not None]
+    shown_looks = [look for look in looks if finite(look.ratio) is not None]
     ends = []
-    for look in known:
+    for look in shown_looks:
         if look.worst is not None and look.bound is not None:
             ends.append(sorted((look.worst, look.bound)))
-        else:  # an old one, which was judged by its estimate
+        else:  # an old look, which was judged by its estimate
             ends.append([look.low or look.ratio, look.high or look.ratio])
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "estimate",
-        "x": [look.pairs + BESIDE for look in known],
-        "text": [whole(look.pairs) for look in known],
-        "y": [look.ratio for look in known],
+        "x": [look.pairs + BESIDE for look in shown_looks],
+        "text": [digits(look.pairs) for look in shown_looks],
+        "y": [look.ratio for look in shown_looks],
         "error_y": {
-            "array": [max(0.0, high - look.ratio) for look, (_, high) in zip(known, ends, strict=True)],
-            "arrayminus": [max(0.0, look.ratio - low) for look, (low, _) in zip(known, ends, strict=True)],
+            "array": [max(0.0, high - look.ratio) for look, (_, high) in zip(shown_looks, ends, strict=True)],
+            "arrayminus": [
+                max(0.0, look.ratio - low) for look, (low, _) in zip(shown_looks, ends, strict=True)
+            ],
             "color": "--ink",
         },
         "marker": {"color": "--ink", "size": 11, "symbol": "diamond"},
@@ -244,7 +252,7 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
     }
 
 
-# A report beside its baseline: a row for each case, the verdict, and how far to trust it.
+# A check of a report against its baseline: a row for each case, the verdict, and its reliability.
 
 
 TRUST = (
@@ -255,8 +263,8 @@ TRUST = (
 )
 
 
-def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Block]:
-    """Yield everything that a check shows."""
+def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterator[Block]:
+    """Yield all blocks of a check."""
     if checked.cases:
         what = f"{NAMES[metric]}{' ms' * (metric == 'p99')}"
         columns = (
@@ -285,17 +293,17 @@ def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Blo
         yield Paragraph(f"The reports differ in {listing(checked.differing)}.")
     if checked.left_out > 0:
         yield Paragraph(left_out(checked))
-    yield Verdict(check_conclusion(checked, metric, max_drop))
+    yield VerdictLine(check_verdict(checked, metric, max_drop))
     yield Paragraph(TRUST)
 
 
-def left_out(checked: Checked) -> str:
-    """Return how many cases of the baseline the report has not got."""
+def left_out(checked: BaselineCheck) -> str:
+    """Return a sentence with the number of baseline cases that the report lacks."""
     return f"Cases of the baseline that were not measured again: {checked.left_out}."
 
 
-def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
-    """Return the verdict, what was found, and what to do next."""
+def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
+    """Return the verdict with its reason, and the next step."""
     if checked.failed is not None:
         return f"FAIL: {checked.failed}."
     if checked.wrong is not None or checked.ratio is None:
@@ -331,17 +339,17 @@ def _bound(ratio: float | None) -> str:
     return MISSING if ratio is None else signed(ratio)
 
 
-# A search for the highest rate: what was promised, each rate that was tried, and the answer.
+# A search for the highest rate: the promise, each rate that was tried, and the answer.
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
-"""The verdict of a rate, as the table has it."""
+"""Text of a rate's verdict in the table."""
 _LONGEST = 30
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    """Yield everything that a search shows."""
-    # At low rates windows are longer: that is no other table.
+    """Yield all blocks of a search."""
+    # Windows are longer at low rates, which must not split the table.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
         replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run
@@ -350,10 +358,10 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
     findings = tuple(
         finding
         for group in groups
-        for topic in (wrong_data, failures, partial_proofs, harness)
+        for topic in (wrong_data_findings, failures, partial_proofs, harness)
         for finding in topic(group)
     )
-    rates = tried(report, search)
+    rates = tried_rates(report, search)
     figures: tuple[Block, ...] = ()
     if rates:
         legend = (
@@ -361,16 +369,16 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
             "from the due time of an operation; verdict: of the answer below, open = too near the limit."
         )
         figures = (_rates_table(report, search), Note(legend))
-    said = _search(report, search, groups[-1], findings) if groups else ()
+    description = _search(report, search, groups[-1], findings) if groups else ()
     yield from _study(
-        said, figures, " ".join(texts(highest_rate.conclusion(report, search))), report, findings
+        description, figures, " ".join(texts(highest_rate.conclusion(report, search))), report, findings
     )
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    what = presenter_of(last.case).what(last)
+    what = presenter_of(last.case).activity(last)
     yield heading.describe(
-        f"Search for the highest rate with {promised(search.promise)}. {what}", last, report
+        f"Search for the highest rate with {promise_clause(search.promise)}. {what}", last, report
     )
     yield from heading.durability(last, report.environment)
     closed = next((run for run in report.runs if not run.case.rate and run.valid), None)
@@ -382,13 +390,13 @@ def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Fi
 
 
 def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
-    """Yield how many checkpoints a window spans, where that follows from its commits."""
-    answer, rates = answered(report, search), tried(report, search)
-    near = [each for each in rates if answer.verdict(each.rate) == OPEN] or rates[:1]
+    """Yield the number of checkpoints per window, if it follows from the commits."""
+    answer, rates = answer_of(report, search), tried_rates(report, search)
+    near = [attempt for attempt in rates if answer.verdict(attempt.rate) == OPEN] or rates[:1]
     longer = "use a longer --duration."
-    if any(_may_span(each.run) for each in near):
+    if any(_may_contain_checkpoints(attempt.run) for attempt in near):
         yield f"The number of checkpoints in a window is unknown for this load: if it may be none, {longer}"
-    counts = [count for each in near if (count := _spanned(each.run)) is not None]
+    counts = [count for attempt in near if (count := _min_checkpoints(attempt.run)) is not None]
     if counts and min(counts) < 1:
         yield f"Warning: some windows may contain no checkpoint, which delays many operations: {longer}"
     elif counts:
@@ -396,8 +404,8 @@ def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
         yield (f"Near the answer, each window spans at least {many}, as a commit writes at least one page.")
 
 
-def _spanned(run: Run) -> float | None:
-    """Return how many checkpoints a window at a rate spans at least, in each file."""
+def _min_checkpoints(run: Run) -> float | None:
+    """Return the minimum number of checkpoints in each file per window at a rate; None if unknown."""
     counts = []
     for trial in run.valid:
         commits = presenter_of(run.case).commits(trial)
@@ -408,52 +416,52 @@ def _spanned(run: Run) -> float | None:
     return min(counts, default=None)
 
 
-def _may_span(run: Run) -> bool:
-    """Return whether a window may span checkpoints, and nobody counts the commits."""
-    experiment, trial = experiment_of(run.case), run.shown()
+def _may_contain_checkpoints(run: Run) -> bool:
+    """Return whether a window may contain checkpoints although commits are not counted."""
+    experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
     return trial.effective.get("journal_mode", "wal") == "wal" and experiment.writes(run.case)
 
 
 def _rates_table(report: Report, search: LimitSearch) -> Table:
-    answer = answered(report, search)
+    answer = answer_of(report, search)
 
-    def latency(label: str) -> Column[Tried]:
+    def latency(label: str) -> Column[TriedRate]:
         leaves = {"p50": 10, "max": 20, "p99.9": 30}.get(label)
-        return Column(f"{label} ms", cell=lambda each: _latency_cell(each, label), leaves=leaves)
+        return Column(f"{label} ms", cell=lambda attempt: _latency_cell(attempt, label), leaves=leaves)
 
-    columns: tuple[Column[Tried], ...] = (
-        replace(DUE_PER_S, cell=lambda each: count_cell(each.rate)),
-        Column("TPS", cell=lambda each: count_cell(each.run.median_tps())),
+    columns: tuple[Column[TriedRate], ...] = (
+        replace(DUE_PER_S, cell=lambda attempt: count_cell(attempt.rate)),
+        Column("TPS", cell=lambda attempt: count_cell(attempt.run.median_tps())),
         *map(latency, (*SHARES, "max")),
-        Column("windows", cell=lambda each: f"{each.kept} of {len(each.margins)}"),
-        Column("verdict", align="left", cell=lambda each: _WORDS[answer.verdict(each.rate)]),
-        Column("broken by", ("", "broken by"), "left", cell=lambda each: _why(each, search)),
+        Column("windows", cell=lambda attempt: f"{attempt.kept_count} of {len(attempt.margins)}"),
+        Column("verdict", align="left", cell=lambda attempt: _WORDS[answer.verdict(attempt.rate)]),
+        Column("broken by", ("", "broken by"), "left", cell=lambda attempt: _broken_by(attempt, search)),
     )
-    return table_of(tried(report, search), columns)
+    return table_of(tried_rates(report, search), columns)
 
 
-def _latency_cell(each: Tried, name: str) -> str | None:
-    """Return a percentile of the median window, where its windows have operations enough for it."""
-    ns = each.typical(name)
-    return None if ns is None or each.fewest < enough([name]) else ms_cell(ns)
+def _latency_cell(attempt: TriedRate, name: str) -> str | None:
+    """Return a percentile of the median window; None if windows have too few operations for it."""
+    ns = attempt.typical(name)
+    return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
 
 
-def _why(each: Tried, search: LimitSearch) -> str:
-    """Return what the windows at a rate broke, most of all, without by how much."""
-    kinds = Counter(kind for trial in each.run.valid for kind in _against(trial, search.promise))
+def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
+    """Return the kinds of promises that windows at a rate broke, the most frequent first."""
+    kinds = Counter(kind for trial in attempt.run.valid for kind in _reasons(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
 
 
-def _against(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return what a window broke, or why it was not judged."""
-    reason = unjudged(trial, promise)
+def _reasons(trial: Trial, promise: Promise) -> tuple[str, ...]:
+    """Return the promises that a window broke, or the reason why it was not judged."""
+    reason = skip_reason(trial, promise)
     return (reason,) if reason else broken(trial, promise)
 
 
 def limit_plots(report: Report) -> Iterator[Plot]:
-    """Yield the windows of a search over their rate, a view for each thing that is promised."""
+    """Yield the plot of a search's windows by rate, with a view for each bound of the promise."""
     if report.limit is None:
         return
     views = []
@@ -475,19 +483,19 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
     windows = [
-        (not broken(trial, search.promise), each.rate, ms)
-        for each in tried(report, search)
-        for trial in each.run.valid
+        (not broken(trial, search.promise), attempt.rate, ms)
+        for attempt in tried_rates(report, search)
+        for trial in attempt.run.valid
         if (ms := _in_ms(trial, bound))
     ]
     for label, wanted, shade in (("kept it", True, "--good"), ("broke it", False, "--bad")):
         points = [(rate, ms) for kept, rate, ms in windows if kept == wanted]
         if points:
             rates, times = zip(*points, strict=True)
-            hover, texts = f"%{{text}}/s: {bound} %{{y:.3g}} ms", list(map(whole, rates))
+            hover, texts = f"%{{text}}/s: {bound} %{{y:.3g}} ms", list(map(digits, rates))
             yield marks(label, rates, times, hover, texts, color=shade, size=9, opacity=0.7)
 
 
 def _in_ms(trial: Trial, bound: str) -> float | None:
-    known = finite(reached(trial.arrived.whole if trial.arrived else None, bound))
-    return known / NS_PER_MS if known else None
+    latency_ns = finite(latency_at(trial.arrived.all_kinds if trial.arrived else None, bound))
+    return latency_ns / NS_PER_MS if latency_ns else None

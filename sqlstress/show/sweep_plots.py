@@ -1,7 +1,7 @@
-"""The plots of cases that are layouts with numbers of processes: what they did, and how long it took.
+"""Plots of cases that are layouts with numbers of processes: throughput and latency.
 
-Where the parts of a group differ in one option, there is a line or a bar for each value: over the processes,
-or if these are the same in all cases, over the values.
+If the parts of a group differ in one option, each value has a line or a bar: over the processes or, if all
+cases have the same number of processes, over the values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, Point, by_files
-from sqlstress.analysis.wording import laid_out, on_buckets, place, processes
+from sqlstress.analysis.wording import buckets_label, layout_suffix, place, processes
 from sqlstress.experiment import units_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.results import WorkerResult
@@ -19,7 +19,6 @@ from sqlstress.show.plots import (
     Plain,
     Plot,
     View,
-    apart,
     axis,
     colour,
     counts_axis,
@@ -29,12 +28,13 @@ from sqlstress.show.plots import (
     line,
     marks,
     name,
+    small_multiples,
 )
 from sqlstress.statistics.units import finite
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group for which it has figures."""
+    """Yield the plots for which a group has figures."""
     if not group.parts:
         for draw in (throughput, shares, percentiles, histogram, over_time):
             yield from draw(group)
@@ -54,7 +54,7 @@ def _sweeps(group: Group) -> bool:
 
 
 def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield a plot of parts that can't share axes: the views of all of them, to choose from."""
+    """Yield one plot with the views of all parts, to choose from: the parts cannot share axes."""
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -66,19 +66,19 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
         yield Plot(first.title, first.note, views, first.first, first.wide)
 
 
-# How much the processes did, together and each, and over the window.
+# Throughput: in total, of each process, and over the window.
 
 
-ABOVE_MEASURED = 1.6
-"""The ideal may leave the plot there: what was measured is what is looked at."""
+MAX_IDEAL_RATIO = 1.6
+"""Upper limit of the axis, relative to the highest measured value; the ideal may exceed it."""
 BIN_S = 0.1
-FEWEST_BINS = 6
-"""Fewer are no course of anything."""
+MIN_BINS = 6
+"""Minimum number of bins that are plotted over time."""
 
 
 def throughput(group: Group) -> Iterator[Plot]:
-    """Yield TPS against concurrency, a line for each layout and its ideal one."""
-    # Of a published figure the number of processes may be unknown: it has no place on the axis.
+    """Yield the plot of TPS by concurrency, with a line and an ideal line for each layout."""
+    # In published figures the number of processes may be unknown, so they have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
         yield from _by_layout(group)
@@ -86,10 +86,10 @@ def throughput(group: Group) -> Iterator[Plot]:
     data: list[Plain] = []
     highest_ideal = 0.0
     runs = by_files(group.runs, lambda run: run.case.buckets)
-    for number, (layout, own) in enumerate(by_files(points, lambda point: point.files).items()):
+    for number, (layout, layout_points) in enumerate(by_files(points, lambda point: point.files).items()):
         where = _name(layout, runs[layout])
-        hover = f"%{{x}} processes{on_buckets(runs[layout][0].case)}: %{{y:,.0f}} {group.unit}/s"
-        measured = _curve(where, own, runs[layout], number, hover)
+        hover = f"%{{x}} processes{layout_suffix(runs[layout][0].case)}: %{{y:,.0f}} {group.unit}/s"
+        measured = _curve(where, layout_points, runs[layout], number, hover)
         counts, rates = measured["x"], measured["y"]
         ideal = [rates[0] / counts[0] * count for count in counts]
         highest_ideal = max(highest_ideal, *ideal)
@@ -102,23 +102,23 @@ def throughput(group: Group) -> Iterator[Plot]:
             "hoverinfo": "skip",
         }
         data += [dashed, measured]
-    top = min(highest_ideal, ABOVE_MEASURED * max(point.tps for point in points))
+    top = min(highest_ideal, MAX_IDEAL_RATIO * max(point.tps for point in points))
     layout_of = {
         "xaxis": counts_axis("processes", (point.processes for point in points)),
         "yaxis": axis(f"{group.unit} per second", range=[0, 1.05 * top]),
-        **apart(data),
+        **small_multiples(data),
     }
     note = f"Dashed: the ideal, as many times the first point as there are processes.{_spread_note(data)}"
     yield Plot("Throughput", note, (View("", data, layout_of),), wide="multiples" in layout_of)
 
 
 def throughput_by_value(group: Group) -> Iterator[Plot]:
-    """Yield what was done a second, a line for each value on each layout; or a bar at each place."""
+    """Yield the plot of the throughput, with a line per value and layout, or a bar per value."""
     data: list[Plain] = []
     if _sweeps(group):
         layouts = sorted({run.case.buckets for run in group.runs})
         for number, (part, layout) in enumerate((part, layout) for part in group.parts for layout in layouts):
-            label = group.at_layout(name(group.value(part.case)), layout)
+            label = group.layout_value_label(name(group.value(part.case)), layout)
             points = [point for point in part.points() if point.files == layout]
             runs = [run for run in part.runs if run.case.buckets == layout]
             hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s"
@@ -146,19 +146,23 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
             data.append(_with_spread(trace, [run for _, run, _ in bars], "--muted"))
         xaxis, note = axis(name(group.setting), type="category"), "All processes together."
     if data:
-        axes = {"xaxis": xaxis, "yaxis": axis(f"{group.unit} per second", rangemode="tozero"), **apart(data)}
+        axes = {
+            "xaxis": xaxis,
+            "yaxis": axis(f"{group.unit} per second", rangemode="tozero"),
+            **small_multiples(data),
+        }
         views = (View("", data, axes),)
         yield Plot("Throughput", note + _spread_note(data), views, wide="multiples" in axes)
 
 
 def _by_layout(group: Group) -> Iterator[Plot]:
-    """Yield TPS of each layout, where there is one concurrency only."""
+    """Yield the plot of each layout's TPS, for groups with a single concurrency."""
     points = group.points()
     if len({point.files for point in points}) < 2:
         return
     bars = {
         "type": "bar",
-        "x": [laid_out(point.files, [run.case for run in group.runs]) for point in points],
+        "x": [buckets_label(point.files, [run.case for run in group.runs]) for point in points],
         "y": [point.tps for point in points],
         "marker": {"color": colour(0)},
         "hovertemplate": f"%{{x}}: %{{y:,.0f}} {group.unit}/s",
@@ -168,7 +172,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
 
 
 def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str) -> Plain:
-    """Return the line of points of one layout, which have their runs among these."""
+    """Return the line of a layout's points; `runs` must contain the run of each point."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -176,11 +180,11 @@ def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Return a trace of runs with a bar from the lowest trial to the highest of each, where they differ."""
+    """Return the trace with bars from the lowest to the highest trial of each run, if trials differ."""
     rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
-    if any(min(own) < max(own) for own in rates):
-        over = [max(0.0, max(own) - tps) for own, tps in zip(rates, trace["y"], strict=True)]
-        under = [max(0.0, tps - min(own)) for own, tps in zip(rates, trace["y"], strict=True)]
+    if any(min(trial_rates) < max(trial_rates) for trial_rates in rates):
+        over = [max(0.0, max(trial_rates) - tps) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
+        under = [max(0.0, tps - min(trial_rates)) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
         trace["error_y"] = {"array": over, "arrayminus": under, "color": shade, "thickness": 1}
     return trace
 
@@ -190,23 +194,27 @@ def _spread_note(data: Iterable[Plain]) -> str:
 
 
 def _name(layout: int, runs: Iterable[Run]) -> str:
-    """Return what the line of a layout is called."""
-    return laid_out(layout, [run.case for run in runs]) or "measured"
+    """Return the name of a layout's line."""
+    return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 
 def over_time(
     group: Group, called: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the throughput in each tenth of a second of the window, layout by layout.
+    """Yield the plot of the throughput in each tenth of a second of the window, with a view per layout.
 
-    `called` names the line of a run, which stands among those of its layout.
+    `called` returns the label of a run among the runs of its layout.
     """
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
         if data:
             axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} per second", rangemode="tozero")}
-            views.append(View(laid_out(layout, [run.case for run in runs]), data, {**axes, **apart(data)}))
+            views.append(
+                View(
+                    buckets_label(layout, [run.case for run in runs]), data, {**axes, **small_multiples(data)}
+                )
+            )
     if views:
         note = "In steps of 0.1 s: a steady load stays level."
         many = any("multiples" in view.layout for view in views)
@@ -214,58 +222,58 @@ def over_time(
 
 
 def _window(run: Run, label: str, number: int) -> Plain | None:
-    """Return the throughput of a run in each tenth of a second; None where those are none, or too few."""
+    """Return the line of a run's throughput in each tenth of a second; None if there are too few bins."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
-    if len(totals) < FEWEST_BINS:
+    if len(totals) < MIN_BINS:
         return None
-    where = "".join(f"{part}, " for part in (label, laid_out(run.case.buckets, [run.case])) if part)
+    where = "".join(f"{part}, " for part in (label, buckets_label(run.case.buckets, [run.case])) if part)
     hover = f"{where}%{{x:.1f}} s: %{{y:,.0f}}/s"
     seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
-    # The last tenth has a width too.
+    # The last tenth of a second needs an end point, too.
     return line(label, seconds, [*totals, totals[-1]], number, hover, width=1.8, shape="hv")
 
 
-APART = 0.14
-"""How far the layouts stand apart, in processes."""
+LAYOUT_OFFSET = 0.14
+"""Horizontal distance between the layouts, in processes."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield a mark for each process: its work over that of an average one."""
+    """Yield the plot of the shares: a mark for each process, with its work relative to the average."""
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
-    layouts = by_files(measured, lambda each: each[0].case.buckets)
+    layouts = by_files(measured, lambda pair: pair[0].case.buckets)
     data = []
-    for number, (layout, own) in enumerate(layouts.items()):
-        beside = APART * (number - (len(layouts) - 1) / 2)
-        x, y, told = [], [], []
-        for run, worker, share in _shares_of(own):
-            x.append(run.case.concurrency + beside)
+    for number, (layout, layout_runs) in enumerate(layouts.items()):
+        offset = LAYOUT_OFFSET * (number - (len(layouts) - 1) / 2)
+        x, y, hover_texts = [], [], []
+        for run, worker, share in _shares_of(layout_runs):
+            x.append(run.case.concurrency + offset)
             y.append(share)
-            told.append(
-                f"process {worker.worker} of {processes(run.case.concurrency)}{on_buckets(run.case)}: "
+            hover_texts.append(
+                f"process {worker.worker} of {processes(run.case.concurrency)}{layout_suffix(run.case)}: "
                 f"{worker.transactions:,} {units_of(run.case)}"
             )
-        where = _name(layout, [run for run, _ in own])
+        where = _name(layout, [run for run, _ in layout_runs])
         hover = "%{text}, %{y:.2f} of an equal share"
-        data.append(marks(where, x, y, hover, told, color=colour(number), size=9, opacity=0.6))
+        data.append(marks(where, x, y, hover, hover_texts, color=colour(number), size=9, opacity=0.6))
     xaxis = counts_axis("processes", (run.case.concurrency for run, _ in measured))
     yield _shares_plot(data, xaxis, {})
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield a mark for each process above the value that it ran with."""
-    x, y, told = [], [], []
+    """Yield the plot of the shares by value: a mark for each process."""
+    x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
             x.append(name(group.value(run.case)))
             y.append(share)
-            told.append(f"process {worker.worker}, {name(group.place(run.case))}")
+            hover_texts.append(f"process {worker.worker}, {name(group.place(run.case))}")
     if len(x) > len(set(x)):
         hover = "%{text}: %{y:.2f} of an equal share"
-        trace = marks("", x, y, hover, told, color=colour(0), size=9, opacity=0.6)
+        trace = marks("", x, y, hover, hover_texts, color=colour(0), size=9, opacity=0.6)
         del trace["name"]
         yield _shares_plot([trace], axis(name(group.setting), type="category"), {"showlegend": False})
 
@@ -284,72 +292,78 @@ def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
     return Plot("Share of each process", note, (View("", data, layout),))
 
 
-# How long operations took: percentiles of each kind, and how they are spread.
+# Latencies: percentiles of each kind, and distributions.
 
 
 Measured = list[tuple[Run, Trial]]
 _MS = axis("ms", type="log")
 _APART = (("p99", "solid"), ("p50", "dash"))
-"""What is shown of each value, and how its line is dashed."""
+"""Percentiles that are shown for each value, with the dash of their lines."""
 
 
 def percentiles(group: Group) -> Iterator[Plot]:
-    """Yield the percentiles of each kind of operation, layout by layout; of parts p50 and p99."""
+    """Yield the plot of percentiles, with a view per kind and layout; of parts, only p50 and p99."""
     draw = _percentiles if not group.parts else _over_processes if _sweeps(group) else _over_values
     measured = list(group.measured())
     kinds = {kind for _, trial in measured for kind, latency in trial.latency.items() if latency.count > 0}
     views = []
     for kind in sorted(kinds):
-        for layout, own in by_files(measured, lambda each: each[0].case.buckets).items():
-            where = laid_out(layout, [run.case for run, _ in own])
+        for layout, layout_runs in by_files(measured, lambda pair: pair[0].case.buckets).items():
+            where = buckets_label(layout, [run.case for run, _ in layout_runs])
             whole = ", ".join(filter(None, (kind, where)))
-            data, axes = draw(group, own, kind)
+            data, axes = draw(group, layout_runs, kind)
             if data:
-                views.append(View(group.at_layout(kind, layout) if group.parts else whole, data, axes))
+                views.append(
+                    View(group.layout_value_label(kind, layout) if group.parts else whole, data, axes)
+                )
     if views:
         shown = "p50 and p99: 50% and 99%" if group.parts else "50, 90, 99 and 99.9%"
         note = f"Including waits for the lock. {shown} of the operations took at most this long."
-        # Writes, on the most files, are what is looked for.
+        # Show first the writes with the most files, which matter most.
         writes = [number for number, view in enumerate(views) if view.label.partition(",")[0] == "replace"]
         many = any("multiples" in view.layout for view in views)
         yield Plot("Latency percentiles", note, tuple(views), writes[-1] if writes else 0, many)
 
 
 def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
-    found = ((run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency)
-    return sorted(found, key=lambda each: each[0])
+    latencies = (
+        (run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency
+    )
+    return sorted(latencies, key=lambda pair: pair[0])
 
 
 def _percentiles(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
-    found = _by_processes(measured, kind)
+    latencies = _by_processes(measured, kind)
     data = [
         trace
         for number, percentile in enumerate(PERCENTILES)
         for trace in latency_lines(
-            percentile, found, percentile, number, f"%{{x}} processes: {percentile} %{{y:.3g}} ms"
+            percentile, latencies, percentile, number, f"%{{x}} processes: {percentile} %{{y:.3g}} ms"
         )
     ]
-    return data, {"xaxis": counts_axis("processes", (count for count, _ in found)), "yaxis": _MS}
+    return data, {"xaxis": counts_axis("processes", (count for count, _ in latencies)), "yaxis": _MS}
 
 
 def _over_processes(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
-        own = _by_processes([each for each in part.measured() if each[0].case.buckets == layout], kind)
+        latencies = _by_processes([pair for pair in part.measured() if pair[0].case.buckets == layout], kind)
         for percentile, dash in _APART:
             label = f"{name(group.value(part.case))} {percentile}"
             hover = f"{label}, %{{x}} processes: %{{y:.3g}} ms"
-            data += latency_lines(label, own, percentile, number, hover, dash)
+            data += latency_lines(label, latencies, percentile, number, hover, dash)
     xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
-    return data, {"xaxis": xaxis, "yaxis": _MS, **apart(data)}
+    return data, {"xaxis": xaxis, "yaxis": _MS, **small_multiples(data)}
 
 
 def _over_values(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
-    own = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
+    latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
     for number, (percentile, _) in enumerate(_APART):
-        lines = latency_lines(percentile, own, percentile, number, f"%{{x}}: {percentile} %{{y:.3g}} ms")
+        lines = latency_lines(
+            percentile, latencies, percentile, number, f"%{{x}}: {percentile} %{{y:.3g}} ms"
+        )
         data += [{**trace, "mode": "markers"} for trace in lines]
     return data, {"xaxis": axis(name(group.setting), type="category"), "yaxis": _MS}
 

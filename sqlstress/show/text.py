@@ -1,4 +1,4 @@
-"""A report for a terminal of 80 columns: what is needed at once, or with all details."""
+"""A report for a terminal of 80 columns: the essentials, or all details."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sqlstress.statistics.units import plural
 WIDTH = 80
 
 
-def drawn(block: Block) -> str:
+def draw(block: Block) -> str:
     """Return one block as text, in lines of 80 columns."""
     match block:
         case Table():
-            return _fitted(block)[1]
+            return _fit(block)[1]
         case Legend():
-            return _paragraph(block.of(_fitted(block.table)[0]))
+            return _paragraph(block.of(_fit(block.table)[0]))
         case Picture():
             return "\n".join(visible(line).rstrip() for line in block.lines)
         case Lines():
@@ -39,20 +39,20 @@ def _paragraph(text: str, bullet: str = "") -> str:
     )
 
 
-def _fitted(table: Table) -> tuple[Table, str]:
-    """Return the table as it is shown, and as text.
+def _fit(table: Table) -> tuple[Table, str]:
+    """Return the table, fitted to WIDTH characters, and its text.
 
-    The gaps are narrow if need be, and columns leave it if they must.
+    Gaps shrink first, then optional columns are dropped.
     """
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
             return table, text
-    return _fitted(table.narrower())
+    return _fit(table.narrower())
 
 
 def _tabulated(table: Table, gap: str) -> str:
-    # tabulate knows headers of two lines in its own formats only, and those have wide gaps.
+    # tabulate supports headers of two lines only in its own formats, which have wide gaps.
     first, second = ([clean(column.heading[line]) for column in table.columns] for line in (0, 1))
     rows = [[clean(cell) for cell in row] for row in table.rows]
     headings = [first, second] if any(first) else [second]
@@ -67,14 +67,14 @@ def _tabulated(table: Table, gap: str) -> str:
     return "\n".join(line.rstrip() for line in drawn.splitlines())
 
 
-def drawn_at_first(block: Block) -> str:
-    """Return one block as text without details; of one that explains, nothing."""
+def draw_briefly(block: Block) -> str:
+    """Return one block as text without details; empty for legends and notes."""
     match block:
         case Legend() | Note():
             return ""
         case Bullets():
-            return drawn(Bullets(block.texts[: block.first]))
-    return drawn(block)
+            return draw(Bullets(block.texts[: block.first]))
+    return draw(block)
 
 
 MARKS = "±~*"
@@ -83,25 +83,25 @@ MARKS = "±~*"
 
 def _marks(blocks: Sequence[Block]) -> str:
     """Return the meanings of the marks in the tables that `drawn_at_first` draws; empty if there are none."""
-    tables = [_fitted(block) for block in blocks if isinstance(block, Table)]
+    tables = [_fit(block) for block in blocks if isinstance(block, Table)]
     texts = [block.text for block in blocks if isinstance(block, Legend | Note)]
     clauses = [clause for text in texts for clause in text.rstrip(".").split("; ")]
     shown = [mark for mark in MARKS if any(mark in text for _, text in tables)]
-    found = dict.fromkeys(clause for mark in shown for clause in clauses if clause.startswith(f"{mark}: "))
-    return _paragraph(f"{'; '.join(found)}.") if found else ""
+    meanings = dict.fromkeys(clause for mark in shown for clause in clauses if clause.startswith(f"{mark}: "))
+    return _paragraph(f"{'; '.join(meanings)}.") if meanings else ""
 
 
 def _left_out(blocks: Sequence[Block]) -> str:
-    """Return the meanings of marks, and how to see what `drawn_at_first` leaves out of blocks."""
+    """Return the meanings of marks, and the option that shows the details left out of blocks."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
-    found = [plural(more, "more finding")] * bool(more)
-    found += ["all settings"] * any(isinstance(block, Note) for block in blocks)
-    found += ["what each column means"] * any(isinstance(block, Legend) for block in blocks)
-    closing = _paragraph(f"Add --details for {listing(found)}.") if found else ""
+    details = [plural(more, "more finding")] * bool(more)
+    details += ["all settings"] * any(isinstance(block, Note) for block in blocks)
+    details += ["what each column means"] * any(isinstance(block, Legend) for block in blocks)
+    closing = _paragraph(f"Add --details for {listing(details)}.") if details else ""
     return "\n".join(filter(None, (_marks(blocks), closing)))
 
 
-BRIEF, FULL = Pages(drawn_at_first, _left_out), Pages(drawn)
+BRIEF, FULL = Pages(draw_briefly, _left_out), Pages(draw)
 report_text, comparison_text, check_text = FULL.report, FULL.comparison, FULL.check
 
 
@@ -116,5 +116,5 @@ def coloured(text: str) -> str:
 
 
 def pages(details: bool) -> Pages:
-    """Return what draws for a terminal, with or without details."""
+    """Return the pages for a terminal, with or without details."""
     return FULL if details else BRIEF

@@ -1,9 +1,9 @@
-"""The figures that benchmark trackers keep, under a name for each case that stays the same from one report to
-the next, and as they read them: Bencher and github-action-benchmark.
+"""Figures in the formats of benchmark trackers: Bencher and github-action-benchmark.
 
-Formats: https://bencher.dev/docs/reference/bencher-metric-format/ and, in two files, since it has one
-direction for all figures of a file, https://github.com/benchmark-action/github-action-benchmark,
-"customBiggerIsBetter" and "customSmallerIsBetter".
+Each case has a name that stays the same from one report to the next.
+Formats: https://bencher.dev/docs/reference/bencher-metric-format/ and "customBiggerIsBetter" and
+"customSmallerIsBetter" of https://github.com/benchmark-action/github-action-benchmark. The latter needs two
+files, because all figures of a file have the same direction.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LONGEST = 200
 
 
 def case_names(report: Report) -> tuple[str, ...]:
-    """Return a name for each run: what is measured, then whatever of it is not sqlstress's own default.
+    """Return a name for each run: the case, then all its options that differ from the defaults.
 
-    What says how surely it is measured (window, trials, seed, proof) is no part of it.
+    Options that only affect the precision (window, trials, seed, proof) are left out.
     """
     seen: Counter[str] = Counter()
     names = []
@@ -59,14 +59,14 @@ def _particulars(case: Case) -> Iterator[str]:
     settings = [*_changed(case.settings, ())]
     parts = [field.name for field in fields(spec) if is_dataclass(getattr(spec, field.name))]
     of_spec = [*_changed(spec, {*experiment.label_fields, *parts})]
-    # Trackers know a case by its name: the order is what it was when each of them came.
+    # Trackers identify a case by its name, so that the order of the options must never change.
     yield from (*of_spec, *settings) if experiment.sweeps else (*settings, *of_spec)
     for part in parts:
         yield from _changed(getattr(spec, part), experiment.label_fields)
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
-    """Yield the fields of a part of a case that are not as they are by default."""
+    """Yield the fields of a part of a case that differ from their defaults, except those in `said`."""
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in said:
@@ -80,12 +80,12 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
 
 
 def rates(run: Run) -> Iterator[float | None]:
-    """Yield what each trial did a second: transactions, or the rows of a method where it was done."""
-    return presenter_of(run.case).tracked(run)
+    """Yield the rate of each trial: transactions per second, or the experiment's own figure."""
+    return presenter_of(run.case).tracked_rates(run)
 
 
 def unit(run: Run) -> str:
-    """Return what the rates count, in the plural."""
+    """Return the unit that the rates count, in the plural."""
     return presenter_of(run.case).tracked_unit(run.case)
 
 
@@ -94,41 +94,41 @@ THROUGHPUT, LATENCY = "throughput", "latency"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure of a case over its valid trials: its median, and the lowest and the highest."""
+    """One figure of a case in its valid trials."""
 
     name: str
     what: str
-    """THROUGHPUT or LATENCY, the 99th percentile of a kind of operation in ns."""
+    """THROUGHPUT, or LATENCY: the 99th percentile of a kind of operation, in ns."""
     unit: str
     trials: int
-    """How many are valid."""
+    """Number of valid trials."""
     values: tuple[float, ...]
-    """Those of the trials that have one, in ascending order."""
+    """Figures of the trials that have one, in ascending order."""
 
     @property
     def differs(self) -> bool:
-        """Whether there was more than one trial to tell how far they differ."""
+        """Whether trials differ in the figure, so that a range can be given."""
         return self.values[0] < self.values[-1]
 
 
 def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
-    """Yield what can be believed of each case; what was proved wrong is left out."""
+    """Yield the figures of each case, except cases with wrong data."""
     for report in reports:
         where = surroundings(report.environment)
         for run, case_name in zip(report.runs, case_names(report), strict=True):
             if run.verdict.status == "failed":
                 continue
             name = f"{case_name} ({where})"
-            if known := _known(rates(run)):
-                yield Measure(name, THROUGHPUT, f"{unit(run)}/s", len(run.valid), known)
+            if valid_values := _valid_values(rates(run)):
+                yield Measure(name, THROUGHPUT, f"{unit(run)}/s", len(run.valid), valid_values)
             for kind in sorted({kind for trial in run.valid for kind in trial.latency}):
-                if known := _known(
+                if valid_values := _valid_values(
                     trial.latency[kind].p99_ns for trial in run.valid if kind in trial.latency
                 ):
-                    yield Measure(f"{name}: {clean(kind)} p99", LATENCY, "ms", len(run.valid), known)
+                    yield Measure(f"{name}: {clean(kind)} p99", LATENCY, "ms", len(run.valid), valid_values)
 
 
-def _known(values: Iterable[float | None]) -> tuple[float, ...]:
+def _valid_values(values: Iterable[float | None]) -> tuple[float, ...]:
     return tuple(sorted(value for value in map(finite, values) if value is not None))
 
 
@@ -157,7 +157,7 @@ def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
 
 
 def bencher_json(*reports: Report) -> str:
-    """Return the throughput of each case, and beside it the 99th percentile of each kind of operation."""
+    """Return the throughput of each case, and the 99th percentile of each kind of operation."""
     benchmarks: dict[str, dict[str, dict[str, float]]] = {}
     for measure in _measures(reports):
         metric = {"value": median(measure.values)}

@@ -31,7 +31,7 @@ from itertools import count as counted
 from statistics import NormalDist, fmean, median, stdev, variance
 from typing import Generic, NamedTuple, TypeVar
 
-FEWEST = 3
+MIN_PASSES = 3
 """Minimum number of pairs from which noise is estimated."""
 NEAR = 0.10
 """Share by which figures may differ and still be called about equal."""
@@ -131,7 +131,7 @@ class Passes(Generic[K]):
         part of the error probability of all ratios.
         """
         logs = self._differences(base, [other])
-        if len(logs) < FEWEST:
+        if len(logs) < MIN_PASSES:
             return None
         return ratio_of(fmean(logs), self._reach(logs, (error or self._alpha) / 2), len(logs))
 
@@ -141,7 +141,7 @@ class Passes(Generic[K]):
         0 if fewer passes than FEWEST have all of them.
         """
         logs = self._differences(base, others)
-        if len(logs) < FEWEST:
+        if len(logs) < MIN_PASSES:
             return 0.0
         return _exp(fmean(logs) - self._reach(logs, error, 1 + 1 / len(others)))
 
@@ -150,13 +150,13 @@ class Passes(Generic[K]):
         inverse = self.at_least(other, [base], error)
         return 1 / inverse if inverse else math.inf
 
-    def needed(self, share: float, error: float | None = None) -> int:
+    def passes_needed(self, share: float, error: float | None = None) -> int:
         """Return the estimated number of passes that would show a difference of `share` to the first case."""
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
         noise, degrees = max(noises, default=(0.0, 1))
         reach = quantile(1 - (error or self._alpha) / 2, max(degrees, 2)) * math.sqrt(noise)
-        return max(FEWEST, math.ceil((reach / -math.log1p(-share)) ** 2))
+        return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
         """Return the mean logarithm of `others` minus that of `base`, for each pass that all of them have."""
@@ -196,7 +196,7 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
     Both are 0 if there are fewer cases or common passes than FEWEST.
     """
     passes = _common(cases)
-    if len(cases) < FEWEST or len(passes) < FEWEST:
+    if len(cases) < MIN_PASSES or len(passes) < MIN_PASSES:
         return 0.0, 0
     rows = [[by_pass[number] for number in passes] for by_pass in cases]
     pass_means = [fmean(column) for column in zip(*rows, strict=True)]
@@ -216,7 +216,7 @@ def spread(figures: Sequence[float]) -> float | None:
     None for fewer figures than FEWEST, or if any is not positive. Only this case's figures are used, so that
     drift over the passes is part of the interval.
     """
-    if len(figures) < FEWEST or min(figures) <= 0:
+    if len(figures) < MIN_PASSES or min(figures) <= 0:
         return None
     logs = [math.log(value) for value in figures]
     reach = quantile(0.975, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
@@ -300,7 +300,7 @@ def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[floa
 # Samples that are not paired: the Mann-Whitney test.
 
 
-EXACT = 30
+MAX_EXACT_SIZE = 30
 """Maximum sample size for the exact distribution. To count the orders of larger samples takes seconds."""
 
 
@@ -324,7 +324,7 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 
     For samples larger than EXACT, the normal approximation with continuity correction is used.
     """
-    if max(m, n) > EXACT and min(m, n) > 1:
+    if max(m, n) > MAX_EXACT_SIZE and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)
         return max(-1, math.floor(m * n / 2 - 0.5 + NormalDist().inv_cdf(alpha) * deviation))
     return bisect_right(list(accumulate(_orders(m, n))), alpha * math.comb(m + n, m)) - 1
@@ -365,6 +365,6 @@ def _exponential(value: float) -> float:
         return math.inf
 
 
-def needed(alpha: float) -> int:
+def min_sample_size(alpha: float) -> int:
     """Return the minimum size of each of two equal samples for which any difference can be shown."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)

@@ -12,7 +12,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-MOST_KINDS = 20
+MAX_KINDS = 20
 """Maximum number of kinds of operations in a trial, each with a histogram. Every workload has far fewer."""
 _FOLD_AT = 20_000
 """Number of distinct exact latencies after which they are folded into buckets."""

@@ -108,7 +108,7 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
 # Statistical Association 43, 1948.
 
 
-FARTHEST = 1.0
+MAX_MARGIN = 1.0
 """Largest absolute value of a margin that counts."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
 """Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
@@ -120,22 +120,22 @@ HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate."""
 HALF, UP = 7, 3
 """Steps of the ladder down to about half of a rate, and steps up by about a third."""
-ALL = 6
+MIN_AGREEING_WINDOWS = 6
 """Minimum number of windows before a result is believed that contradicts other rates, or has no other side.
 
 Such a result is a rate on the wrong side of the limit, or an extreme rate if all rates kept or all broke.
 """
-NEARBY = 1.5
+NEARBY_FACTOR = 1.5
 """Factor around the dividing rate within which rates are included in the line."""
 LEAST, MOST = 16, 100
 """Minimum number of windows for a line, and maximum number of windows in a search."""
-DOUBT = 0.002
+INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
-CLOSE = 0.1
+MIN_HALF_WIDTH = 0.1
 """Minimum relative half-width of the interval: a machine changes its speed by this much within an hour."""
-NARROW = 1.25
+NARROW_RATIO = 1.25
 """Ratio of the interval's ends at which the search stops."""
-STEEP = 2.0
+MIN_SLOPE_ERRORS = 2.0
 """Minimum slope of the line, in standard errors, because the zero of a flat line is arbitrary."""
 
 Seen = Sequence[tuple[int, float]]
@@ -145,7 +145,7 @@ Windows = Mapping[int, Sequence[float]]
 """Margins of the windows, by rate."""
 
 
-class Answer(NamedTuple):
+class SearchAnswer(NamedTuple):
     """The limit, as far as it is known."""
 
     holds: int | None
@@ -177,28 +177,28 @@ def mostly_kept(margins: Sequence[float]) -> bool:
 
 def _agree(margins: Sequence[float]) -> bool:
     """Return whether there are enough windows, and all of them kept or all of them broke the promise."""
-    return len(margins) >= ALL and len({margin > 0 for margin in margins}) == 1
+    return len(margins) >= MIN_AGREEING_WINDOWS and len({margin > 0 for margin in margins}) == 1
 
 
-def answer(windows: Windows) -> Answer:
+def answer(windows: Windows) -> SearchAnswer:
     """Return the answer from all windows. No tried rate contradicts it."""
     rates = sorted(windows)
     kept = [rate for rate in rates if mostly_kept(windows[rate])]
     broken = [rate for rate in rates if rate not in kept]
     if not broken:
-        return Answer(kept[-1] if kept and _agree(windows[kept[-1]]) else None, None)
+        return SearchAnswer(kept[-1] if kept and _agree(windows[kept[-1]]) else None, None)
     if not kept:
-        return Answer(None, broken[0] if _agree(windows[broken[0]]) else None)
+        return SearchAnswer(None, broken[0] if _agree(windows[broken[0]]) else None)
     limit = crossing(windows)
     if limit is None:
-        return Answer(None, None)
+        return SearchAnswer(None, None)
     low, about, high = limit
     if broken[0] <= low:
         low = max((rate for rate in kept if rate < broken[0]), default=0)
     if kept[-1] >= high:
         high = min((rate for rate in broken if rate > kept[-1]), default=math.inf)
     breaks = None if math.isinf(high) else _shortened(high, math.ceil)
-    return Answer(_shortened(low, math.floor), breaks, _shortened(about, round))
+    return SearchAnswer(_shortened(low, math.floor), breaks, _shortened(about, round))
 
 
 def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
@@ -211,10 +211,10 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     """Return the lower end of the limit's interval, the limit, and the upper end; None if it is unknown."""
     middle = _divide(windows)
     points = [
-        (math.log(rate / middle), max(-FARTHEST, min(margin, FARTHEST)))
+        (math.log(rate / middle), max(-MAX_MARGIN, min(margin, MAX_MARGIN)))
         for rate, margins in windows.items()
         for margin in margins
-        if 1 / NEARBY <= rate / middle <= NEARBY
+        if 1 / NEARBY_FACTOR <= rate / middle <= NEARBY_FACTOR
     ]
     if len(points) < LEAST or len({x for x, _ in points}) < 2:
         return None
@@ -222,11 +222,11 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     x_mean = fmean(x for x, _ in points)
     line = fit([(1.0, x - x_mean) for x, _ in points], [y for _, y in points])
     (height, slope), (height_error, slope_error) = line.coefficients, line.errors
-    if slope <= 0 or slope < STEEP * slope_error:
+    if slope <= 0 or slope < MIN_SLOPE_ERRORS * slope_error:
         return None
     x = x_mean - height / slope
     error = math.hypot(height_error, (x - x_mean) * slope_error) / slope
-    reach = max(quantile(1 - DOUBT / 2, line.degrees) * error, math.log1p(CLOSE))
+    reach = max(quantile(1 - INTERVAL_ERROR / 2, line.degrees) * error, math.log1p(MIN_HALF_WIDTH))
     return middle * math.exp(x - reach), middle * math.exp(x), middle * math.exp(x + reach)
 
 
@@ -262,16 +262,16 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
         end = max(kept) if kept else min(broken)
         place = bisect_left(LADDER, end) + (UP if kept else -HALF)
         next_step = LADDER[max(bottom, min(place, len(LADDER) - 1))]
-        return next_step if next_step != end or len(windows[end]) < ALL else None
+        return next_step if next_step != end or len(windows[end]) < MIN_AGREEING_WINDOWS else None
     limit = crossing(windows)
     if limit:
         low, _, high = limit
         contrary = [
             rate for rate in windows if (rate <= low and rate in broken) or (rate >= high and rate in kept)
         ]
-        if contrary := [rate for rate in contrary if len(windows[rate]) < ALL]:
+        if contrary := [rate for rate in contrary if len(windows[rate]) < MIN_AGREEING_WINDOWS]:
             return min(contrary, key=lambda rate: len(windows[rate]))
-        if high / low <= NARROW:
+        if high / low <= NARROW_RATIO:
             return None
     return _nearer(seen, windows, bottom)
 
@@ -284,6 +284,6 @@ def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
     if places[1] - places[0] > 2:
         return LADDER[sum(places) // 2]
     rate, margin = seen[-1]
-    if not 1 / NEARBY <= rate / middle <= NEARBY:
+    if not 1 / NEARBY_FACTOR <= rate / middle <= NEARBY_FACTOR:
         return rates[above - 1]
     return LADDER[max(bottom, min(bisect_left(LADDER, rate) + (1 if margin <= 0 else -1), len(LADDER) - 1))]

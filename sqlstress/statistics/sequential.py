@@ -24,11 +24,11 @@ FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
 METRICS = ("tps", "p99")
 ALPHA = 0.01
 """Maximum probability that a forbidden drop passes, and maximum probability that an allowed drop fails."""
-ANSWER = 0.014
+DIRECTION_ALPHA = 0.014
 """Maximum probability that the direction is wrong, in addition to ALPHA."""
 FEWEST, MOST = 10, 500
 """Number of pairs at the first look, and largest number of pairs that can be requested."""
-BETWEEN = 1.4
+LOOK_GROWTH = 1.4
 """Growth factor of the number of pairs between looks. More frequent looks add little."""
 _MIN_LAST_GROWTH = 1.2
 """Minimum growth factor of the number of pairs before the last look."""
@@ -36,7 +36,7 @@ _STEPS = 20
 """Number of computed looks; more than there are below MOST."""
 
 
-class Look(NamedTuple):
+class InterimLook(NamedTuple):
     """A planned look at the pairs of a test."""
 
     pairs: int
@@ -45,14 +45,14 @@ class Look(NamedTuple):
     """Part of ALPHA for this look, for each of the two errors."""
 
 
-def looks(most: int) -> tuple[Look, ...]:
+def looks(most: int) -> tuple[InterimLook, ...]:
     """Return the looks of a test of at most `most` pairs, with equal parts of ALPHA. `most` >= FEWEST."""
-    rising = (round(FEWEST * BETWEEN**step) for step in range(_STEPS))
+    rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
     # A look with too few pairs to decide anything would only reduce the parts of the other looks.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
-    return tuple(Look(number, ALPHA / len(pairs)) for number in pairs)
+    return tuple(InterimLook(number, ALPHA / len(pairs)) for number in pairs)
 
 
 def tolerance(metric: str, max_drop: float) -> float:
@@ -71,47 +71,47 @@ def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
     return [fmean(pair) for pair in zip(*cells, strict=True)]
 
 
-Ends = tuple[float, float] | None
+Bounds = tuple[float, float] | None
 """Bounds of a difference: the worst and the best possible value; None if there are too few pairs."""
 
 
-def clears(ends: Ends, allowed: float) -> bool:
+def rules_out_drop(ends: Bounds, allowed: float) -> bool:
     """Return whether the bounds rule out a forbidden drop."""
     return ends is not None and ends[0] > allowed
 
 
-def falls(ends: Ends, allowed: float) -> bool:
+def shows_drop(ends: Bounds, allowed: float) -> bool:
     """Return whether the bounds leave only forbidden drops."""
     return ends is not None and ends[1] < allowed
 
 
-def answer_share(look: int, alpha: float) -> float:
+def direction_alpha(look: int, alpha: float) -> float:
     """Return the error rate, on each side, of the direction at look number `look` (1, 2, ...).
 
     It is half of the part of ANSWER that the looks before it left, but at least `alpha`, the rate of the
     verdict.
     """
-    return max(alpha, ANSWER * 0.5**look)
+    return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
 
-def direction(ends: Ends) -> str:
+def direction(ends: Bounds) -> str:
     """Return FASTER or SLOWER if the bounds of B's difference show it, else UNCLEAR."""
-    if clears(ends, 0.0):
+    if rules_out_drop(ends, 0.0):
         return FASTER
-    return SLOWER if falls(ends, 0.0) else UNCLEAR
+    return SLOWER if shows_drop(ends, 0.0) else UNCLEAR
 
 
-def judged(passing: Ends, failing: Iterable[Ends], allowed: float) -> str:
+def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
     """Return the verdict: FAIL, PASS or UNDECIDED.
 
     FAIL if any of the `failing` bounds leave only forbidden drops. PASS if the `passing` bounds leave none.
     """
-    if any(falls(ends, allowed) for ends in failing):
+    if any(shows_drop(ends, allowed) for ends in failing):
         return FAIL
-    return PASS if clears(passing, allowed) else UNDECIDED
+    return PASS if rules_out_drop(passing, allowed) else UNDECIDED
 
 
-def fail_share(cells: int, alpha: float) -> float:
+def cell_alpha(cells: int, alpha: float) -> float:
     """Return the error rate at which each of several cells, and their mean, may fail (Bonferroni)."""
     return alpha if cells == 1 else alpha / (cells + 1)
 
@@ -121,11 +121,11 @@ def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> 
 
     The geometric mean of the cells can pass or fail; a cell alone can only fail the test.
     """
-    means, share = geometric_means(cells), fail_share(len(cells), alpha)
+    means, share = geometric_means(cells), cell_alpha(len(cells), alpha)
     ends = signed_rank_bounds(means, alpha)
     failing = (
         [ends]
         if len(cells) == 1
         else [signed_rank_bounds(differences, share) for differences in (means, *cells)]
     )
-    return judged(ends, failing, allowed)
+    return verdict_of(ends, failing, allowed)

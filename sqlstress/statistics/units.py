@@ -74,7 +74,7 @@ def rounded(value: float, digits: int = 3) -> str:
     return f"{float(scientific):,.{max(0, digits - 1 - exponent) if number else 0}f}"
 
 
-def whole(count: int) -> str:
+def digits(count: int) -> str:
     """Write a count: 12345 → "12,345"."""
     return f"{count:,}" if abs(count) < 1_000_000_000 else rounded(count)
 
@@ -82,7 +82,7 @@ def whole(count: int) -> str:
 def plural(count: int, noun: str) -> str:
     """Write a number of things: "1 kill", "1,000 kills", "5 passes"."""
     ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
-    return f"{whole(count)} {noun}{ending if count != 1 else ''}"
+    return f"{digits(count)} {noun}{ending if count != 1 else ''}"
 
 
 def verb(count: int, singular: str, several: str) -> str:

@@ -16,18 +16,18 @@ from sqlstress.analysis.wording import signed
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.errors import UsageError
 from sqlstress.experiment import get_experiment
-from sqlstress.options.option import REST, Option, chosen, option, options_of
-from sqlstress.options.parsing import choice, duration, percentage, switch, whole
-from sqlstress.plan import all_parsed, cases_of, fixed_options, options_of_load, seeded
+from sqlstress.options.option import REST, Option, option, options_of, select_options
+from sqlstress.options.parsing import choice, duration, percentage, switch, whole_number
+from sqlstress.plan import cases_of, fixed_options, options_of_load, parse_options, seeded
 from sqlstress.registry import DEFAULT
 from sqlstress.report import AbTest, Arm, Report, Run
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
-from sqlstress.request import AT_A_RATE
+from sqlstress.request import OPEN_LOOP_OPTIONS
 from sqlstress.statistics import sequential as gate
-from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, looks
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, InterimLook, looks
 from sqlstress.statistics.units import plural
-from sqlstress.studies.same_code import Side, same_environment, same_module
+from sqlstress.studies.same_code import ArmCode, same_environment, same_module
 from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
 from sqlstress.target import stores_nothing
 
@@ -44,12 +44,12 @@ def order(first: str, seed: int, pair: int) -> tuple[int, int]:
     return leader, 1 - leader
 
 
-def first_arm(seed: int) -> str:
+def draw_first_arm(seed: int) -> str:
     """Return the arm that begins the first pair, drawn by the seed."""
     return Random(f"{seed}:order").choice(ARMS)
 
 
-def how_far(report: Report, looks: Sequence[Look], elapsed_s: float) -> Progress:
+def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float) -> Progress:
     """Return the progress: the current pair, the difference of B from A so far, and the time left.
 
     After the first look it includes an estimate of the time until the decision.
@@ -68,7 +68,7 @@ def how_far(report: Report, looks: Sequence[Look], elapsed_s: float) -> Progress
         )
         note = f"B/A {signed(estimate.ratio)}{interval}"
     if report.ab.looks:
-        needed = data.needed()
+        needed = data.pairs_needed()
         most = min(looks[-1].pairs, max(most, needed or MOST), _affordable_pairs(report.ab, pair_s))
         note += f", {_time_to_decision(report.ab, needed, pair_s)}"
     target = max(most, math.ceil(pairs))
@@ -99,7 +99,7 @@ class AbStudy:
     """Cells of A and cells of B; cells with the same index are compared."""
     test: AbTest
     """The test: its settings and its results so far."""
-    looks: Sequence[Look]
+    looks: Sequence[InterimLook]
     """Planned looks, in order; the test ends after the last."""
     clock: Callable[[], float] = time.monotonic
     """Clock in seconds, from any fixed time."""
@@ -115,7 +115,7 @@ class AbStudy:
             for cell, arm in product(range(len(self.cases[0])), arms):
                 self._measure(bench, pair, cell, arm)
                 bench.observer.progress(
-                    how_far(self.report(bench.report), self.looks, self.clock() - start_s)
+                    pair_progress(self.report(bench.report), self.looks, self.clock() - start_s)
                 )
                 yield
                 if self._ended():
@@ -126,7 +126,7 @@ class AbStudy:
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
             if is_last:  # the last look gets the rest of the error probability
                 total, spent = (sum(step.alpha for step in steps) for steps in (self.looks, self.test.looks))
-                due = Look(pairs, total - spent)
+                due = InterimLook(pairs, total - spent)
             if due and too_many_failed(self.report(bench.report)):
                 self.test = replace(self.test, looks=())
                 return
@@ -167,7 +167,9 @@ class AbStudy:
             elif error is None and (refusal := self._refusal(bench.report, cell)):
                 # No pair is valid, including the earlier pairs.
                 self.test = replace(self.test, looks=())
-                emptied = {key: replace(other, trials=(), skipped=SAME) for key, other in self._runs.items()}
+                emptied = {
+                    key: replace(other, trials=(), skipped=SAME_CODE) for key, other in self._runs.items()
+                }
                 self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
 
     def _refusal(self, blank: Report, cell: int) -> str | None:
@@ -176,7 +178,7 @@ class AbStudy:
         if len(runs) < 2:
             return None
         a, b = (
-            Side(arm.name, arm.python, run.case.spec.file, run.trials[-1].modules)
+            ArmCode(arm.name, arm.python, run.case.spec.file, run.trials[-1].modules)
             for arm, run in zip(self.test.arms, runs, strict=True)
         )
         if error := same_module(a, b):
@@ -189,7 +191,7 @@ class AbStudy:
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
-SAME = "Both arms ran the same code."
+SAME_CODE = "Both arms ran the same code."
 """Reason why the other runs of a refused test have no trials."""
 
 
@@ -212,12 +214,12 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     "warmup": {"default": "500ms"},
 }
 """Defaults and help of the experiment's options that differ in a test, where a slice is a single trial."""
-_UNSUPPORTED = ("repeat", *AT_A_RATE)
+_UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
 """Options of the experiment that a test does not support, because it measures slices in turns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class ComparisonOptions:
     """Options of the comparison, and of the limits of the test."""
 
     a: str = option(str, "", COMPARED, 'Options of A, the baseline: "--synchronous full".', metavar="OPTIONS")
@@ -243,7 +245,7 @@ class Gate:
         metavar="SHARE",
     )
     max_pairs: int = option(
-        whole(gate.FEWEST, gate.MOST),
+        whole_number(gate.FEWEST, gate.MOST),
         "200",
         COMPARED,
         f"Largest number of pairs to measure, {gate.FEWEST} to {gate.MOST}.",
@@ -258,15 +260,15 @@ class Gate:
     strict: bool = option(switch, None, COMPARED, "Exit 3 if the result is inconclusive.", flag=True)
 
 
-GATE = chosen(options_of(Gate))
+COMPARISON_OPTIONS = select_options(options_of(ComparisonOptions))
 """Options of the comparison."""
-Given = dict[str, Any]
+OptionValues = dict[str, Any]
 """Unparsed values by option name."""
 
 
 def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
     """Return all options of the command for an experiment."""
-    return (*GATE, *load_options(command))
+    return (*COMPARISON_OPTIONS, *load_options(command))
 
 
 def load_options(command: str) -> tuple[Option, ...]:
@@ -289,13 +291,13 @@ def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
     return {**usual, **fixed_options(command)}
 
 
-def of_gate_and_load(given: Given) -> tuple[Given, Given]:
+def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]:
     """Return the options of the comparison and the options of the experiment."""
-    gate = {option.name: given[option.name] for option in GATE if option.name in given}
+    gate = {option.name: given[option.name] for option in COMPARISON_OPTIONS if option.name in given}
     return gate, {name: value for name, value in given.items() if name not in gate}
 
 
-def merged(command: str, common: Given, own: Given) -> Given:
+def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValues:
     """Return the options of an arm: its own options replace common options.
 
     Values of a list are appended to the common values instead, except for the words of a command.
@@ -315,7 +317,7 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 """Cases of A and cases of B, compared in pairs by index."""
 
 
-def checked(experiment: str, given: Mapping[str, Any]) -> Given:
+def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
     """Return the options of a call in Python, with lists converted to tuples. Raises UsageError."""
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
@@ -328,7 +330,7 @@ def checked(experiment: str, given: Mapping[str, Any]) -> Given:
     }
 
 
-def typed(experiment: str, own: Given) -> list[str]:
+def to_words(experiment: str, own: OptionValues) -> list[str]:
     """Return the options of an arm as command-line words."""
     flags = {option.name for option in load_options(experiment) if option.flag}
     result: list[str] = []
@@ -338,7 +340,7 @@ def typed(experiment: str, own: Given) -> list[str]:
     return result
 
 
-def cells(experiment: str, arms: tuple[Given, Given]) -> Cells:
+def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
     """Return the cells of both arms, all with the same seed. Raises UsageError."""
     if arms[0].get("seed") != arms[1].get("seed"):
         raise UsageError("both arms use the same seed. Give --seed outside of --a and --b.")
@@ -352,15 +354,15 @@ def cells(experiment: str, arms: tuple[Given, Given]) -> Cells:
     return a, b
 
 
-def study_of(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
+def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
     """Return the study. `gate` has unparsed values of the options in GATE. Raises UsageError."""
-    values = all_parsed(GATE, gate)
+    values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(
         values["metric"],
         values["max-drop"],
         arms,
-        first_arm(cases[0][0].seed),
+        draw_first_arm(cases[0][0].seed),
         order=DRAWN,
         max_pairs=pairs,
         max_time_s=values["max-time"],
@@ -368,8 +370,8 @@ def study_of(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> Ab
     return AbStudy(cases, test, looks(pairs))
 
 
-def own_python(
-    arms: tuple[Given, Given], cases: Cells, directory: Path, command: tuple[str, ...]
+def make_own_python(
+    arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
     """Return an opener of benches that measure both arms with this Python.
 

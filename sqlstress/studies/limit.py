@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.highest_rate import answered, enough, margin, unjudged
+from sqlstress.analysis.highest_rate import answer_of, enough, margin, skip_reason
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import UsageError
 from sqlstress.experiment import experiment_of, get_experiment
-from sqlstress.options.option import Option, chosen, option, options_of
+from sqlstress.options.option import Option, option, options_of, select_options
 from sqlstress.options.parsing import duration, switch
-from sqlstress.plan import all_parsed, cases_of, fixed_options, options_of_load
+from sqlstress.plan import cases_of, fixed_options, options_of_load, parse_options
 from sqlstress.registry import DEFAULT
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Arrivals, Case
@@ -27,18 +27,18 @@ from sqlstress.statistics.units import format_duration
 
 CLOSED_S = 2.0
 """Window of the closed loop that determines the first rate, in seconds."""
-FIRST = 0.7
+FIRST_RATE_SHARE = 0.7
 """First rate, as a share of the closed loop's rate."""
-CHECKPOINTS = 3
+CHECKPOINTS_PER_WINDOW = 3
 """Number of checkpoints that a window spans at half of the closed loop's rate."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
-MOST_S = 20.0
+MAX_WINDOW_S = 20.0
 """Maximum window, in seconds. Rates that would need a longer window are not tried."""
-SURE = 4.0
+DUE_MARGIN = 4.0
 """Margin of operations due above the required number, in standard deviations of random arrivals."""
 PATIENCE = 2
 """Number of consecutive windows without a conclusion after which the search ends."""
-USUAL = 20
+TYPICAL_WINDOWS = 20
 """Typical number of windows of a search on a quiet machine."""
 
 
@@ -55,13 +55,13 @@ def window_s(case: Case, closed: Trial) -> float:
     if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":
         return SHORTEST_S
     checkpoint_s = int(pages) * case.buckets * closed.seconds / (commits / 2)
-    return min(max(math.ceil(CHECKPOINTS * checkpoint_s), SHORTEST_S), LONGEST_S)
+    return min(max(math.ceil(CHECKPOINTS_PER_WINDOW * checkpoint_s), SHORTEST_S), LONGEST_S)
 
 
 def due(promise: Promise) -> int:
     """Return the number of operations to be due in a window, so that enough come despite randomness."""
     required = enough(promise.bounds)
-    return math.ceil(required + SURE * math.sqrt(required))
+    return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
 
 class LimitStudy:
@@ -97,7 +97,7 @@ class LimitStudy:
         closed = replace(self.case, duration_s=self._duration_s or CLOSED_S)
         self._closed = self._measure(Run(closed), bench.runner)
         yield
-        trial = self._closed.shown()
+        trial = self._closed.valid_median_trial()
         if trial is None or self._is_wrong(self._closed):
             return
         self._report_progress(bench, start_s)
@@ -106,8 +106,8 @@ class LimitStudy:
     def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
         """Measure windows at rates until the search ends."""
         usual_s, needed = self._duration_s or window_s(self.case, closed), due(self.search.promise)
-        most_s, inconclusive = max(MOST_S, usual_s), 0
-        first, lowest = max(1, int(FIRST * closed.tps)), max(1, math.ceil(needed / most_s))
+        most_s, inconclusive = max(MAX_WINDOW_S, usual_s), 0
+        first, lowest = max(1, int(FIRST_RATE_SHARE * closed.tps)), max(1, math.ceil(needed / most_s))
         while (rate := next_rate(self._margins, first, lowest)) is not None:
             elapsed_s = self._clock() - start_s
             if self._runs and self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:
@@ -130,7 +130,7 @@ class LimitStudy:
 
     def _record_margin(self, rate: int, window: Trial) -> bool:
         """Record the margin of a window; return whether the window allows a conclusion."""
-        if unjudged(window, self.search.promise):
+        if skip_reason(window, self.search.promise):
             return False
         self._margins.append((rate, margin(window, self.search.promise)))
         return True
@@ -158,9 +158,9 @@ class LimitStudy:
 
     def _report_progress(self, bench: Bench, start_s: float) -> None:
         report = self.report(bench.report)
-        answer = answered(report, self.search)
+        answer = answer_of(report, self.search)
         count = sum(len(run.valid) for run in self._runs.values())
-        total = max(USUAL, count + 1)
+        total = max(TYPICAL_WINDOWS, count + 1)
         elapsed_s = self._clock() - start_s
         note = f"about {answer.about}/s" if answer.about else "limit ?"
         if answer.holds and answer.breaks:
@@ -191,7 +191,7 @@ _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class SearchLimits:
     """Options of the search's limits."""
 
     max_time: float = option(
@@ -200,18 +200,18 @@ class Patience:
     strict: bool = option(switch, None, PROMISE, "Exit 3 if the answer is incomplete.", flag=True)
 
 
-PROMISED = (*chosen(options_of(Promise)), *chosen(options_of(Patience)))
+PROMISE_OPTIONS = (*select_options(options_of(Promise)), *select_options(options_of(SearchLimits)))
 
 
 def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
     """Return all options of the command for an experiment."""
     left_out = (*_UNSUPPORTED, *get_experiment(command).single_case_values)
-    return (*PROMISED, *options_of_load(command, _OVERRIDES, left_out))
+    return (*PROMISE_OPTIONS, *options_of_load(command, _OVERRIDES, left_out))
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     """Return the search for options, given as unparsed values by name. Raises UsageError."""
-    values = all_parsed(PROMISED, given)
+    values = parse_options(PROMISE_OPTIONS, given)
     promise = Promise(values["p50"], values["p99"], values["p999"], values["max"])
     if not promise.bounds:
         raise UsageError("no latency promise. Give --p99 10ms, or --p50, --p999 or --max.")

@@ -19,12 +19,12 @@ PROBE_S = 20.0
 """Time limit of the probe, in seconds."""
 CODE = (".py", ".so", ".pyd")
 """Suffixes of code files, which are compared to distinguish versions of a package."""
-SHOWN = 3
+MAX_NAMED_MODULES = 3
 """Number of modules that an error names."""
-SEPARATE = "install each folder in the environment of its arm (--python-a and --python-b)"
+SEPARATE_REMEDY = "install each folder in the environment of its arm (--python-a and --python-b)"
 
 
-class Side(NamedTuple):
+class ArmCode(NamedTuple):
     """An arm, with the modules of the user's code that its slice imported."""
 
     name: str
@@ -37,7 +37,7 @@ class Side(NamedTuple):
     """File of each package or module, by name."""
 
 
-def same_module(a: Side, b: Side) -> str | None:
+def same_module(a: ArmCode, b: ArmCode) -> str | None:
     """Return an error if both arms run one version of a module that differs between their folders."""
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -100,8 +100,8 @@ def _mixed_up(
     name: str,
     files: tuple[Path, Path],
     differing: tuple[Path, Path],
-    wrong: Side | None,
-    sides: tuple[Side, Side],
+    wrong: ArmCode | None,
+    sides: tuple[ArmCode, ArmCode],
     roots: tuple[Path, Path],
 ) -> str:
     """Return the error for a module of one version in both arms: the file, the cause and the remedy.
@@ -111,7 +111,11 @@ def _mixed_up(
     root = roots[sides.index(wrong)] if wrong else None
     vain = "so the change would be compared with itself."
     if files[0] != files[1]:
-        remedy = f"Install {root} in the environment of {wrong.name}" if wrong else f"To compare, {SEPARATE}"
+        remedy = (
+            f"Install {root} in the environment of {wrong.name}"
+            if wrong
+            else f"To compare, {SEPARATE_REMEDY}"
+        )
         return (
             f"A imports {name} from {files[0]} and B from {files[1]}, which are equal, but {differing[0]} "
             f"and {differing[1]} differ, {vain} {remedy}: in a requirements file, . means the current folder."
@@ -122,21 +126,21 @@ def _mixed_up(
     verb = "differs" if len(changed_files) == 1 else "differ"
     statement = f"A and B both import {name} from {files[0]}, but {listing(changed_files)} {verb}, {vain}"
     if entry := _python_path_entry(folder):
-        return f"{statement} PYTHONPATH contains {entry}: unset it, and {SEPARATE}."
+        return f"{statement} PYTHONPATH contains {entry}: unset it, and {SEPARATE_REMEDY}."
     python = (wrong or sides[0]).python
-    if install := in_place(name, files[0], python):
+    if install := find_redirect(name, files[0], python):
         if wrong and sides[0].python != sides[1].python:
             return (
                 f"{statement} {install} lets {wrong.name} import from {folder}: install {root} there "
                 "instead. In a requirements file, -e . means the current folder."
             )
-        return f"{statement} {install} lets both import from {folder}: {SEPARATE}."
+        return f"{statement} {install} lets both import from {folder}: {SEPARATE_REMEDY}."
     if python is None and folder == _current_folder():
-        return f"{statement} Python searches the current folder, {folder}: {SEPARATE}."
-    return f"{statement} Its folder is on the search path of both: {SEPARATE}."
+        return f"{statement} Python searches the current folder, {folder}: {SEPARATE_REMEDY}."
+    return f"{statement} Its folder is on the search path of both: {SEPARATE_REMEDY}."
 
 
-def same_environment(a: Side, b: Side) -> str | None:
+def same_environment(a: ArmCode, b: ArmCode) -> str | None:
     """Return an error if two environments have one Python and load all modules from the same files.
 
     Call it only if nothing else differs between the arms.
@@ -155,12 +159,12 @@ def same_environment(a: Side, b: Side) -> str | None:
         return (
             f"{statement}. Let it import what you compare, or name one interpreter twice to compare A with A."
         )
-    more = len(loaded) - SHOWN
-    names = listing([*loaded[:SHOWN], *([f"{more} more"] if more > 0 else [])])
+    more = len(loaded) - MAX_NAMED_MODULES
+    names = listing([*loaded[:MAX_NAMED_MODULES], *([f"{more} more"] if more > 0 else [])])
     return f"{statement}: {names}. {_remedy(min(a.modules), a)}"
 
 
-def _remedy(name: str, side: Side) -> str:
+def _remedy(name: str, side: ArmCode) -> str:
     """Return the reason why both environments have a module, and the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
@@ -170,7 +174,7 @@ def _remedy(name: str, side: Side) -> str:
         )
     if entry := _python_path_entry(folder):
         return f"PYTHONPATH contains {entry}: unset it."
-    if install := in_place(name, file, side.python):
+    if install := find_redirect(name, file, side.python):
         return f"{install} lets both import from {folder}: install each version in its own environment."
     return "Install each version in its own environment."
 
@@ -189,7 +193,7 @@ def _python_path_entry(folder: Path) -> str | None:
     return next((entry for entry in entries if _is_same(entry, folder)), None)
 
 
-def in_place(name: str, module: Path, python: str | None) -> Path | None:
+def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
     """Return the file of an environment that lets it import a module from another folder, or None.
 
     That is a .pth file with the path of the folder, or a finder of an editable install.

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.folder import SLICE, RunFolder
-from sqlstress.engine.session import Session
+from sqlstress.engine.folder import SLICE_REPORT, RunFolder
+from sqlstress.engine.session import MeasuringSession
 from sqlstress.engine.study import Observer
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiment import experiment_of, get_experiment
@@ -99,7 +99,7 @@ class Python:
     def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
         """Run the interpreter's sqlstress and return its report; call `check` often, which may raise."""
         with RunFolder(self.directory, keep=False) as folder:
-            file = folder.path / SLICE
+            file = folder.path / SLICE_REPORT
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
             # Without -P, both arms would run a folder named sqlstress in the current folder.
             arguments = [self.command, *words, *fixed, *self.standing]
@@ -166,7 +166,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
         )
 
 
-SALTS = 16
+SALTS_PER_PAIR = 16
 """Distance between the salts of two pairs; it exceeds the number of repeats of a trial."""
 
 
@@ -191,7 +191,7 @@ class OwnPython:
     kept_folder = None
 
     def __init__(self, cases: Sequence[Case], directory: Path, command: tuple[str, ...]) -> None:
-        self._session = Session(tuple(cases), directory, False, command)
+        self._session = MeasuringSession(tuple(cases), directory, False, command)
 
     @property
     def stayed(self) -> tuple[Path, ...]:
@@ -203,7 +203,7 @@ class OwnPython:
         with self._session.opened(observer) as bench:
 
             def measure(arm: int, case: Case, pair: int) -> Trial:
-                bench.runner.salt = case.seed + pair * SALTS
+                bench.runner.salt = case.seed + pair * SALTS_PER_PAIR
                 return bench.runner.run(case, pair)
 
             yield SliceBench(bench.report, observer, measure)

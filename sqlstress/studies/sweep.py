@@ -15,18 +15,18 @@ from random import Random
 from typing import NamedTuple
 
 from sqlstress.analysis.answers import leaders
-from sqlstress.analysis.disturbances import CHANGED_OVER
+from sqlstress.analysis.disturbances import MAX_SYNC_CHANGE
 from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.wording import places
 from sqlstress.engine.harness_cost import harness_ns
 from sqlstress.engine.pool import HUNG, WorkerFailure
-from sqlstress.engine.session import Bench, Session
-from sqlstress.engine.study import NOBODY, B, Observer, Opening, Progress, Steps, Study, kept_reason
+from sqlstress.engine.session import Bench, MeasuringSession
+from sqlstress.engine.study import SILENT, B, BenchOpener, Observer, Progress, Steps, Study, kept_reason
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import case_label, experiment_of
 from sqlstress.machine.sync_cost import measure
-from sqlstress.plan import Planned
+from sqlstress.plan import Plan
 from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import spread
@@ -58,7 +58,7 @@ LONGER_S = 2.0
 """Length of the window that is long enough to show long waits, in seconds."""
 
 
-def turns(cases: Sequence[Case]) -> Iterator[Turn]:
+def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
     The first pass has the cases in their given order, the second in reverse order. The seed draws the order
@@ -95,17 +95,17 @@ def longer_turn(cases: Sequence[Case]) -> list[Turn]:
 TRIAL_S = 0.1
 WORKER_S = 0.02
 """Overhead of a trial, and additional overhead per worker, in seconds."""
-RECENT = 10
+AVERAGED_TICKS = 10
 """Number of ticks over which the current TPS is averaged: about a second."""
 NOTE_WIDTH = len("1,234,567 TPS")
 
 
-def expected_s(case: Case) -> float:
+def expected_trial_s(case: Case) -> float:
     """Return the estimated duration of a trial, in seconds; Pace corrects it when trials end."""
     return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
 
-class Pace(Observer):
+class SweepProgress(Observer):
     """Observer of trials that forwards their events, and adds the progress of the sweep.
 
     Progress is measured in expected seconds of trials, corrected when trials end.
@@ -131,11 +131,11 @@ class Pace(Observer):
             partial(experiment_of(case).count_transactions, case)
             for case in (turn.measured(cases) for turn in order)
         ]
-        self._until = [0.0, *accumulate(expected_s(turn.measured(cases)) for turn in order)]
+        self._until = [0.0, *accumulate(expected_trial_s(turn.measured(cases)) for turn in order)]
         """Expected seconds of all trials before each trial; the last value is the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
-        self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
+        self._recent: deque[tuple[float, int]] = deque(maxlen=AVERAGED_TICKS)
 
     def begin(self, index: int) -> None:
         """Start the trial with this index."""
@@ -193,7 +193,7 @@ def best_so_far(runs: Sequence[Run]) -> str:
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
     usable = [run for run in groups[0].runs if groups[0].is_believed(run)]
-    tested = groups[0].tested(usable) if len(usable) > 1 else None
+    tested = groups[0].pairwise_tests(usable) if len(usable) > 1 else None
     if tested is None:
         return ""
     lead = leaders(tested, usable)
@@ -216,7 +216,7 @@ def _confirmed_sync(
     with suppress(EnvironmentFailure):
         after = measure(folder, (before.primitive,))
         costs_ns = [cost.overwrite_p50_ns for cost in (before, again) if cost]
-        if max(*costs_ns, after.overwrite_p50_ns) > CHANGED_OVER * min(*costs_ns, after.overwrite_p50_ns):
+        if max(*costs_ns, after.overwrite_p50_ns) > MAX_SYNC_CHANGE * min(*costs_ns, after.overwrite_p50_ns):
             return after, measure(folder, (before.primitive,), budget_ns=SECOND_BUDGET_NS)
     return after, None
 
@@ -249,13 +249,13 @@ class Sweep:
 
     def steps(self, bench: Bench) -> Steps:
         """Measure all cases, or until data is wrong. Raise a problem of the first trial: it affects all."""
-        order, runner = [*turns(self.cases), *longer_turn(self.cases)], bench.runner
+        order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
         # A target that stores no data does not sync.
         before = bench.report.environment.sync if bench.report.environment.builds else None
         if before:
             with suppress(EnvironmentFailure):
                 self._sync_again = measure(runner.folder, (before.primitive,), budget_ns=SECOND_BUDGET_NS)
-        runner.observer = pace = Pace(self.cases, order, runner.observer)
+        runner.observer = pace = SweepProgress(self.cases, order, runner.observer)
         for number, turn in enumerate(order):
             pace.begin(number)
             runner.case_number = turn.case + 1
@@ -328,14 +328,14 @@ def _with_trial_error(run: Run) -> Run:
 
 
 def study_of_plan(
-    plan: Planned, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
-) -> tuple[Study[Bench], Session]:
+    plan: Plan, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
+) -> tuple[Study[Bench], MeasuringSession]:
     """Return the experiment's own study, or a sweep of the cases, and its session."""
     study_spec = plan.experiment and plan.experiment.study
     study: Study[Bench] = (
         study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
     )
-    return study, Session(plan.cases, directory, keep, command)
+    return study, MeasuringSession(plan.cases, directory, keep, command)
 
 
 # The run of any study: measure step by step, save after each step, end.
@@ -345,30 +345,30 @@ Save = Callable[[Report], None]
 """Function that saves the report so far; it must not raise."""
 
 
-SAVING = 20
+SAVE_PAUSE_FACTOR = 20
 """Minimum pause after saving, as a multiple of the time that saving took.
 
 Long steps are saved at once. Many short steps do not wait for saving, whose cost grows with the report.
 """
 
 
-def nowhere(_: Report) -> None:
+def save_nothing(_: Report) -> None:
     """Save nothing."""
 
 
-def carry_out(
-    study: Study[B], opening: Opening[B], save: Save = nowhere, observer: Observer = NOBODY
+def run_study(
+    study: Study[B], opening: BenchOpener[B], save: Save = save_nothing, observer: Observer = SILENT
 ) -> Report:
     """Run a study and return its report, which includes whether it was interrupted.
 
     Raises SqlstressError if there are no results at all.
     """
     with opening.opened(observer) as bench:
-        return follow(study, bench, save)
+        return run_on_bench(study, bench, save)
 
 
-def follow(
-    study: Study[B], bench: B, save: Save = nowhere, clock: Callable[[], float] = time.monotonic
+def run_on_bench(
+    study: Study[B], bench: B, save: Save = save_nothing, clock: Callable[[], float] = time.monotonic
 ) -> Report:
     """Run a study on an open bench and return its report."""
     saved, next_s, interrupted = None, -math.inf, False
@@ -379,7 +379,7 @@ def follow(
                     saved = study.report(bench.report)
                     save(saved)
                     ended_s = clock()
-                    next_s = ended_s + SAVING * (ended_s - begun_s)
+                    next_s = ended_s + SAVE_PAUSE_FACTOR * (ended_s - begun_s)
     except Interrupted:
         interrupted = True
     report = replace(study.report(bench.report), interrupted=interrupted)

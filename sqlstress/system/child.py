@@ -43,7 +43,7 @@ def send(pipe: Pipe, message: Any) -> None:
         pipe.send_bytes((MORE if end < len(data) else LAST) + data[start:end])
 
 
-def begin_child() -> None:
+def init_child() -> None:
     """Prepare a child process: it ignores Ctrl-C, and ends when its parent ends for any reason.
 
     Call it before anything else. Raises EnvironmentFailure if the system allows no thread for this.
@@ -60,7 +60,7 @@ def begin_child() -> None:
 _final_calls: list[Callable[[], None]] = []
 
 
-def when_orphaned(act: Callable[[], None]) -> None:
+def on_parent_end(act: Callable[[], None]) -> None:
     """Register a function to call, in another thread, before this process ends because its parent ended."""
     _final_calls.append(act)
 

@@ -16,14 +16,14 @@ _PAUSE_S = 0.05
 _LOCK_OFFSET = 1 << 30
 _VERBATIM = "\\\\?\\"
 """Prefix of a path with which Windows accepts any length."""
-LONGEST = 259 if sys.platform == "win32" else sys.maxsize
+MAX_PATH_LENGTH = 259 if sys.platform == "win32" else sys.maxsize
 """Maximum length of a path in characters. Windows allows more only if it is configured to."""
 _MAX_MESSAGE = 200
 Result = TypeVar("Result")
 _SIZES = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
 
 
-def tried_again(call: Callable[[], Result]) -> Result:
+def retry_while_denied(call: Callable[[], Result]) -> Result:
     """Call a function on a file; retry for about a second while permission is denied. Raises OSError.
 
     Windows denies access for a moment if another program, such as a virus scanner, has the file open.
@@ -38,7 +38,7 @@ def tried_again(call: Callable[[], Result]) -> Result:
 
 def remove(path: Path) -> None:
     """Remove a file if it exists; retry while permission is denied. Raises OSError."""
-    tried_again(lambda: path.unlink(missing_ok=True))
+    retry_while_denied(lambda: path.unlink(missing_ok=True))
 
 
 def empty(folder: Path) -> None:
@@ -77,19 +77,19 @@ def reason(error: OSError) -> str:
     text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
     if isinstance(error, FileNotFoundError) and names:
-        return text + too_long(Path(max(names, key=len)))
+        return text + path_length_note(Path(max(names, key=len)))
     return text
 
 
-def too_long(path: Path) -> str:
+def path_length_note(path: Path) -> str:
     """Return a note, in brackets, on a path that is too long for Windows; else an empty string."""
     length = len(str(path.absolute()))
-    if length <= LONGEST or str(path).startswith(_VERBATIM):
+    if length <= MAX_PATH_LENGTH or str(path).startswith(_VERBATIM):
         return ""
-    return f" (a path of {length} characters: Windows takes {LONGEST} unless long ones are allowed)"
+    return f" (a path of {length} characters: Windows takes {MAX_PATH_LENGTH} unless long ones are allowed)"
 
 
-def mounts_in(text: str) -> list[list[str]]:
+def parse_mountinfo(text: str) -> list[list[str]]:
     r"""Return the fields of each line of a mountinfo file, without its octal escapes, such as \040."""
     return [
         [_ESCAPED.sub(lambda code: chr(int(code[1], 8)), field) for field in line.split(" ")]
@@ -102,7 +102,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 """Octal escape, which Linux writes for a space, tab, newline or backslash."""
 
 
-def for_message(path: Path) -> str:
+def short_path(path: Path) -> str:
     """Return a path for a message, cut so that the message has room for more."""
     text = str(path)
     return text if len(text) <= _MAX_MESSAGE else f"{text[: _MAX_MESSAGE - 2]}.."

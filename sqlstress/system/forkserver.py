@@ -44,7 +44,7 @@ AHEAD = 16
 
 On a busy machine, waiting for each process would cost a turn of ours and a turn of the server's. Requests
 hold descriptors in transit, and a system allows some hundreds of these."""
-LOST = 255
+LOST_EXIT_CODE = 255
 """Exit code of a process that ended because its server did, as in multiprocessing."""
 
 
@@ -199,7 +199,7 @@ class _Forked(popen_forkserver.Popen):
             except BlockingIOError:
                 break
             except (OSError, EOFError):
-                self.returncode = LOST
+                self.returncode = LOST_EXIT_CODE
             else:
                 if self._id is None:
                     self._id = number

@@ -21,7 +21,7 @@ _REPEAT_AFTER_S = 0.01
 """Delay before an interrupt is repeated: the finalizer has ended by then, and no user notices it."""
 
 
-def stop_once() -> None:
+def install_stop_handlers() -> None:
     """Let the first stop signal raise KeyboardInterrupt; ignore the signals after it."""
     for number in _stop_signals():
         signal.signal(number, _raise)
@@ -47,7 +47,7 @@ def _signal_main_thread(number: int) -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
-def stop_no_more() -> None:
+def ignore_stop_signals() -> None:
     """Ignore the stop signals that `stop_once` handles, at the end of the program or after the first signal.
 
     Otherwise a signal during Python's own clean-up would print a traceback.
@@ -58,7 +58,7 @@ def stop_no_more() -> None:
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    stop_no_more()
+    ignore_stop_signals()
     raise KeyboardInterrupt(number)
 
 
@@ -118,14 +118,14 @@ T = TypeVar("T")
 Pulse = Callable[[], None]
 """Function that long-running code calls often; it raises Interrupted if the work must stop."""
 
-PACE = 256
+ITEMS_PER_PULSE = 256
 """Number of items between two pulses."""
 
 
-def paced(items: Iterable[T], pulse: Pulse) -> Iterator[T]:
+def with_pulses(items: Iterable[T], pulse: Pulse) -> Iterator[T]:
     """Yield items, with a pulse before every PACE items."""
     left = iter(items)
     for first in left:
         pulse()
         yield first
-        yield from islice(left, PACE - 1)
+        yield from islice(left, ITEMS_PER_PULSE - 1)

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.system.child import LAST, Pipe, begin_child, send
+from sqlstress.system.child import LAST, Pipe, init_child, send
 from sqlstress.system.interrupt import Pulse
 
 P = ParamSpec("P")
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 TICK_S = 0.1
 GRACE_S = 2.0
-GROUP = 60
+MAX_PIPES = 60
 """Maximum number of pipes in one wait: Windows waits for at most 63 objects."""
 
 
@@ -47,7 +47,7 @@ class Inbox:
 
         Raises EOFError or OSError if the sender has closed the pipe.
         """
-        while wait_some([self._pipe], 0.0):
+        while wait_readable([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])
             if piece[:1] == LAST:
@@ -57,9 +57,9 @@ class Inbox:
         return None
 
 
-def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
+def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
     """Return the pipes that are readable; wait for the first at most about `timeout_s`."""
-    groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
+    groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
     except InterruptedError:
@@ -90,7 +90,7 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 
 @contextmanager
-def starting(modules: Sequence[str]) -> Iterator[Starter]:
+def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
     """Yield a starter of processes that need these modules: a server that imported them forks the processes.
 
     They are spawned instead if `modules` is empty, on Windows, and if `forkserver` does not support the
@@ -120,11 +120,11 @@ def start(process: BaseProcess) -> None:
     if sys.platform != "win32":
         # Otherwise the first start of a process would start the tracker, and let SIGINT through during that.
         # SIGHUP of a closed terminal would end the tracker before us, and multiprocessing would complain.
-        with held_back("SIGHUP"):
+        with blocked_signal("SIGHUP"):
             resource_tracker.ensure_running()
     # Hide the main module, which may be the user's script: each process would run it again, without need.
     main = sys.modules["__main__"]
-    with held_back("SIGINT"):
+    with blocked_signal("SIGINT"):
         sys.modules["__main__"] = ModuleType("__main__")
         try:
             process.start()
@@ -133,7 +133,7 @@ def start(process: BaseProcess) -> None:
 
 
 @contextmanager
-def held_back(name: str) -> Iterator[None]:
+def blocked_signal(name: str) -> Iterator[None]:
     """Block a signal in this thread, and for good in processes that start inside the block (not on Windows).
 
     Otherwise a child process that is still importing would print a traceback on Ctrl-C.
@@ -148,7 +148,7 @@ def held_back(name: str) -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
-def death(exitcode: int | None) -> str:
+def exit_clause(exitcode: int | None) -> str:
     """Return a clause on the end of a process that sent no result."""
     if exitcode is None:
         return "closed its pipe without a result"
@@ -160,7 +160,7 @@ def death(exitcode: int | None) -> str:
         return f"was killed by signal {-exitcode}"
 
 
-class Apart:
+class ChildCaller:
     """A child process that calls functions of modules for us, one after the other.
 
     The first call starts it, and the end of the block ends it. If it dies, the next call starts it again.
@@ -193,7 +193,7 @@ class Apart:
 
     def has_answered(self) -> bool:
         """Return whether `result` would return soon."""
-        return bool(wait_some([self._pipe], 0.0))
+        return bool(wait_readable([self._pipe], 0.0))
 
     def result(self, pulse: Pulse) -> Any:
         """Return the result of the call that `begin` started.
@@ -203,12 +203,12 @@ class Apart:
         try:
             pulse()
             while (answer := self._inbox.receive()) is None:
-                wait_some([self._pipe], TICK_S)
+                wait_readable([self._pipe], TICK_S)
                 pulse()
         except (EOFError, ConnectionError) as error:
             assert self._process
             self._process.join(GRACE_S)
-            how = death(self._process.exitcode)
+            how = exit_clause(self._process.exitcode)
             self.end()
             raise Died(f"{self._name} {how}. Try again.") from error
         except BaseException:
@@ -242,13 +242,13 @@ class Apart:
             self._process = None
 
 
-def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def call_in_subprocess(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function of a module in a separate process; return its result.
 
     Raises the function's exception, or EnvironmentFailure if the process cannot start or dies. Calls `pulse`
     often; if it raises, the process is ended.
     """
-    with Apart() as apart:
+    with ChildCaller() as apart:
         return apart.call(pulse, function, *args, **kwargs)
 
 
@@ -256,7 +256,7 @@ def _answer_calls(pipe: Pipe) -> None:
     """Answer calls until the parent closes the pipe."""
     gc.enable()  # the fork server has disabled it
     try:
-        begin_child()
+        init_child()
         while True:
             function, args, kwargs = pipe.recv()
             try:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.target import Known, drivers, known_as
+from sqlstress.target import DriverInfo, driver_info, drivers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +23,10 @@ _TICK_S = 0.05
 
 
 def target_of(driver: str) -> Target:
-    return _import_target(known_as(driver))
+    return _import_target(driver_info(driver))
 
 
-def _import_target(info: Known) -> Target:
+def _import_target(info: DriverInfo) -> Target:
     if not info.package:
         return cast("Target", import_module(f"{__name__}.{info.target}").TARGET)
     try:
@@ -44,11 +44,11 @@ def open_place(case: Case, where: Path) -> Place:
 
 
 @contextmanager
-def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
+def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
     """Run the services that the cases need, such as a temporary server, during the block."""
     by_target: dict[str, list[Case]] = {}
     for case in cases:
-        by_target.setdefault(known_as(case.driver).target, []).append(case)
+        by_target.setdefault(driver_info(case.driver).target, []).append(case)
     with ExitStack() as services:
         for target_cases in by_target.values():
             services.enter_context(target_of(target_cases[0].driver).serving(target_cases, folder))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.target import NOTHING_STORED
-from sqlstress.targets.native import NativeStore, extension, lacking, needed
+from sqlstress.targets.native import NativeStore, extension, lacking, require_native
 from sqlstress.targets.place import Place, Target
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class DryPlace(Place):
 
     def native(self, worker: int, begin: str) -> NativeStore:
         """Return a store without connections: the C loop answers every get with a value of the preload."""
-        with needed("dry"):
+        with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 
     def discard(self) -> None:
@@ -90,7 +90,7 @@ class DryTarget(Target):
     def untold(self, driver: str) -> str:
         return f"the {driver} driver stores nothing"
 
-    def at_hand(self, driver: str, address: Dsn | None) -> str:
+    def describe_available(self, driver: str, address: Dsn | None) -> str:
         return "nothing is stored"
 
 

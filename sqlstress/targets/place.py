@@ -22,9 +22,18 @@ if TYPE_CHECKING:  # a worker process imports only what it uses of a place
     from sqlstress.report.case import Case, Server
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.views import Client, Directions, Maker, NativeLoop, Operation, Reader, Store, Table
+    from sqlstress.targets.views import (
+        Client,
+        ConnectionInfo,
+        Maker,
+        NativeLoop,
+        Operation,
+        Reader,
+        Store,
+        TableView,
+    )
 
-MEANWHILE = "while it was measured"
+DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
 """Name of the subfolder that a temporary server fills. It is removed as a whole."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
@@ -34,7 +43,7 @@ Definition = tuple[Any, ...]
 """One definition of a schema: the name of an object and its SQL, or any other pair that identifies it."""
 
 
-def redefinitions(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
+def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
     """Return the missing and the added definitions, as text; a changed definition is both."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
@@ -85,9 +94,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
         try:
             status = path.stat()
         except PermissionError:  # another program that opened the file may deny access for a moment
-            from sqlstress.system.files import tried_again
+            from sqlstress.system.files import retry_while_denied
 
-            status = tried_again(path.stat)
+            status = retry_while_denied(path.stat)
     except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_dev, status.st_ino
@@ -107,7 +116,7 @@ class ClientStore:
         self.updates: list[Operation] = []
 
 
-class Watch(Protocol):
+class TimeRecorder(Protocol):
     """The recording of one process's time for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
@@ -148,7 +157,7 @@ class Place(Protocol):
 
     # Methods for a worker, and for helper processes that run during the trial.
 
-    def watch(self, trace: Any, process: int) -> Watch | None:
+    def watch(self, trace: Any, process: int) -> TimeRecorder | None:
         """Start to record this process's time in the memory `trace`; call it before connecting.
 
         Helper processes have numbers above those of the workers. Return None if the target has no such
@@ -196,7 +205,7 @@ class Place(Protocol):
         """Return the workers' time by cause, as recorded in `trace`; None if nothing was recorded."""
         return None
 
-    def table(self, key_type: str, value_size: int, counters: int) -> Table | None:
+    def table(self, key_type: str, value_size: int, counters: int) -> TableView | None:
         """Return the parent's key-value view, with `counters` counters per bucket; None without storage.
 
         `key_type` is one of KEY_TYPES, `value_size` the size of a value in bytes.
@@ -238,7 +247,7 @@ class Place(Protocol):
 class SqlPlace(Place, Protocol):
     """A place that speaks SQL."""
 
-    def directions(self) -> Directions:
+    def directions(self) -> ConnectionInfo:
         """Return the connection information for user programs, whose address has no password."""
 
     def clear(self) -> None:
@@ -290,7 +299,7 @@ class Target(Protocol):
         """
         return case
 
-    def stand_in(self, folder: Path) -> Directions:
+    def stand_in(self, folder: Path) -> ConnectionInfo:
         """Return dummy connection information, to inspect a user program without running it on data.
 
         `folder` is an empty folder that we created.
@@ -335,7 +344,7 @@ class Target(Protocol):
         """Return the reason why another process cannot see the lock holders on this system, or None."""
         return "only SQLite's locks can be seen from outside"
 
-    def at_hand(self, driver: str, address: Dsn | None) -> str:
+    def describe_available(self, driver: str, address: Dsn | None) -> str:
         """Return the versions that the driver would measure on this system, without starting a server.
 
         `address` is the address of a server, or None. Raises UsageError or EnvironmentFailure, with

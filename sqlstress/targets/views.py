@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Operation = Callable[[Any], Any]
 Row = tuple[Any, ...]
-Named = Mapping[str, Any]
+NamedValues = Mapping[str, Any]
 """Values by parameter name, for parameters written as :name. Unused values are allowed."""
 
 # Keys and values: the worker's interface (in C: a `NativeStore`), and the parent's interface.
 
 
-class Connected(Protocol):
+class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
@@ -29,14 +29,14 @@ class Connected(Protocol):
         """Close every connection."""
 
 
-class NativeLoop(Connected, Protocol):
+class NativeLoop(Connections, Protocol):
     """A worker's key-value interface with the whole loop in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run a plan and return its results. Raises EnvironmentFailure if an error of the store stops it."""
 
 
-class Waits(Connected, Protocol):
+class WaitingConnections(Connections, Protocol):
     """A worker's connections, whose operations may wait for the locks of other connections."""
 
     def was_busy(self, error: Exception) -> bool:
@@ -46,7 +46,7 @@ class Waits(Connected, Protocol):
         """Return the numbers of BUSY and BUSY_SNAPSHOT results that operations got while they waited."""
 
 
-class Store(Waits, Protocol):
+class Store(WaitingConnections, Protocol):
     """A worker's key-value interface: lists of functions, indexed by bucket. Each call is a transaction."""
 
     gets: list[Operation]
@@ -61,7 +61,7 @@ class Store(Waits, Protocol):
     """(counter,): read the counter and write its value plus one."""
 
 
-class Table(Protocol):
+class TableView(Protocol):
     """The parent's key-value interface: creates the buckets, and reads them after the workers closed them."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
@@ -96,7 +96,7 @@ class Table(Protocol):
 BUSY, INTERRUPTED, LACKING, REFUSED = "busy", "interrupted", "lacking", "refused"
 
 
-class Answer(NamedTuple):
+class DatabaseError(NamedTuple):
     """An error that the database returned."""
 
     kind: str
@@ -126,7 +126,7 @@ class Session(Protocol):
         """Return whether a transaction is open."""
 
 
-class Client(Waits, Protocol):
+class Client(WaitingConnections, Protocol):
     """A worker's SQL interface, with the settings of the case."""
 
     def connect(self, bucket: int) -> Session:
@@ -139,14 +139,14 @@ class Interruptible(Protocol):
     def interrupt(self) -> None: ...
 
 
-class Answers(Protocol):
+class ParentConnection(Protocol):
     """A connection of the parent."""
 
-    def answer(self, error: BaseException) -> Answer | None:
+    def answer(self, error: BaseException) -> DatabaseError | None:
         """Return the kind and text of a database error; None for any other error."""
 
 
-class Reader(Answers, Interruptible, Protocol):
+class Reader(ParentConnection, Interruptible, Protocol):
     """A connection of the parent that only reads."""
 
     def begin(self) -> None:
@@ -168,7 +168,7 @@ class Reader(Answers, Interruptible, Protocol):
         """Close the connection."""
 
 
-class Maker(Answers, Protocol):
+class Maker(ParentConnection, Protocol):
     """A connection that creates the data of a trial. Its commits need not survive a power failure."""
 
     def run(self, sql: str) -> None:
@@ -181,7 +181,7 @@ class Maker(Answers, Protocol):
         """Return whether a transaction is open."""
 
 
-class Directions(NamedTuple):
+class ConnectionInfo(NamedTuple):
     """Connection information for a user program, for any database library."""
 
     address: str
@@ -193,6 +193,6 @@ class Directions(NamedTuple):
 
     def hidden(self, text: str) -> str:
         """Return a program's text without the secret."""
-        from sqlstress.options.dsn import UNSHOWN
+        from sqlstress.options.dsn import HIDDEN
 
-        return text.replace(self.secret, UNSHOWN) if self.secret else text
+        return text.replace(self.secret, HIDDEN) if self.secret else text

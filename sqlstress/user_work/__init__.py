@@ -26,7 +26,7 @@ OPEN_STATEMENT = "open statement"
 """Topic of queries that stayed open."""
 LOST_LOCKS, WAL_SIZE = "lost locks", "wal size"
 """Topics of causes and signs of lost locks, and of the size of the WAL: its count is in bytes."""
-UNREHEARSED = "not rehearsed"
+NOT_REHEARSED = "not rehearsed"
 """Topic of the reasons why transactions were not examined for suspicions."""
-MOST_WEIGHT = 1_000_000
+MAX_WEIGHT = 1_000_000
 """Largest weight of an operation, relative to the others."""

@@ -14,12 +14,12 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from sqlstress.user_work.guards import Call
-from sqlstress.user_work.threads import BEGINS, under_way
+from sqlstress.user_work.threads import STARTING_FUNCTIONS, under_way
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
 
 
-class Spot(NamedTuple):
+class CallSite(NamedTuple):
     """Position in the user's code that runs a statement."""
 
     at: str
@@ -36,7 +36,7 @@ class Spot(NamedTuple):
     """Active calls of the user's functions, outermost first."""
 
 
-def who() -> int:
+def runner_id() -> int:
     """Return the id of the current asyncio task if there is one, else of the thread."""
     task = _task()
     return id(task) if task else threading.get_ident()
@@ -50,16 +50,16 @@ def _task() -> Any:
     return None
 
 
-def is_beside() -> bool:
+def is_background_thread() -> bool:
     """Return whether the main thread, which makes the calls, does not wait for this thread."""
     main = threading.main_thread()
     if threading.current_thread() is main:
         return False
     names = under_way(sys._current_frames().get(main.ident or 0))
-    return not names or names[-1] in BEGINS
+    return not names or names[-1] in STARTING_FUNCTIONS
 
 
-class Frames:
+class UserFrames:
     """Finder of the frames of the user's code: below a folder, and not in a library."""
 
     def __init__(self, folder: Path) -> None:
@@ -67,7 +67,7 @@ class Frames:
         paths = sysconfig.get_paths()
         self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 
-    def where(self) -> Spot:
+    def call_site(self) -> CallSite:
         """Return the position of the user's innermost active call."""
         frame, library_frames = self._innermost(sys._getframe(1))
         calls = self._calls(frame)
@@ -77,13 +77,13 @@ class Frames:
             # A thread that a library has started may have no frame of the user's code.
             frame = frame or self._waiting_frame()
         if not frame:
-            return Spot("")
+            return CallSite("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         is_used = bool(library_frames) and _uses_result(frame)
         counted = is_used or _reads_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, library_frames))
         number = hash((frame.f_code, frame.f_lasti))
-        return Spot(at, number, counted, insists, not _callers_may_count(), calls)
+        return CallSite(at, number, counted, insists, not _callers_may_count(), calls)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
         """Return the file and line of the user's code that led to a frame."""

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlstress.engine.worker import wait_until
-from sqlstress.errors import UsageError, message_of, plainly
+from sqlstress.errors import UsageError, error_message, plainly
 from sqlstress.targets import open_place
 from sqlstress.targets.views import BUSY, INTERRUPTED
 from sqlstress.user_work import loading, notes
-from sqlstress.user_work.loading import Unloadable, only_begins, prepare_process
-from sqlstress.user_work.own_files import OtherFile, own_files
+from sqlstress.user_work.loading import ImportFailed, is_lazy, prepare_process
+from sqlstress.user_work.own_files import OtherFileError, guard_files
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EXAMPLES = 3
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 """Maximum number of rows that are counted for a failed check."""
 _MAX_TEXT_CHARS = 160
 
 
-class Broken(NamedTuple):
+class FailedCheck(NamedTuple):
     """Result of a check that failed."""
 
     name: str
@@ -46,7 +46,7 @@ class Broken(NamedTuple):
     """First rows, or the error of the function, as text."""
 
 
-class Unchecked(UsageError):
+class CheckNotRun(UsageError):
     """A check has no result: it cannot run, or takes too long."""
 
 
@@ -61,7 +61,7 @@ class Checks:
             invariant.where: _load_function(invariant) for invariant in invariants if not invariant.sql
         }
 
-    def broken(self, reader: Reader) -> Iterator[Broken]:
+    def broken(self, reader: Reader) -> Iterator[FailedCheck]:
         """Yield the checks that fail, all run in one snapshot of the connection. Raises Unchecked.
 
         Checks with `at_end` are left out.
@@ -73,7 +73,7 @@ class Checks:
         finally:
             self._reader.end()
 
-    def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[Broken]:
+    def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[FailedCheck]:
         """Yield the checks with `at_end` that fail. They may change the data. Raises Unchecked.
 
         `given` has the values of the parameters `notes` and `database`, by name.
@@ -83,47 +83,49 @@ class Checks:
 
     def _run(
         self, invariants: Iterable[Invariant], arguments: Mapping[str, Any] | None = None
-    ) -> Iterator[Broken]:
+    ) -> Iterator[FailedCheck]:
         for invariant in invariants:
             with self._guard(invariant):
                 broken = self._query(invariant) if invariant.sql else self._call(invariant, arguments or {})
             if broken:
                 yield broken
 
-    def _query(self, invariant: Invariant) -> Broken | None:
-        rows = self._reader.first(invariant.sql, MOST_ROWS)
-        return Broken(invariant.name, len(rows), tuple(map(_row_text, rows[:EXAMPLES]))) if rows else None
+    def _query(self, invariant: Invariant) -> FailedCheck | None:
+        rows = self._reader.first(invariant.sql, MAX_ROWS)
+        return (
+            FailedCheck(invariant.name, len(rows), tuple(map(_row_text, rows[:EXAMPLES]))) if rows else None
+        )
 
-    def _call(self, invariant: Invariant, arguments: Mapping[str, Any]) -> Broken | None:
+    def _call(self, invariant: Invariant, arguments: Mapping[str, Any]) -> FailedCheck | None:
         def query(sql: str, params: Sequence[Any] = ()) -> list[Row]:
             return self._reader.rows(sql, params)
 
         function, started = self._functions[invariant.where], time.monotonic()
-        names = at_end(function)
+        names = end_parameters(function)
         needs_query = not names or len(signature(function).parameters) > len(names)
         try:
             function(*[query] * needs_query, **{name: arguments[name] for name in names})
         except SystemExit as error:
-            raise Unchecked(
+            raise CheckNotRun(
                 f"the check {invariant.name} ({invariant.where}) ends its process. Raise AssertionError "
                 "instead."
             ) from error
-        except OtherFile as error:
-            raise Unchecked(
+        except OtherFileError as error:
+            raise CheckNotRun(
                 f"the check {invariant.name} ({invariant.where}) failed to run: {error}."
             ) from error
         except Exception as error:
             if self._reader.answer(error):
                 raise
-            text = message_of(error) if isinstance(error, AssertionError) else plainly(error)
-            return Broken(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
+            text = error_message(error) if isinstance(error, AssertionError) else plainly(error)
+            return FailedCheck(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
         # The timer interrupts only SQL. Time spent in Python can only be reported afterwards.
         if time.monotonic() - started > self._timeout_s:
             raise self._too_slow(invariant)
         return None
 
-    def _too_slow(self, invariant: Invariant) -> Unchecked:
-        return Unchecked(
+    def _too_slow(self, invariant: Invariant) -> CheckNotRun:
+        return CheckNotRun(
             f"the check {invariant.name} ({invariant.where}) took longer than {self._timeout_s:g} s, "
             "including waits for locks. Make it faster (an index may help), or raise --check-timeout."
         )
@@ -136,7 +138,7 @@ class Checks:
         timer.start()
         try:
             yield
-        except Unchecked:
+        except CheckNotRun:
             raise
         except Exception as error:
             answer = self._reader.answer(error)
@@ -144,8 +146,8 @@ class Checks:
                 raise
             if answer and answer.kind == INTERRUPTED:
                 raise self._too_slow(invariant) from error
-            text = answer.text if answer else message_of(error)
-            raise Unchecked(
+            text = answer.text if answer else error_message(error)
+            raise CheckNotRun(
                 f"the check {invariant.name} ({invariant.where}) failed to run: {text}."
             ) from error
         finally:
@@ -156,7 +158,7 @@ NOTES, DATABASE = "notes", "database"
 """Parameters of functions that run only after all processes have ended."""
 
 
-def at_end(function: Callable[..., Any]) -> tuple[str, ...]:
+def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names among NOTES and DATABASE that are parameters of a function."""
     try:
         names = signature(function).parameters
@@ -171,12 +173,14 @@ def _load_function(invariant: Invariant) -> Callable[..., object]:
     file, _, name = where.rpartition(":")
     try:
         function: Any = getattr(loading.load(file), name)
-    except (Unloadable, AttributeError) as error:
-        raise Unchecked(f"cannot load the check {where}: {message_of(error).removesuffix('.')}.") from error
-    if not callable(function) or only_begins(function):
-        raise Unchecked(f"the check {where} checks nothing: it is async, or not a function.")
-    if at_end(function) and not invariant.at_end:
-        raise Unchecked(
+    except (ImportFailed, AttributeError) as error:
+        raise CheckNotRun(
+            f"cannot load the check {where}: {error_message(error).removesuffix('.')}."
+        ) from error
+    if not callable(function) or is_lazy(function):
+        raise CheckNotRun(f"the check {where} checks nothing: it is async, or not a function.")
+    if end_parameters(function) and not invariant.at_end:
+        raise CheckNotRun(
             f"the check {where} asks for notes or the database. Mark it with @check in the file of sqlstress "
             "app."
         )
@@ -191,7 +195,7 @@ def _row_text(row: Row) -> str:
 # The process of the checks: it does nothing else, and imports the user's file once for all rounds.
 
 
-MOST_UNOPENED = 5
+MAX_FAILED_OPENS = 5
 """Failed attempts to connect in a row, after which a round raises the error.
 
 A few are expected: a process that closes the last connection holds the file exclusively.
@@ -207,24 +211,24 @@ def load(case: Case, where: Path) -> None:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
         if not getattr(case.spec, "allow_other_files", True):
-            own_files(place.directions(), case.spec.data.database, allow_others=False)
+            guard_files(place.directions(), case.spec.data.database, allow_others=False)
         notes.remember_in(where)
         _checkers.append(Checker(case, place))
 
 
-def looked(look: Callable[[Checker], T], case: Case, where: Path) -> T:
+def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
     """Call a method of this process's checker and return its result. Raises Unchecked."""
     load(case, where)
     os.chdir(_checkers[0].folder)  # a check may have changed it, and our paths are relative
     return look(_checkers[0])
 
 
-class Round(NamedTuple):
+class CheckRound(NamedTuple):
     """Result of a round during the load."""
 
     took_s: float
     """Duration of the round, in seconds."""
-    broken: list[Broken] | None
+    broken: list[FailedCheck] | None
     """Checks that failed; None if the round has no result, because the database was locked."""
 
 
@@ -241,12 +245,12 @@ class Checker:
         self._checks = Checks(data.checks, data.check_timeout_s)
         self._unopened = 0
 
-    def broken(self) -> list[Broken]:
+    def broken(self) -> list[FailedCheck]:
         """Return the checks that fail, without those that run only after all processes have ended."""
         with self._place.reading(lambda: None) as reader:
             return list(self._checks.broken(reader))
 
-    def broken_at_end(self) -> list[Broken]:
+    def broken_at_end(self) -> list[FailedCheck]:
         """Return all checks that fail, including those that run only after all processes have ended."""
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))
@@ -254,7 +258,7 @@ class Checker:
             given = {NOTES: noted, DATABASE: self._place.directions().address}
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
-    def round(self, starts_ns: int) -> Round:
+    def round(self, starts_ns: int) -> CheckRound:
         """Run `broken` with a connection like those of the workers, which start at `starts_ns`."""
         wait_until(starts_ns)
         started = time.monotonic()
@@ -262,14 +266,14 @@ class Checker:
             reader = self._place.reader()
         except Exception:
             self._unopened += 1
-            if self._unopened >= MOST_UNOPENED:
+            if self._unopened >= MAX_FAILED_OPENS:
                 raise
-            return Round(time.monotonic() - started, None)
+            return CheckRound(time.monotonic() - started, None)
         self._unopened = 0
         broken = None
         try:
             broken = list(self._checks.broken(reader))
-        except Unchecked:
+        except CheckNotRun:
             raise
         except Exception as error:
             answer = reader.answer(error)
@@ -277,4 +281,4 @@ class Checker:
                 raise  # after BUSY, the next round may succeed
         finally:
             reader.close()
-        return Round(time.monotonic() - started, broken)
+        return CheckRound(time.monotonic() - started, broken)

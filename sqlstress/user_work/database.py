@@ -18,14 +18,14 @@ from urllib.parse import quote
 
 from sqlstress import sqlite_codes as codes
 from sqlstress.analysis.wording import size
-from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError, message_of
+from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError, error_message
 from sqlstress.options.sql_text import Dialect
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets.place import SqlPlace
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import file_name
-from sqlstress.targets.views import LACKING, Answer, Maker, Reader
+from sqlstress.targets.views import LACKING, DatabaseError, Maker, Reader
 from sqlstress.user_work.options import Data, digest, journal_mode, setup_text
-from sqlstress.user_work.statements import Place, Statement, dialect_of, split
+from sqlstress.user_work.statements import Position, Statement, dialect_of, split_statements
 
 if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
@@ -130,7 +130,7 @@ def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailur
             f"{name!r:.200} has been locked by another program for {PATIENCE_S:g} s. End that program, or "
             "let it release the lock."
         )
-    message = message_of(error)
+    message = error_message(error)
     if forbidden := _unreadable(Path(name).resolve()):
         return EnvironmentFailure(
             f"cannot read {name!r:.200}: no permission to read {forbidden.name!r:.200}. Run as a user who "
@@ -155,7 +155,7 @@ def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None
     place.discard()
     if data.database:
         # The place has a file: targets without one refuse --database.
-        call_apart(pulse, copy, data.database, cast("SqlitePlace", place).paths[0])
+        call_in_subprocess(pulse, copy, data.database, cast("SqlitePlace", place).paths[0])
     with place.making(pulse) as maker:
         if data.setup:
             text = setup_text(data.setup)
@@ -170,7 +170,7 @@ def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None
 
 
 def _run_setup(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
-    for statement in split(file, text, dialect=dialect):
+    for statement in split_statements(file, text, dialect=dialect):
         try:
             maker.run(statement.text)
         except Exception as error:
@@ -185,7 +185,7 @@ def explained(reader: Reader, one: Statement) -> None:
         raise _statement_error(one.place, reader.answer(error), error) from error
 
 
-def _statement_error(place: Place, answer: Answer | None, error: Exception) -> SqlstressError:
+def _statement_error(place: Position, answer: DatabaseError | None, error: Exception) -> SqlstressError:
     if answer and answer.kind == LACKING:
         return EnvironmentFailure(f"{place}: {answer.text}.")
-    return place.error(answer.text if answer else message_of(error).removesuffix("."))
+    return place.error(answer.text if answer else error_message(error).removesuffix("."))

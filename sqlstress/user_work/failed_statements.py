@@ -26,8 +26,8 @@ from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failures import (
     MAX_HISTORY,
     MAX_KINDS,
-    Examined,
-    Failures,
+    FailureCounter,
+    FailureFacts,
     Kind,
     Line,
     Step,
@@ -36,7 +36,7 @@ from sqlstress.user_work.failures import (
     transaction_of,
     words_of,
 )
-from sqlstress.user_work.source import Plain
+from sqlstress.user_work.source import PlainObservation
 
 LOOK_S = 0.05
 """Seconds between two looks for statements that stay open."""
@@ -117,7 +117,7 @@ class History:
         return 0
 
 
-class Lines(Protocol):
+class UserLines(Protocol):
     """Lines of the user's code."""
 
     def line(self, frame: FrameType | None) -> Line | None:
@@ -130,7 +130,7 @@ class Lines(Protocol):
 class FailedStatements:
     """Records the failed statements of all connections that this process opens after `install`."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: UserLines) -> None:
         self.lines = lines
         self.on_open: Callable[[], None] = lambda: None
         """Called when a connection has been opened."""
@@ -138,7 +138,7 @@ class FailedStatements:
         """Whether the user's lines that begin transactions are looked up: once a transaction was left open.
 
         Before that, the line is known only if the user's code calls the library itself."""
-        self._failures = Failures()
+        self._failures = FailureCounter()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -212,17 +212,17 @@ class FailedStatements:
         line = self.lines.line(sys._getframe(3))
         kind = Kind(code, short_sql(sql), self.lines.text(line) if line else "")
 
-        def examine() -> Examined:
+        def examine() -> FailureFacts:
             state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
             return self._examine(history.connection(), history.name, sql, state, began)
 
         self._failures.add(kind, message, waited_s, examine)
 
-    def _examine(self, connection: Any, name: str, sql: str, state: str, began: str) -> Examined:
+    def _examine(self, connection: Any, name: str, sql: str, state: str, began: str) -> FailureFacts:
         """Return the facts of a failure, read from its connection."""
         self._examines = True
         try:
-            return Examined(
+            return FailureFacts(
                 _pragma(connection, "busy_timeout"),
                 _pragma(connection, "journal_mode"),
                 statement_kind(sql),
@@ -292,7 +292,7 @@ class FailedStatements:
             self._not_committed[history.opened_by] = count + history.open_calls
         history.opened_by = ""
 
-    def records(self) -> list[Plain]:
+    def records(self) -> list[PlainObservation]:
         """Return the failures and the transactions that were left open, each kind with its count.
 
         To be called when the work is done. A transaction that is open is not committed if its COMMIT failed.
@@ -300,16 +300,16 @@ class FailedStatements:
         for history in self._histories:
             if history.opened_by:
                 self._end(history, was_committed=not history.failed_commit())
-        lost: Iterator[Plain] = (
+        lost: Iterator[PlainObservation] = (
             (NOT_COMMITTED, call, count, "", {}) for call, count in self._not_committed.items()
         )
-        statements: Iterator[Plain] = (
+        statements: Iterator[PlainObservation] = (
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
         return [*self._failures.records(), *self._open_records(), *statements, *lost]
 
-    def _open_records(self) -> Iterator[Plain]:
+    def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code), count in self._left_open.items():
             traits = {**transaction._asdict(), "failed_commit": str(code or "")}
             yield LEFT_OPEN, call, count, "", traits

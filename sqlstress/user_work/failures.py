@@ -9,8 +9,8 @@ from statistics import median
 from typing import NamedTuple
 
 from sqlstress.user_work import FAILED_STATEMENT
-from sqlstress.user_work.messages import kind_of
-from sqlstress.user_work.source import Plain
+from sqlstress.user_work.messages import group_key
+from sqlstress.user_work.source import PlainObservation
 
 MAX_KINDS = 20
 """Kinds of failures that are distinguished."""
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
     """File and line of the user's code, such as "bank.py:27"; empty if unknown."""
 
 
-class Examined(NamedTuple):
+class FailureFacts(NamedTuple):
     """Facts that are read after a failure; empty if unknown."""
 
     timeout_ms: str
@@ -71,7 +71,7 @@ class Occurrences:
         self.count = 0
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
-        self.examined: dict[Examined, int] = {}
+        self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
         """Count a failure."""
@@ -91,13 +91,13 @@ class Occurrences:
         }
 
 
-class Failures:
+class FailureCounter:
     """Failed statements of a process by kind."""
 
     def __init__(self) -> None:
         self._kinds: dict[Kind, Occurrences] = {}
 
-    def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], Examined]) -> None:
+    def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
         """Count a failure. `examine` returns its facts; it is called for the first failures of each kind."""
         if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
             kind = Kind(kind.code, "", "")
@@ -107,7 +107,7 @@ class Failures:
             facts = examine()
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
 
-    def records(self) -> list[Plain]:
+    def records(self) -> list[PlainObservation]:
         """Return each kind with its count, first message and commonest facts."""
         return [
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
@@ -126,7 +126,7 @@ def words_of(sql: str) -> tuple[str, str]:
 
 def short_sql(sql: str) -> str:
     """Return a statement in one line, with its numbers replaced by N."""
-    return kind_of(" ".join(sql.split()))[:MAX_SQL]
+    return group_key(" ".join(sql.split()))[:MAX_SQL]
 
 
 def statement_kind(sql: str) -> str:

@@ -12,12 +12,14 @@ from sqlstress.analysis.group import Group
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, name
-from sqlstress.statistics.units import NS_PER_S, plural, whole
+from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_STATEMENT, WAL_SIZE
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
 """Kinds of failed statements in the table; the JSON report has all."""
+_SAME_CURE = {"stale-snapshot": "read-before-write"}
+"""Rules whose cure is that of another rule."""
 MAX_CAUSES = 3
 """Causes that are explained."""
 LARGE_WAL_BYTES = 16 << 20
@@ -85,7 +87,7 @@ def failure_blocks(group: Group) -> Iterator[Block]:
 
 
 def _timeout(failure: Failure) -> str | None:
-    return None if failure.timeout_ms is None else whole(failure.timeout_ms)
+    return None if failure.timeout_ms is None else digits(failure.timeout_ms)
 
 
 def _ms(value: Callable[[Failure], float]) -> Callable[[Failure], str | None]:
@@ -101,7 +103,7 @@ _COLUMNS: tuple[Column[Failure], ...] = (
     Column(
         "times",
         ("", "times"),
-        cell=lambda failure: whole(failure.times),
+        cell=lambda failure: digits(failure.times),
         meaning="times: also in the warm-up; median and longest: time of the failed calls",
     ),
     Column("median ms", cell=_ms(lambda failure: failure.waited_ms)),
@@ -112,12 +114,12 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 
 def failure_findings(group: Group) -> Iterator[Finding]:
     """Yield the causes of the failed statements with their cures, that of most failures first."""
-    by_cause: dict[object, list[tuple[Failure, Diagnosis]]] = {}
+    by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     for failure in failures_of(group):
         if failure.code == ERROR:
             continue  # The message is the cause.
         diagnosis = diagnose(failure.code, failure.facts)
-        by_cause.setdefault(diagnosis.cause or failure.code, []).append((failure, diagnosis))
+        by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
     largest = sorted(by_cause.values(), key=lambda group: -sum(failure.times for failure, _ in group))
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
@@ -131,6 +133,13 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             others=len(kinds) - 1,
             explanation=f"{diagnosis.cause.cause} {diagnosis.cause.cure}" if diagnosis.cause else None,
         )
+
+
+def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
+    """Return the key of failures that a finding explains together: those with one cure."""
+    if not diagnosis.cause:
+        return failure.code
+    return _SAME_CURE.get(diagnosis.cause.name, diagnosis.cause.name)
 
 
 def explained_errors(group: Group) -> set[str]:

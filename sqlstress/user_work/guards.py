@@ -38,7 +38,7 @@ class Call(NamedTuple):
     """Offset of the current instruction in the function's bytecode."""
 
 
-class Guard(NamedTuple):
+class GuardedRead(NamedTuple):
     """A check of a query's result, as far as the source shows it."""
 
     exists: bool
@@ -53,7 +53,7 @@ def guard_between(
     columns: Collection[str],
     read: Collection[str],
     by_rows: bool,
-) -> Guard | None:
+) -> GuardedRead | None:
     """Return the check that the code makes between a query and a write; None if no source shows it.
 
     `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
@@ -70,19 +70,19 @@ def guard_between(
     for call in reversed(query[depth + 1 :]):
         flow = _Flow(call, kind, names, by_rows)
         if flow.leaves_by_error():
-            return Guard(True)
+            return GuardedRead(True)
         kind, other = flow.return_kind() or _ROW, other or flow.other
     flow = _Flow(query[depth], kind, names, by_rows)
     before = query[depth].line
     for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
         if flow.has_guard(before, call.line):
-            return Guard(True)
+            return GuardedRead(True)
         other = other or flow.other
         if not then:
             break
         argument_kinds = flow.parameters(call.line, then)
         flow, before = _Flow(then, 0, names, by_rows, argument_kinds), 0
-    return Guard(False, other)
+    return GuardedRead(False, other)
 
 
 def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:

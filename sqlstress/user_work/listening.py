@@ -16,16 +16,16 @@ from typing import Any, ClassVar
 from weakref import WeakSet, WeakValueDictionary
 
 from sqlstress.user_work.threads import (
-    PASSED,
-    goes_on,
-    has_others,
+    WRAPPER_CODES,
+    any_continues,
+    has_other_threads,
+    on_thread_start,
     other_threads,
-    tell_of_threads,
-    works_beside,
+    other_threads_running,
 )
 
 
-def next_moment(call: Callable[[], None]) -> None:
+def call_soon(call: Callable[[], None]) -> None:
     """Call a function at the next profile event of this thread."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
@@ -51,7 +51,7 @@ def _set_profile(profile: Any) -> None:
 _TRIES = 1000
 
 
-class Uses:
+class ConnectionUses:
     """Calls of connections by the threads of this process, seen by a profile function.
 
     So the first thread's trace can end before a second thread reaches SQLite. This slows down each call of
@@ -73,7 +73,7 @@ class Uses:
             _set_profile(self._profile)
             bootstrap(thread)
 
-        PASSED.add(begin.__code__)
+        WRAPPER_CODES.add(begin.__code__)
         # Not threading.setprofile, with which a thread dies if Python refuses its function.
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
         _set_profile(self._profile)
@@ -86,7 +86,7 @@ class Uses:
         # Threads are listed first: the calls of a thread that starts between the two lists are seen.
         thread_ids = other_threads()
         unheard = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
-        return bool(unheard) and works_beside(unheard)
+        return bool(unheard) and other_threads_running(unheard)
 
     def _profile(self, _frame: FrameType, event: str, arg: Any) -> None:
         if not event.startswith("c_"):
@@ -121,7 +121,7 @@ class Listener:
         connection: sqlite3.Connection,
         begins: Callable[[str], object],
         ends: Callable[[], object] = bool,
-        uses: Uses | None = None,
+        uses: ConnectionUses | None = None,
     ) -> None:
         """`begins` gets each statement, and returns False to stop; `ends` is called if threads end the trace.
 
@@ -142,10 +142,10 @@ class Listener:
         if uses:
             uses.add(connection, self)
         else:
-            tell_of_threads(self._on_thread_start)
-        if not uses and has_others():
+            on_thread_start(self._on_thread_start)
+        if not uses and has_other_threads():
             self._check_sharing()
-            if self._is_shared and works_beside():
+            if self._is_shared and other_threads_running():
                 ends()
                 return
         self._open.add(self)
@@ -169,7 +169,7 @@ class Listener:
 
     def _is_in_danger(self) -> bool:
         if not self._uses:
-            return bool(self._is_shared) and works_beside()
+            return bool(self._is_shared) and other_threads_running()
         if not self._uses.works_unheard():
             return False
         self._check_sharing()
@@ -189,7 +189,9 @@ class Listener:
             self._users.add(thread)
             other_users = self._users - {thread}
             # A thread that sleeps in a loop over rows fetches the next row without a profile event.
-            if any(self._within[other] for other in other_users) or (other_users and goes_on(other_users)):
+            if any(self._within[other] for other in other_users) or (
+                other_users and any_continues(other_users)
+            ):
                 self._is_over = True
             if self._is_over:
                 self._leave_when_free(other_users)
@@ -251,7 +253,7 @@ class Listener:
         try:
             while remaining := cls._open.intersection(ending):
                 time.sleep(cls._LOOK_S)
-                if not works_beside():
+                if not other_threads_running():
                     for listener in remaining:
                         with suppress(sqlite3.Error):  # the connection was closed
                             listener._leave()

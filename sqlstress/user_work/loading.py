@@ -18,7 +18,7 @@ from sqlstress.errors import UsageError, plainly
 
 if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
 
 
 DATABASE = "SQLSTRESS_DATABASE"
@@ -27,7 +27,7 @@ OLD_DATABASE = "SQLSTRESS_DB"
 """Older name of this variable for commands. It is still set, because scripts read it."""
 
 
-class Unloadable(UsageError):
+class ImportFailed(UsageError):
     """The user's file cannot be imported."""
 
 
@@ -47,9 +47,11 @@ def load(file: str) -> ModuleType:
         sys.modules[name] = module
         spec.loader.exec_module(module)
     except SystemExit as error:
-        raise Unloadable(f"{file} exits when it is imported (exit code {error.code}).") from error
+        raise ImportFailed(f"{file} exits when it is imported (exit code {error.code}).") from error
     except Exception as error:
-        raise Unloadable(f"{file}{_line(error, str(path))} cannot be imported: {plainly(error)}.") from error
+        raise ImportFailed(
+            f"{file}{_line(error, str(path))} cannot be imported: {plainly(error)}."
+        ) from error
     return module
 
 
@@ -91,7 +93,7 @@ def _line(error: BaseException, file: str) -> str:
     return f":{lines[-1]}" if lines else ""
 
 
-def prepare_process(directions: Directions, seed: str) -> None:
+def prepare_process(directions: ConnectionInfo, seed: str) -> None:
     """Prepare this process for the user's code: environment variables, random seed, no output."""
     variables = environment(directions, os.environ)
     os.environ.clear()
@@ -100,14 +102,14 @@ def prepare_process(directions: Directions, seed: str) -> None:
     silence()
 
 
-def environment(directions: Directions, before: Mapping[str, str]) -> dict[str, str]:
+def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[str, str]:
     """Return `before` with the variables by which programs find the database."""
     address = dict.fromkeys((DATABASE, OLD_DATABASE), directions.address)
     variables = {**before, **directions.variables, **address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
 
-def limited(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
+def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
     """Return a pulse that raises `overdue` after some time, so that the user's process can be killed."""
     deadline = time.monotonic() + seconds
 
@@ -127,7 +129,7 @@ def silence() -> None:
     os.close(nowhere)
 
 
-def only_begins(function: object) -> bool:
+def is_lazy(function: object) -> bool:
     """Return whether a call of a function does not run it, because it is async or a generator."""
     return iscoroutinefunction(function) or isgeneratorfunction(function) or isasyncgenfunction(function)
 
@@ -146,7 +148,7 @@ MARK = "__sqlstress__"
 SETUP, CONNECT, TRANSACTION, CHECK, FINISH = "setup", "connect", "transaction", "check", "finish"
 
 
-class Role(NamedTuple):
+class FunctionRole(NamedTuple):
     """Role of a function."""
 
     name: str
@@ -156,12 +158,12 @@ class Role(NamedTuple):
 
 def setup(function: F) -> F:
     """Mark the function that makes the database of a trial. It gets the path, in a separate process."""
-    return _mark(function, Role(SETUP))
+    return _mark(function, FunctionRole(SETUP))
 
 
 def connect(function: F) -> F:
     """Mark the function that each process calls once, with the path; transactions get its result."""
-    return _mark(function, Role(CONNECT))
+    return _mark(function, FunctionRole(CONNECT))
 
 
 @overload
@@ -174,7 +176,7 @@ def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[
     `weight` is its frequency relative to the others. It gets the result of the function marked with
     `connect`, or the path if there is none; a function without parameters gets nothing.
     """
-    role = Role(TRANSACTION, weight)
+    role = FunctionRole(TRANSACTION, weight)
     return _mark(function, role) if function else lambda decorated: _mark(decorated, role)
 
 
@@ -185,15 +187,15 @@ def check(function: F) -> F:
     parameter `notes` gets the notes, one list per process; `database` gets the path. A check with one of
     these parameters runs after all processes have ended, and may use your own library.
     """
-    return _mark(function, Role(CHECK))
+    return _mark(function, FunctionRole(CHECK))
 
 
 def finish(function: F) -> F:
     """Mark the function that each process calls at its end, with the result of `connect`."""
-    return _mark(function, Role(FINISH))
+    return _mark(function, FunctionRole(FINISH))
 
 
-def _mark(function: F, role: Role) -> F:
+def _mark(function: F, role: FunctionRole) -> F:
     previous = getattr(function, MARK, role)
     if previous.name != role.name:
         raise UsageError(

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.errors import SqlstressError
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.sharing import shared_array
-from sqlstress.targets.sqlite.lock_holders import WRITE, Database, Runs, Sample, sampled
+from sqlstress.targets.sqlite.lock_holders import WRITE, HoldTracker, LockedFile, TimedSample, sample_locks
 from sqlstress.user_work import OTHERS, OURS
-from sqlstress.user_work.messages import kind_of
+from sqlstress.user_work.messages import group_key
 
 if TYPE_CHECKING:
     from sqlstress.engine.loop import Window
@@ -36,16 +36,16 @@ class LockWatch:
     """Takes samples while the window is open, and writes the result on the board at the end."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
-        self._board, self._path = Board(shared[0]), Path(place.directions().address)
-        self._holders, self._error = Holders(asker()), ""
+        self._board, self._path = SharedSlot(shared[0]), Path(place.directions().address)
+        self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Take samples until the window closes or the workers end."""
         try:
-            with closing(Database(self._path)) as database:
+            with closing(LockedFile(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
                     time.sleep(min(_TICK_S, left_ns / NS_PER_S))
-                for sample in sampled(RATE, database.look):
+                for sample in sample_locks(RATE, database.look):
                     if ended() or time.perf_counter_ns() >= window.closes_ns:
                         break
                     self._holders.add(sample)
@@ -65,13 +65,13 @@ class Holders:
         """`ask` returns the command line of a process; empty if not known."""
         self._ask = ask
         self._samples, self._before_s, self._longest_gap_s = 0, 0.0, 0.0
-        self._all_runs = Runs()
+        self._all_runs = HoldTracker()
         self._programs: dict[tuple[str, ...], Program] = {}
         self._pid: int | None = None
         """Process that held the lock at the last sample; None if it was free."""
         self._program = Program([])
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: TimedSample) -> None:
         """Add a sample to the holds of its program."""
         pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
@@ -85,20 +85,20 @@ class Holders:
         if pid is None:
             self._all_runs.free(sample)
         else:
-            self._all_runs.seen(sample, self._before_s)
-            self._program.runs.seen(sample, self._before_s, sample.look.changes)
+            self._all_runs.add_held(sample, self._before_s)
+            self._program.runs.add_held(sample, self._before_s, sample.look.changes)
         self._before_s = sample.asked_s
 
     def _find_program(self, pid: int) -> Program:
-        words = shortly(self._ask(pid))
-        key = tuple(map(kind_of, words))
+        words = shorten(self._ask(pid))
+        key = tuple(map(group_key, words))
         if key not in self._programs and len(self._programs) >= MOST:
             key, words = (OTHERS,), [OTHERS]
         program = self._programs.setdefault(key, Program(words))
         program.pids.add(pid)
         # Words that differ between the program's processes are replaced by their common form.
         both = zip(program.words, words, strict=True)
-        program.words = [word if word == new_word else kind_of(word) for word, new_word in both]
+        program.words = [word if word == new_word else group_key(word) for word, new_word in both]
         return program
 
     def as_fields(self) -> dict[str, Any]:
@@ -119,10 +119,10 @@ class Program:
     """Processes whose command lines differ only in numbers and paths."""
 
     def __init__(self, words: list[str]) -> None:
-        self.words, self.pids, self.runs = words, set[int](), Runs()
+        self.words, self.pids, self.runs = words, set[int](), HoldTracker()
 
 
-def asker() -> Callable[[int], Sequence[str]]:
+def command_line_finder() -> Callable[[int], Sequence[str]]:
     """Return a function that looks up the command line of a process."""
     # Imported here, because the process that forks the workers imports this module.
     import psutil
@@ -140,7 +140,7 @@ def asker() -> Callable[[int], Sequence[str]]:
     return ask
 
 
-def shortly(words: Sequence[str]) -> list[str]:
+def shorten(words: Sequence[str]) -> list[str]:
     """Return a command line without folders. A word that contains a space is not a file name."""
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
 
@@ -152,12 +152,12 @@ _WORDS = 8192
 _MAX_BYTES = 8 * (_WORDS - 1)
 
 
-def board_words() -> Any:
+def shared_board() -> Any:
     """Return the shared memory of an empty board."""
     return shared_array("q", _WORDS)
 
 
-class Board:
+class SharedSlot:
     """Message in shared memory, written by a single process."""
 
     def __init__(self, words: Any) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from sqlstress.user_work import LOST_LOCKS, WAL_SIZE
 from sqlstress.user_work.failed_statements import FailedStatements
-from sqlstress.user_work.source import Plain
+from sqlstress.user_work.source import PlainObservation
 
 CLOSED, LIBRARIES, DELETED = "closed", "two libraries", "deleted"
 """Kinds: other code opened the file; two libraries had it open; -wal or -shm was deleted while in use."""
@@ -63,9 +63,9 @@ class LostLocks:
         if len(self._libraries()) > 1 and import_module("apsw").using_amalgamation:
             self._opened[LIBRARIES, ""] += 1
 
-    def records(self) -> list[Plain]:
+    def records(self) -> list[PlainObservation]:
         """Return the causes and signs of lost locks. To be called while the connections are open."""
-        records: list[Plain] = []
+        records: list[PlainObservation] = []
         for (name, at), count in self._opened.items():
             kind = LIBRARIES if name == LIBRARIES else CLOSED
             records.append((LOST_LOCKS, kind, count, "", {"file": name, "at": at}))

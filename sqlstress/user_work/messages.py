@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-OTHERS = "other kinds"
-LONGEST = 200
+OTHER_KINDS = "other kinds"
+MAX_CHARS = 200
 """Maximum number of characters of a message that are kept."""
 _TRACEBACK = "Traceback (most recent call last)"
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|\.{1,2}|~)?[\\/][\w.\\/~+@%-]*\w")
@@ -29,7 +29,7 @@ _ERROR_LINES = tuple(
 """Patterns of the line with the error, the most reliable first."""
 
 
-def line_of(text: str) -> str:
+def error_line(text: str) -> str:
     """Return the line with the error, in the formats of many languages; else the first line; "" if empty."""
     lines = [line for line in text.splitlines() if line.strip()]
     tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]
@@ -39,7 +39,7 @@ def line_of(text: str) -> str:
         lines = [line for line in behind if not line[0].isspace()] or lines[-1:]
     else:
         lines = _by_pattern("\n".join(lines)) or lines
-    return _CONTROL.sub(" ", lines[0]).strip()[:LONGEST] if lines else ""
+    return _CONTROL.sub(" ", lines[0]).strip()[:MAX_CHARS] if lines else ""
 
 
 def _by_pattern(text: str) -> list[str]:
@@ -49,6 +49,6 @@ def _by_pattern(text: str) -> list[str]:
     return []
 
 
-def kind_of(line: str) -> str:
+def group_key(line: str) -> str:
     """Return the line with paths and numbers replaced by PATH and N, as the key of its group."""
     return _NUMBER.sub("N", _PATH.sub("PATH", line))

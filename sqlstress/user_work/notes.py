@@ -17,13 +17,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sqlstress.errors import EnvironmentFailure, UsageError, message_of
+from sqlstress.errors import EnvironmentFailure, UsageError, error_message
 from sqlstress.targets.place import NOTES_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work.loading import check
 
 MOST = 2_000_000
 """Maximum number of notes in a trial: a check has all of them in memory."""
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Maximum size of the notes of a trial, in bytes."""
 _LENGTH_BYTES = 4
 
@@ -85,7 +85,7 @@ def _records(data: bytes) -> Iterator[Any]:
 # Taking notes in a process.
 
 
-class NotTaken(UsageError):
+class NoteRejected(UsageError):
     """A note cannot be stored."""
 
 
@@ -95,7 +95,7 @@ class Notebook:
     def __init__(self, path: Path, processes: int = 1) -> None:
         """Open the file. The limits of a trial are divided by `processes`."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0))
-        self._notes_left, self._bytes_left = MOST // processes, MOST_BYTES // processes
+        self._notes_left, self._bytes_left = MOST // processes, MAX_BYTES // processes
         self.problem = ""
         """Reason why a note was rejected; empty if all were stored."""
 
@@ -105,13 +105,13 @@ class Notebook:
             record = pickle.dumps(one, 5)
         except Exception as error:
             raise self._reject(
-                f"cannot keep what was given: {message_of(error).removesuffix('.')}"
+                f"cannot keep what was given: {error_message(error).removesuffix('.')}"
             ) from error
         self._notes_left -= 1
         self._bytes_left -= len(record)
         if self._notes_left < 0 or self._bytes_left < 0:
             raise self._reject(
-                f"was called too often: at most {MOST:,} notes and {MOST_BYTES >> 20} MB fit in a trial. "
+                f"was called too often: at most {MOST:,} notes and {MAX_BYTES >> 20} MB fit in a trial. "
                 "Note less, or use a shorter --duration"
             )
         try:
@@ -119,9 +119,9 @@ class Notebook:
         except OSError as error:
             raise self._reject(f"cannot write: {error.strerror or error}") from error
 
-    def _reject(self, reason: str) -> NotTaken:
+    def _reject(self, reason: str) -> NoteRejected:
         self.problem = self.problem or f"note() {reason}"
-        return NotTaken(f"note() {reason}.")
+        return NoteRejected(f"note() {reason}.")
 
     def check(self) -> None:
         """Raise EnvironmentFailure if a note was rejected, even if the user's code caught NotTaken."""

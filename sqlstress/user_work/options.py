@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
-from sqlstress.options.parsing import duration, either, shown, switch
+from sqlstress.options.option import LOAD, TRUST, option, options_of, select_options
+from sqlstress.options.parsing import abbreviate, duration, join_alternatives, switch
 from sqlstress.options.sql_text import SQLITE, Dialect
 from sqlstress.report.case import (
     ISOLATIONS,
@@ -24,7 +24,7 @@ from sqlstress.report.case import (
     target_option,
 )
 from sqlstress.request import (
-    AT_A_RATE,
+    OPEN_LOOP_OPTIONS,
     Request,
     check_locking,
     check_options,
@@ -34,15 +34,15 @@ from sqlstress.request import (
     is_exclusive,
 )
 from sqlstress.system.files import read_text
-from sqlstress.target import AS_SET, Known, for_programs, target_names
+from sqlstress.target import AS_SET, DriverInfo, program_drivers, target_names
 from sqlstress.targets import target_of
-from sqlstress.user_work import MOST_WEIGHT
-from sqlstress.user_work.statements import split
+from sqlstress.user_work import MAX_WEIGHT
+from sqlstress.user_work.statements import split_statements
 
-MOST_SETUP = 64 << 20
-MOST_CHECKS = 64 << 10
+MAX_SETUP_BYTES = 64 << 20
+MAX_CHECKS_BYTES = 64 << 10
 """Maximum size of a file in bytes. Every case of a report contains its checks, but not its setup."""
-MOST_INVARIANTS = 50
+MAX_CHECKS = 50
 _WEIGHTED = re.compile(r"(.+?)@(\d{1,9})", re.DOTALL)
 _FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
@@ -61,18 +61,18 @@ def name(value: Any) -> str:
     return result
 
 
-def weighted(word: str) -> tuple[str, int]:
+def parse_weighted(word: str) -> tuple[str, int]:
     """Return a name and its weight, such as "transfer.sql@3"; the default weight is 1. Raises UsageError."""
     match = _WEIGHTED.fullmatch(word)
     if not match:
         return word, 1
     weight = int(match[2])
-    if not 1 <= weight <= MOST_WEIGHT:
-        raise UsageError(f"{shown(word)}: the weight must be a whole number from 1 to {MOST_WEIGHT:,}.")
+    if not 1 <= weight <= MAX_WEIGHT:
+        raise UsageError(f"{abbreviate(word)}: the weight must be a whole number from 1 to {MAX_WEIGHT:,}.")
     return match[1], weight
 
 
-def text_of(name: str, most: int) -> str:
+def read_text_of(name: str, most: int) -> str:
     """Return the text of a file of at most `most` bytes. Raises UsageError."""
     path = Path(name)
     try:
@@ -155,8 +155,8 @@ class DataOptions:
 
 
 NO_DATA, NO_OPTIONS = Data(), DataOptions()
-DATA = chosen(options_of(DataOptions), "setup", "database")
-CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
+DATA = select_options(options_of(DataOptions), "setup", "database")
+CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
@@ -175,7 +175,7 @@ def strict_option() -> Any:
     )
 
 
-def where_option() -> Any:
+def lock_watch_option() -> Any:
     """Return the --where option: the report lists the programs that held the write lock."""
     return option(
         switch,
@@ -194,17 +194,17 @@ def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
     if request.setup is not None:
         setup = setup_text(request.setup)
         setup_digest = digest(setup) if request.setup else ""
-        for _ in split(request.setup, setup, dialect=dialect):
+        for _ in split_statements(request.setup, setup, dialect=dialect):
             pass  # this refuses a setup that cannot be split or run, before a database is made
     checks = tuple(invariant for file in request.check for invariant in _invariants(file, dialect))
-    if len(checks) > MOST_INVARIANTS:
-        raise UsageError(f"--check: there are more than {MOST_INVARIANTS} checks. Remove some.")
+    if len(checks) > MAX_CHECKS:
+        raise UsageError(f"--check: there are more than {MAX_CHECKS} checks. Remove some.")
     return Data(request.setup or "", setup_digest, request.database or "", checks, request.check_timeout_s)
 
 
 def setup_text(file: str) -> str:
     """Return the SQL of a setup file. Raises UsageError."""
-    return text_of(file, MOST_SETUP)
+    return read_text_of(file, MAX_SETUP_BYTES)
 
 
 def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
@@ -213,13 +213,13 @@ def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
             raise UsageError(f"--check: no such file: {file!r:.200}.")
         yield Invariant(function[2], file)
     else:
-        yield from invariants(file, text_of(file, MOST_CHECKS), dialect)
+        yield from invariants(file, read_text_of(file, MAX_CHECKS_BYTES), dialect)
 
 
 def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
     """Yield the checks in a text of SQL. Raises UsageError for a statement that is not a query."""
     number = 0
-    for number, statement in enumerate(split(file, text, dialect=dialect), 1):
+    for number, statement in enumerate(split_statements(file, text, dialect=dialect), 1):
         if not statement.reads:
             raise statement.place.error("a check must be a query: SELECT, WITH, VALUES or PRAGMA")
         if statement.parameters:
@@ -240,31 +240,32 @@ _DEFAULT_SERVER = Server()
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class TargetOptions:
     """Options that select the targets."""
 
-    target: tuple[str, ...] | None = target_option(target_names(for_programs()))
+    target: tuple[str, ...] | None = target_option(target_names(program_drivers()))
     anyway: bool = anyway_option()
     server: Server = _DEFAULT_SERVER
     """Options of a database server."""
 
 
-NOWHERE = Where()
+NO_TARGETS = TargetOptions()
 _SERVER_OPTIONS = dict(options_of(Server))
 _ISOLATION = (
-    f"Isolation level that transactions begin with: {either(ISOLATIONS)}. Default: that of your server."
+    f"Isolation level that transactions begin with: {join_alternatives(ISOLATIONS)}. "
+    "Default: that of your server."
 )
 _SERVER_OPTIONS["isolation"] = replace(_SERVER_OPTIONS["isolation"], default=None, help=_ISOLATION)
 WHERE = (
-    *chosen(options_of(Where), "target"),
+    *select_options(options_of(TargetOptions), "target"),
     *_SERVER_OPTIONS.values(),
-    *chosen(options_of(Where), "anyway"),
+    *select_options(options_of(TargetOptions), "anyway"),
 )
 """Options that select targets for the user's programs, which open connections themselves."""
 
 
 def drivers(
-    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
+    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, DriverInfo]
 ) -> tuple[str, ...]:
     """Return the drivers of the requested targets, one per target. Raises UsageError."""
     selected = drivers_of(request, targets, known)
@@ -274,7 +275,7 @@ def drivers(
     return selected
 
 
-def on_target(request: Request[Any, Any], case: Case, driver: str, where: Where) -> Case:
+def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
     """Return the case as it runs on the target of a driver. Raises UsageError."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
@@ -294,16 +295,16 @@ Source: https://www.sqlite.org/fileformat2.html
 """
 
 
-def journal_mode_apart(name: str) -> str:
+def journal_mode_in_subprocess(name: str) -> str:
     """Run `journal_mode` in another process. Raises UsageError or EnvironmentFailure.
 
     Closing a file releases all locks that the process has on it: those of a test, or of a program, that
     measures a copy of the database on which it works itself.
     """
     # Imported here, because --help loads this module and needs no processes.
-    from sqlstress.system.processes import call_apart
+    from sqlstress.system.processes import call_in_subprocess
 
-    return call_apart(lambda: None, journal_mode, name)
+    return call_in_subprocess(lambda: None, journal_mode, name)
 
 
 def journal_mode(name: str) -> str:
@@ -329,10 +330,10 @@ def journal_mode(name: str) -> str:
 # Options and checks shared by sql, app and exec.
 
 
-SWEPT = common("concurrency", "duration", "warmup", "ops", *AT_A_RATE, "repeat")
+SWEPT = common("concurrency", "duration", "warmup", "ops", *OPEN_LOOP_OPTIONS, "repeat")
 CONNECTED = common(*SETTINGS)
 SEED = common("seed")
-ITS_OWN = {"driver": "your code opens the database itself. Choose the store with --target"}
+UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose the store with --target"}
 """Options that do not apply if the user's code opens the database itself, with the reason."""
 
 
@@ -340,7 +341,7 @@ def settings_of(request: Request[Any, Any], data: Data) -> Settings:
     """Return the settings. A copy keeps the journal mode of its original, unless --journal-mode is given."""
     if data.database and "journal-mode" not in request.given:
         # Read without SQLite, because --help loads this module and needs none.
-        return request.with_settings(journal_mode=journal_mode_apart(data.database))
+        return request.with_settings(journal_mode=journal_mode_in_subprocess(data.database))
     return request.settings
 
 

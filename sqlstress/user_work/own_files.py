@@ -20,12 +20,12 @@ from urllib.parse import parse_qs, unquote
 from sqlstress.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
 
 FLAG = "--allow-other-files"
 
 
-class OtherFile(UsageError):
+class OtherFileError(UsageError):
     """The user's code connects to a database that is not the trial's."""
 
 
@@ -42,7 +42,7 @@ class OwnFiles:
         self._temporary = Path(tempfile.gettempdir()).resolve()
         self._new: set[Path] = set()
         """Temporary files that this process has created."""
-        self.refused: OtherFile | None = None
+        self.refused: OtherFileError | None = None
         """First refusal; None if there was none. The user's code may catch the exception and go on."""
 
     def watch(self) -> None:
@@ -74,13 +74,13 @@ class OwnFiles:
             return
         else:
             problem = _refusal(path)
-        self.refused = self.refused or OtherFile(problem)
-        raise OtherFile(problem)
+        self.refused = self.refused or OtherFileError(problem)
+        raise OtherFileError(problem)
 
     def check(self) -> None:
         """Raise the first refusal again, in case the user's code has caught it. Raises OtherFile."""
         if self.refused:
-            raise OtherFile(str(self.refused))
+            raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
         """Return whether a file is a temporary file that this process creates."""
@@ -104,7 +104,7 @@ class OwnFiles:
         apsw.Connection = Connection
 
 
-def own_files(directions: Directions, original: str, *, allow_others: bool) -> OwnFiles:
+def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
     """Allow the code in this process only databases in the trial's folder, from now on."""
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)

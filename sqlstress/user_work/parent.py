@@ -9,19 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.study import as_failure
 from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.report import Check
 from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.system.processes import Apart
+from sqlstress.system.processes import ChildCaller
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
-from sqlstress.user_work.checks import Broken, Checker, Unchecked
-from sqlstress.user_work.loading import limited
-from sqlstress.user_work.lock_watch import Board, board_words
-from sqlstress.user_work.rehearsal import Opening, content, rehearsed
+from sqlstress.user_work.checks import Checker, CheckNotRun, FailedCheck
+from sqlstress.user_work.loading import limit_time
+from sqlstress.user_work.lock_watch import SharedSlot, shared_board
+from sqlstress.user_work.rehearsal import Opener, content, rehearse
 
 if TYPE_CHECKING:
     from sqlstress.engine.loop import Window
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 LOCK_WATCH = "lock watch"
 
 
-class BrokenBefore(SqlstressError):
+class FailedBeforeLoad(SqlstressError):
     """A check fails before the load."""
 
     exit_code = 1
@@ -52,13 +52,13 @@ class UserWork(ProvenWork):
         self._carry = carry
         self.data = case.spec.data
         is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
-        self._checking = Checking(case, place.where) if is_checked else None
+        self._checking = CheckRunner(case, place.where) if is_checked else None
         self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
         """Shared memory: first the board of the lock watch, if there is one, then that of the subclass."""
         if self._watches_lock:
-            self.companions, self.shared = (LOCK_WATCH,), (board_words(),)
+            self.companions, self.shared = (LOCK_WATCH,), (shared_board(),)
 
     @property
     def _watches_lock(self) -> bool:
@@ -69,17 +69,17 @@ class UserWork(ProvenWork):
     def _is_rehearsed(self) -> bool:
         return self.place.stores and self.rehearsal_opening() is not None
 
-    def rehearsal_opening(self) -> Opening | None:
+    def rehearsal_opening(self) -> Opener | None:
         """Return the function that connects for a rehearsal; None if the experiment has no rehearsal."""
         return None
 
-    def made(self) -> Iterable[str]:
+    def own_sql(self) -> Iterable[str]:
         """Return our own SQL that runs after the user's setup."""
         return ()
 
     def build(self, pulse: Pulse) -> None:
         """Make the database as the options describe it."""
-        database.make(self.place, self.data, self.made(), pulse)
+        database.make(self.place, self.data, self.own_sql(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
         """Prepare the trial once the database exists."""
@@ -96,7 +96,7 @@ class UserWork(ProvenWork):
             self._checking.load()
         self.ready(pulse)
         if self._checking and (broken := self._checking.before(pulse)):
-            raise BrokenBefore(
+            raise FailedBeforeLoad(
                 f"before any load, {'; '.join(_lines(broken))}. Nothing was measured. Fix the setup or "
                 "the check."
             )
@@ -121,7 +121,7 @@ class UserWork(ProvenWork):
                 yield checking.during()
             try:
                 yield examined(AFTER, lambda: self._final_check(checking.after(pulse), outcomes))
-            except Unchecked as error:
+            except CheckNotRun as error:
                 if all(check.status != "failed" for check in sound):
                     raise
                 # Checks may not run in a damaged database; its damage is the verdict.
@@ -135,7 +135,7 @@ class UserWork(ProvenWork):
         super().discard()
         notes.end(self.place.where)
 
-    def _final_check(self, broken: Sequence[Broken], outcomes: Sequence[Outcome]) -> Check:
+    def _final_check(self, broken: Sequence[FailedCheck], outcomes: Sequence[Outcome]) -> Check:
         late = {check.name for check in self.data.checks if check.at_end}
         if (
             broken
@@ -171,7 +171,7 @@ class UserWork(ProvenWork):
             medians_s = {name: (latency.p50_ns or 0) / NS_PER_S for name, latency in trial.latency.items()}
             opening = self.rehearsal_opening()
             assert opening
-            self._carry[key] = rehearsed(case, where, before, opening, medians_s, pulse)
+            self._carry[key] = rehearse(case, where, before, opening, medians_s, pulse)
         suspicions: tuple[Sighting, ...] = self._carry[key]
         return suspicions
 
@@ -180,7 +180,7 @@ class UserWork(ProvenWork):
         if self._checking:
             trial = replace(trial, error=trial.error or self._checking.failure or None)
         if self._watches_lock:
-            trial = replace(trial, write_lock=_write_lock(Board(self.shared[0]).read()))
+            trial = replace(trial, write_lock=_write_lock(SharedSlot(self.shared[0]).read()))
         return trial
 
 
@@ -192,7 +192,7 @@ def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
     return WriteLock(**{**seen, "held": Holds(*seen["held"]), "holders": holders})
 
 
-def _lines(broken: Sequence[Broken]) -> list[str]:
+def _lines(broken: Sequence[FailedCheck]) -> list[str]:
     return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
@@ -206,23 +206,23 @@ PAUSE_S = 0.1
 checks use at most half a processor."""
 
 
-class Overdue(Unchecked):
+class ChecksTimedOut(CheckNotRun):
     """The process of the checks did not answer in time and was killed."""
 
 
-class Checking:
+class CheckRunner:
     """Runs the user's checks on a trial's data before, during and after the load."""
 
     def __init__(self, case: Case, where: Path) -> None:
         data = case.spec.data
-        self._case, self._where = plain(case), where
+        self._case, self._where = to_namespace(case), where
         self._limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
-        self._process = Apart("the process that runs the checks")
+        self._process = ChildCaller("the process that runs the checks")
         self._started_s: float | None = None
         """Start time of the running round; None if no round is running."""
         self._due_s = 0.0
         self._rounds = self._failed = 0
-        self._broken: dict[str, Broken] = {}
+        self._broken: dict[str, FailedCheck] = {}
         self._problem = ""
         """Reason why there are no further rounds; empty if there may be more."""
         self.failure = ""
@@ -232,20 +232,20 @@ class Checking:
         """Start to import the user's file, in parallel to other preparations of the load."""
         self._process.begin(checks.load, self._case, self._where)
 
-    def before(self, pulse: Pulse) -> list[Broken]:
+    def before(self, pulse: Pulse) -> list[FailedCheck]:
         """Return the checks that fail before the load. Raises Unchecked if one cannot run or is too slow."""
         pulse = self._with_limit(pulse)
         self._process.result(pulse)
-        return self._process.call(pulse, checks.looked, Checker.broken, self._case, self._where)
+        return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
 
-    def after(self, pulse: Pulse) -> list[Broken]:
+    def after(self, pulse: Pulse) -> list[FailedCheck]:
         """Return the checks that fail after all processes have ended, and end the process of the checks.
 
         Raises Unchecked if a check cannot run or is too slow.
         """
         with self._process as process:
             return process.call(
-                self._with_limit(pulse), checks.looked, Checker.broken_at_end, self._case, self._where
+                self._with_limit(pulse), checks.call_checker, Checker.broken_at_end, self._case, self._where
             )
 
     def look(self, window: Window, pulse: Pulse) -> None:
@@ -256,7 +256,7 @@ class Checking:
         if self._started_s is None and not self._problem and not is_over and now_s >= self._due_s:
             self._started_s = now_s
             look = partial(Checker.round, starts_ns=window.starts_ns)
-            self._process.begin(checks.looked, look, self._case, self._where)
+            self._process.begin(checks.call_checker, look, self._case, self._where)
 
     def finish(self, pulse: Pulse) -> None:
         """Wait for the running round, if there is one."""
@@ -264,12 +264,12 @@ class Checking:
             return
         started_s, self._started_s = self._started_s, None
         try:
-            round_: checks.Round = self._process.result(self._with_limit(pulse))
+            round_: checks.CheckRound = self._process.result(self._with_limit(pulse))
         except Interrupted:
             raise
         except Exception as error:
             self._problem = str(as_failure(error, self._case.driver)).removesuffix(".")
-            if not isinstance(error, Unchecked) or isinstance(error, Overdue):
+            if not isinstance(error, CheckNotRun) or isinstance(error, ChecksTimedOut):
                 self.failure = f"checks under load stopped: {self._problem}"
             return
         self._due_s = started_s + max(PAUSE_S, 2 * round_.took_s)
@@ -305,4 +305,4 @@ class Checking:
 
     def _with_limit(self, pulse: Pulse) -> Pulse:
         text = f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise --check-timeout."
-        return limited(pulse, self._limit_s, Overdue(text))
+        return limit_time(pulse, self._limit_s, ChecksTimedOut(text))

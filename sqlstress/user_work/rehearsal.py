@@ -18,23 +18,23 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.errors import Interrupted, SqlstressError, UsageError, plainly
 from sqlstress.report.results import Sighting
-from sqlstress.system.processes import Apart
+from sqlstress.system.processes import ChildCaller
 from sqlstress.target import target_name
 from sqlstress.targets import open_place
 from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
-from sqlstress.user_work import SUSPICION, UNREHEARSED
-from sqlstress.user_work.loading import limited
+from sqlstress.user_work import NOT_REHEARSED, SUSPICION
+from sqlstress.user_work.loading import limit_time
 from sqlstress.user_work.suspicions import (
-    LOST,
-    Statement,
+    LOST_DATA,
     Suspicion,
-    constant,
+    TracedStatement,
     copies,
     stale_copies,
     suspicions,
+    unchanged_columns,
     without,
 )
 from sqlstress.user_work.tracing import Tracer
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 FOLDER = "rehearsal-"
-ROUNDS = 30
+MAX_ROUNDS = 30
 CALLS_S = 1.0
 """Seconds for the calls of quick transactions. No round starts later, except for the first FEWEST."""
-FEWEST = 10
+MIN_ROUNDS = 10
 """Minimum number of rounds: enough to fill a table that is empty at first."""
 ALL_S = 5.0
 """Time limit in seconds for all rehearsals of a case, without the first start."""
@@ -59,16 +59,16 @@ CALL_S = 2.0
 """Time limit of a call in seconds: a call that takes an item from an empty queue may wait forever."""
 SLOW_S = 0.1
 """Median duration in the load, in seconds, above which a transaction is called after the others."""
-LARGEST = 1 << 30
+MAX_BYTES = 1 << 30
 """Maximum size of the files that are copied, in bytes."""
-LARGEST_BEFORE = 1 << 24
+MAX_BYTES_BEFORE = 1 << 24
 """Maximum size of the files that are kept from before the load, in bytes."""
 _LONGEST = 200
 _SHARED = "several threads use one connection at once"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
-Opening = Callable[["Case", Any, Tracer], Calls]
+Opener = Callable[["Case", Any, Tracer], Calls]
 """Function that connects, and returns the call of each transaction; its connections are traced."""
 
 
@@ -80,13 +80,13 @@ def content(where: Path) -> Files:
     """Return the files of a folder for a later rehearsal; empty if they are large."""
     with suppress(OSError):
         paths = [path for path in where.rglob("*") if path.is_file()]
-        if sum(path.stat().st_size for path in paths) <= LARGEST_BEFORE:
+        if sum(path.stat().st_size for path in paths) <= MAX_BYTES_BEFORE:
             return {str(path.relative_to(where)): path.read_bytes() for path in paths}
     return {}
 
 
-def rehearsed(
-    case: Case, where: Path, before: Files, opening: Opening, medians_s: Mapping[str, float], pulse: Pulse
+def rehearse(
+    case: Case, where: Path, before: Files, opening: Opener, medians_s: Mapping[str, float], pulse: Pulse
 ) -> tuple[Sighting, ...]:
     """Return the suspicions from the rehearsal of a case, or the reasons why it was not possible.
 
@@ -113,7 +113,7 @@ def rehearsed(
             result += _lost_data(sightings(earlier.calls))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
-            return (Sighting(UNREHEARSED, _SHARED, 1),)
+            return (Sighting(NOT_REHEARSED, _SHARED, 1),)
         return (*result, *after.unexamined(examined))
 
 
@@ -129,7 +129,7 @@ def _write_folder(files: Files, folder: Path) -> Path | None:
 
 
 def _lost_data(observations: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
-    return tuple(sighting for sighting in observations if sighting.what in LOST)
+    return tuple(sighting for sighting in observations if sighting.what in LOST_DATA)
 
 
 class Rehearsal:
@@ -139,12 +139,12 @@ class Rehearsal:
     """
 
     def __init__(
-        self, case: Case, where: Path, copy: Path, opening: Opening, medians_s: Mapping[str, float]
+        self, case: Case, where: Path, copy: Path, opening: Opener, medians_s: Mapping[str, float]
     ) -> None:
-        self._case, self._where, self._copy, self._opening = plain(case), where, copy, opening
+        self._case, self._where, self._copy, self._opening = to_namespace(case), where, copy, opening
         self.durations_s = dict(medians_s)
         """Longest call so far by transaction, in seconds; before the first call, the median in the load."""
-        self._process: Apart | None = None
+        self._process: ChildCaller | None = None
         self._starts = count()
         self._problem = ""
         """Reason why not all transactions were called; empty if all were."""
@@ -152,12 +152,12 @@ class Rehearsal:
         """Reasons why transactions are not called again, by transaction."""
         self.is_shared = False
         """Whether tracing of a connection has stopped, because several threads used it at once."""
-        self.calls: dict[str, list[tuple[Statement, ...]]] = {}
+        self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
         """Statements of each call, by transaction."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
         """Copy the files, import the user's code and connect, within `limit_s` seconds."""
-        process = Apart()
+        process = ChildCaller()
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
         try:
@@ -189,7 +189,7 @@ class Rehearsal:
             self._process.end()
         self._process = None
 
-    def _call_all(self, process: Apart, pulse: Pulse, until: float) -> bool:
+    def _call_all(self, process: ChildCaller, pulse: Pulse, until: float) -> bool:
         """Call each transaction several times; return False if a call has stopped the process."""
         started = time.monotonic()
         while name := self._next(time.monotonic() - started):
@@ -214,8 +214,8 @@ class Rehearsal:
         """Return the transaction to call next: quick transactions first, in turn; None at the end."""
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
-        most = ROUNDS if took_s <= CALLS_S else FEWEST
-        for group, rounds in ((quick, most), (names, ROUNDS)):
+        most = MAX_ROUNDS if took_s <= CALLS_S else MIN_ROUNDS
+        for group, rounds in ((quick, most), (names, MAX_ROUNDS)):
             due = [
                 name
                 for name in group
@@ -231,15 +231,15 @@ class Rehearsal:
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
         """Yield the reasons why transactions have no examined call, except for transactions in `others`."""
         if not self.calls:
-            yield Sighting(UNREHEARSED, self._problem, 1)
+            yield Sighting(NOT_REHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
             if not calls and name not in others:
                 reason = self._stopped.get(name, self._problem)
-                yield Sighting(UNREHEARSED, reason, 1, "", {"transaction": name})
+                yield Sighting(NOT_REHEARSED, reason, 1, "", {"transaction": name})
 
 
 def _with_limit(pulse: Pulse, seconds: float, label: str) -> Pulse:
-    return limited(pulse, seconds, UsageError(f"{label} took longer than {seconds:.2g} s"))
+    return limit_time(pulse, seconds, UsageError(f"{label} took longer than {seconds:.2g} s"))
 
 
 def _error_text(error: Exception) -> str:
@@ -253,12 +253,12 @@ _started: list[tuple[Calls, Tracer]] = []
 """Calls and tracer of this process; empty if it does not rehearse."""
 
 
-def start(case: Case, where: Path, copy: Path, opening: Opening) -> list[str]:
+def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
     """Copy files and connect; return the names of the transactions. Connections stay traced until the end."""
     # A temporary server's files are next to those of a target that is measured in the same command.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
-    if sum(path.stat().st_size for path in files if path.is_file()) > LARGEST:
+    if sum(path.stat().st_size for path in files if path.is_file()) > MAX_BYTES:
         raise SqlstressError("the trial's files have more than 1 GiB")
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*", *server))
     tracer = Tracer()
@@ -268,13 +268,13 @@ def start(case: Case, where: Path, copy: Path, opening: Opening) -> list[str]:
     return [*calls]
 
 
-def call_once(name: str) -> tuple[tuple[Statement, ...], bool]:
+def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
     """Call a transaction; return its statements, and whether tracing of any connection has stopped."""
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
 
 
-def traced(call: Callable[[], object], tracer: Tracer) -> tuple[Statement, ...]:
+def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement, ...]:
     """Return the statements of a call."""
     process = os.getpid()
     tracer.begins_call()
@@ -282,13 +282,13 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[Statement, ...]:
         call()
     if os.getpid() != process:
         os._exit(0)  # a fork by the user's code has returned from the call
-    return (*tracer.call, *tracer.forks.heard())
+    return (*tracer.call, *tracer.forks.drain())
 
 
 def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
     """Return the suspicions in the calls of each transaction, each kind once."""
     all_calls = [call for calls in traced.values() for call in calls]
-    pairs, columns = copies(all_calls), constant(all_calls)
+    pairs, columns = copies(all_calls), unchanged_columns(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():

@@ -11,19 +11,19 @@ from statistics import median
 from typing import Any, ClassVar, TypeVar
 
 from sqlstress.analysis import sentences
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import Wait, shares_by_kind, wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns
-from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
-from sqlstress.analysis.scaling import starvation, tally, throughput, waits
-from sqlstress.analysis.sentences import Step
+from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
+from sqlstress.analysis.scaling import starvation, tally, throughput_findings, waits
+from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wording import duration, listing, percent, place, places
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.report.results import Holder, Holds, Sighting, WriteLock, merged
 from sqlstress.show import case_table
-from sqlstress.show.at_a_rate import RATE, at_a_rate
+from sqlstress.show.at_a_rate import RATE, rate_findings
 from sqlstress.show.blocks import (
     NAME,
     PERCENTILES,
@@ -45,14 +45,14 @@ from sqlstress.show.blocks import (
 from sqlstress.show.shown import LoadShown
 from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.target import product
-from sqlstress.user_work import AFTER, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
+from sqlstress.user_work import AFTER, NOT_REHEARSED, OURS, SUSPICION, UNDER, UNKNOWN
 from sqlstress.user_work.failures_view import explained_errors
 from sqlstress.user_work.options import Data
-from sqlstress.user_work.suspicions import DEFERRED, FORKED, GUARDED, MIXED, STALE, STALE_COPY, WEAK
+from sqlstress.user_work.suspicions import DEFERRED, FORKED, GUARDED, MIXED, NOTES_ONLY, STALE, STALE_COPY
 
 K = TypeVar("K")
 
-HELD = "every check passed"
+CHECKS_PASSED = "every check passed"
 NO_CHECK = "no check"
 _LONGEST_KIND = 34
 
@@ -96,7 +96,7 @@ def proved(group: Group) -> str:
         whose = listing([f"{store}'s" for store in stores]) or "the store's"
         return f"no check was given, so only {whose} own consistency was verified"
     find = "find" if len(stores) > 1 else "finds"
-    return f"{HELD}{f', and {listing(stores)} {find} no error' if stores else ''}"
+    return f"{CHECKS_PASSED}{f', and {listing(stores)} {find} no error' if stores else ''}"
 
 
 # The table with one row per number of processes.
@@ -139,7 +139,7 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
         snapshot = "a snapshot is out of date; on a server, a serialization failure"
     took = f"{PERCENTILES} of the transactions took at most this long"
     return (
-        *case_table.apart_columns(group),
+        *case_table.setting_columns(group),
         case_table.PROCESSES,
         Column("time s", cell=_time),
         case_table.TOTAL.explained(["TPS: transactions per second", *case_table.spread_legend(group)]),
@@ -181,7 +181,7 @@ def _latencies(group: Group) -> Iterator[Block]:
         for kind in kinds
     ]
     if rows:
-        yield table_of(rows, (*case_table.apart_columns(group), *_KIND_COLUMNS))
+        yield table_of(rows, (*case_table.setting_columns(group), *_KIND_COLUMNS))
         if group.case.rate:
             has_parts = any(row.kind not in _operations_of(row.run) for row in rows)
             parts = ", as for all parts of operations" if has_parts else ""
@@ -243,7 +243,7 @@ _SAFE_AT_SERVER = (
 )
 
 
-def too_weak(group: Group) -> Iterator[Finding]:
+def isolation_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding if checks failed at the server's weakest isolation level, which permits that."""
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
         yield Finding(sentences.read_committed, ways=_SAFE_AT_SERVER)
@@ -264,7 +264,7 @@ def _fails(run: Run) -> bool:
 def waiting(group: Group) -> Iterator[Finding]:
     """Yield the findings on refused transactions and on starvation in a group."""
     if group.case.server:
-        yield from too_weak(group)
+        yield from isolation_findings(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
     if group.case.server:
         locked, also = tally(group, lambda trial: trial.busy)
@@ -286,9 +286,9 @@ def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
     if group.met_quota:
         return "Try a higher CPU quota or fewer processes."
     runs = [run for run in group.runs if run.case in cases]
-    longest_s = max((holder.held.longest_s for run in runs for holder in holders_of(run)), default=0.0)
+    longest_s = max((holder.held.longest_s for run in runs for holder in merged_holders(run)), default=0.0)
     waited_s = max(map(longest_wait_ns, runs), default=0) / NS_PER_S
-    if longest_s < max(LONG_S, waited_s / 2):
+    if longest_s < max(MIN_LONG_HOLD_S, waited_s / 2):
         return None
     held = duration(longest_s * NS_PER_S)
     return f"One transaction kept the write lock for {held}: try shorter transactions."
@@ -311,7 +311,7 @@ def given_up(group: Group) -> Iterator[Finding]:
     else:
         wait = wait_of(group, group.case.settings.busy_timeout_ms)
         shares = shares_by_kind(group.runs)
-        reads_first = any(suspicion.what == DEFERRED for suspicion in sighted(group).values())
+        reads_first = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
         yield Finding(
             sentences.given_up,
             **facts,
@@ -335,10 +335,10 @@ def cure(wait: Wait, *, reads_first: bool) -> str | None:
         return "Try a longer timeout, or find what holds the lock for so long."
     if not wait.is_at_once:
         return None
-    return READS_FIRST if reads_first else "A longer timeout does not help."
+    return READS_FIRST_REMEDY if reads_first else "A longer timeout does not help."
 
 
-READS_FIRST = "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
+READS_FIRST_REMEDY = "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
 """Cause and remedy of a failure that no timeout prevents."""
 
 
@@ -351,7 +351,7 @@ def sightings(group: Group, topic: str) -> Iterator[Sighting]:
     return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)
 
 
-def counted(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
+def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
     """Return the number of observations of each kind, the most frequent kind first."""
     counts: dict[K, int] = {}
     for sighting in sightings(group, topic):
@@ -359,19 +359,19 @@ def counted(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, 
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
-class UserShown(LoadShown):
+class UserPresenter(LoadShown):
     """Base class of the views of user work. A subclass describes the work of its processes."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         given_up,
-        throughput,
-        at_a_rate,
+        throughput_findings,
+        rate_findings,
         waits,
         waiting,
         partial_proofs,
-        trust,
+        figure_limits,
     )
-    proves = HELD
+    proves = CHECKS_PASSED
     failed: ClassVar[Column[case_table.Row]] = case_table.FAILED_SHARE.explained(
         ["failed: percentage of transactions given up because the database was busy"]
     )
@@ -379,7 +379,7 @@ class UserShown(LoadShown):
 
     def is_doubtful(self, run: Run) -> bool:
         suspicious = (
-            sighting.topic == SUSPICION and sighting.what not in WEAK
+            sighting.topic == SUSPICION and sighting.what not in NOTES_ONLY
             for trial in run.trials
             for sighting in trial.sightings
         )
@@ -389,7 +389,7 @@ class UserShown(LoadShown):
         """Return a phrase that describes the work of the processes of a case; it begins a sentence."""
         return case.workload
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         data = group.case.spec.data
         phrases = list(dict.fromkeys(self.work(run.case) for run in group.runs))
         if sources := list(filter(None, (data.database and f"a copy of {data.database}", data.setup))):
@@ -427,7 +427,7 @@ class UserShown(LoadShown):
 # Holders of the write lock of the trials' databases: one row per program, all passes together.
 
 
-MOST_PROGRAMS = 5
+MAX_PROGRAMS = 5
 """Largest number of programs shown per case; the JSON report has all of them."""
 _PROGRAM_WIDTH = 40
 _UNKNOWN_LABEL = "(ended, or not visible here)"
@@ -444,7 +444,7 @@ class HolderRow(case_table.Row):
     """Samples per second."""
 
 
-def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
+def lock_holder_blocks(group: Group, ours: str) -> Iterator[Block]:
     """Yield the table of lock holders; nothing if the lock was not watched.
 
     `ours` is the label of the processes that sqlstress started.
@@ -452,8 +452,8 @@ def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
     rows = [
         HolderRow(run, trial, holder, share(holder.held.samples, _samples(run)), locks[0].rate)
         for run, trial in group.measured()
-        if (locks := locks_of(run))
-        for holder in holders_of(run)[:MOST_PROGRAMS]
+        if (locks := write_locks(run))
+        for holder in merged_holders(run)[:MAX_PROGRAMS]
     ]
     if not rows:
         return
@@ -464,7 +464,7 @@ def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
         role=NAME,
         cell=lambda row: shortened(_program_label(row.holder, ours), _PROGRAM_WIDTH),
     )
-    yield table_of(rows, (*case_table.apart_columns(group), case_table.PROCESSES, name, *_LOCK_COLUMNS))
+    yield table_of(rows, (*case_table.setting_columns(group), case_table.PROCESSES, name, *_LOCK_COLUMNS))
     samples = min(_samples(row.run) for row in rows)
     yield Note(
         f"Shares may be wrong by up to {percent(share_error(samples))} of the time (95%, "
@@ -488,19 +488,19 @@ def _longest(held: Holds, rate: int) -> str:
     return f"{'<' if longest.is_bound else ''}{ms_cell(longest.ns)}"
 
 
-def locks_of(run: Run) -> list[WriteLock]:
+def write_locks(run: Run) -> list[WriteLock]:
     """Return the lock watch results of the valid trials of a run."""
     return [trial.write_lock for trial in run.valid if trial.write_lock]
 
 
 def _samples(run: Run) -> int:
-    return sum(lock.samples for lock in locks_of(run))
+    return sum(lock.samples for lock in write_locks(run))
 
 
-def holders_of(run: Run) -> list[Holder]:
+def merged_holders(run: Run) -> list[Holder]:
     """Return the holders of the lock in all valid trials of a run, the most frequently seen first."""
     holders: dict[str, Holder] = {}
-    for lock in locks_of(run):
+    for lock in write_locks(run):
         for holder in lock.holders:
             previous = holders.get(holder.program)
             holders[holder.program] = _merge(previous, holder) if previous else holder
@@ -520,14 +520,16 @@ def _merge(first: Holder, second: Holder) -> Holder:
 def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
     """Yield the longest hold of the lock, and runs whose watch saw no holder or ended early."""
     for run in group.runs:
-        locks, where = locks_of(run), group.place(run.case)
+        locks, where = write_locks(run), group.place(run.case)
         if reason := next((lock.error for lock in locks if lock.error), ""):
             yield Finding(sentences.lock_watch_ended, where=where, reason=reason.removesuffix("."))
         if locks and not any(lock.held.samples for lock in locks):
             yield Finding(sentences.lock_not_seen, where=where, samples=_samples(run))
-    holders = [(holder, run) for run in group.runs for holder in holders_of(run) if holder.program != UNKNOWN]
+    holders = [
+        (holder, run) for run in group.runs for holder in merged_holders(run) if holder.program != UNKNOWN
+    ]
     for holder, run in sorted(holders, key=lambda pair: -pair[0].held.longest_s)[:1]:
-        if holder.held.longest_s >= LONG_S:
+        if holder.held.longest_s >= MIN_LONG_HOLD_S:
             text = f"at {group.place(run.case)}, {_program_label(holder, ours)}"
             yield Finding(sentences.long_write, holder=text, longest_ns=holder.held.longest_s * NS_PER_S)
 
@@ -535,24 +537,24 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
 # Findings on suspicions: as the probable cause of wrong data, or alone if the user gave no check.
 
 
-CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *WEAK)
+CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *NOTES_ONLY)
 _MAX_TRAIT_CHARS = 120
-MOST_SUSPICIONS = 3
+MAX_SUSPICIONS = 3
 """Largest number of suspicions shown; the JSON report has all of them."""
 
 
-def suspected(group: Group) -> Iterator[Finding]:
+def suspicion_findings(group: Group) -> Iterator[Finding]:
     """Yield the suspicions of a group, each once, and the reasons why transactions were not examined."""
     unexamined: dict[str, dict[str, None]] = {}
-    for sighting in sightings(group, UNREHEARSED):
+    for sighting in sightings(group, NOT_REHEARSED):
         unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None
     for reason, transactions in unexamined.items():
         yield Finding(sentences.not_rehearsed, why=reason, transactions=[*filter(None, transactions)])
-    suspicions = [suspicion for suspicion in sighted(group).values() if suspicion.what in CODES]
-    suspicions.sort(key=lambda suspicion: suspicion.what in WEAK)
+    suspicions = [suspicion for suspicion in first_suspicions(group).values() if suspicion.what in CODES]
+    suspicions.sort(key=lambda suspicion: suspicion.what in NOTES_ONLY)
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
     failed = any(check.status == "failed" for check in checks)
-    for suspicion in suspicions[:MOST_SUSPICIONS]:
+    for suspicion in suspicions[:MAX_SUSPICIONS]:
         first, then = _step(suspicion, "first"), _step(suspicion, "then")
         if suspicion.what == DEFERRED:
             yield Finding(sentences.deferred_upgrade, first=first, then=then)
@@ -567,19 +569,19 @@ def suspected(group: Group) -> Iterator[Finding]:
             failed=failed,
             held=bool(checks) and not failed,
         )
-    if len(suspicions) > MOST_SUSPICIONS:
-        yield Finding(sentences.more_in_json, count=len(suspicions) - MOST_SUSPICIONS, what="suspicion")
+    if len(suspicions) > MAX_SUSPICIONS:
+        yield Finding(sentences.more_in_json, count=len(suspicions) - MAX_SUSPICIONS, what="suspicion")
 
 
-def _step(suspicion: Sighting, name: str) -> Step:
-    return Step(_trait(suspicion, name), _trait(suspicion, f"{name}_at"))
+def _step(suspicion: Sighting, name: str) -> TracedStep:
+    return TracedStep(_trait(suspicion, name), _trait(suspicion, f"{name}_at"))
 
 
 def _trait(suspicion: Sighting, name: str) -> str:
     return shortened(suspicion.traits.get(name, ""), _MAX_TRAIT_CHARS)
 
 
-def sighted(group: Group) -> dict[tuple[str, ...], Sighting]:
+def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
     """Return the first suspicion by kind, transaction and table; all trials repeat those of one rehearsal."""
     suspicions: dict[tuple[str, ...], Sighting] = {}
     for suspicion in sightings(group, SUSPICION):

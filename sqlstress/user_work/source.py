@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 
-MOST_KINDS = 20
+MAX_KINDS = 20
 """Maximum number of kinds that are counted separately."""
-Plain = tuple[str, str, int, str, dict[str, str]]
+PlainObservation = tuple[str, str, int, str, dict[str, str]]
 """Observation in the form of a worker: topic, what, count, example, traits, the fields of a Sighting."""
 K = TypeVar("K")
 
 
-class Kinds(Generic[K]):
+class KindCounter(Generic[K]):
     """Counter of observations by kind, with the first example of each kind."""
 
     def __init__(self, others: K) -> None:
@@ -33,7 +33,7 @@ class Kinds(Generic[K]):
         self.examples: dict[K, str] = {}
 
     def add(self, kind: K, example: str) -> None:
-        if kind not in self.counts and len(self.counts) >= MOST_KINDS:
+        if kind not in self.counts and len(self.counts) >= MAX_KINDS:
             kind = self._others
         self.counts[kind] += 1
         self.examples.setdefault(kind, example)
@@ -62,7 +62,7 @@ class FailureTimes:
             begin, end = stamps.begins[index], stamps.ends[index]
             if window and window.opens_ns <= end < window.closes_ns:
                 key = (kind, error)
-                if key not in self._recorders and len(self._recorders) >= MOST_KINDS:
+                if key not in self._recorders and len(self._recorders) >= MAX_KINDS:
                     key = (kind, "")
                 self._recorders.setdefault(key, Recorder()).record([end - begin])
         self._pending.clear()
@@ -93,7 +93,7 @@ class UserSource:
         self.failures = FailureTimes()
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
 
-    def prepared(self, picks: Sequence[int]) -> Sequence[Any]:
+    def prepare(self, picks: Sequence[int]) -> Sequence[Any]:
         """Return the arguments of these operations, made outside of the measured times."""
         return picks
 
@@ -114,7 +114,7 @@ class UserSource:
     def next_chunk(self, size: int) -> Chunk:
         picks = self.random.choices(self._kind_numbers, cum_weights=self._cumulative_weights, k=size)
         calls = self.calls
-        return Chunk(bytearray(picks), [calls[pick] for pick in picks], self.prepared(picks))
+        return Chunk(bytearray(picks), [calls[pick] for pick in picks], self.prepare(picks))
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         if not self.was_busy(error):

@@ -23,7 +23,7 @@ _DEFINE = {
 }
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Position in a file; line and column count from 1."""
 
     file: str
@@ -42,7 +42,7 @@ class Statement(NamedTuple):
     """Statement without its semicolon and without preceding space and comments."""
 
     text: str
-    place: Place
+    place: Position
     start: int
     """Offset of its first character in the text that was split."""
     end: int
@@ -93,9 +93,9 @@ class Statement(NamedTuple):
         return self.verb in ("commit", "end")
 
 
-def place_of(file: str, text: str, at: int) -> Place:
+def position_at(file: str, text: str, at: int) -> Position:
     """Return the line and the column of an offset in a text."""
-    return Place(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+    return Position(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
 
 
 def dialect_of(driver: str) -> Dialect:
@@ -109,27 +109,27 @@ def tokens(
     """Yield the tokens of a text. Raises UsageError for a string that is never closed."""
     for token in dialect.tokens(text, start, end):
         if token.kind == "other" and token.text in dialect.quotes:
-            place = place_of(file, text, token.start)
+            place = position_at(file, text, token.start)
             raise place.error(f"{token.text} opens here and is never closed")
         if token.text == "\0":
-            raise place_of(file, text, token.start).error("SQL must not contain a NUL character")
+            raise position_at(file, text, token.start).error("SQL must not contain a NUL character")
         yield token
 
 
-def split(
+def split_statements(
     file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
 ) -> Iterator[Statement]:
     """Yield the statements of a text; the last semicolon is optional.
 
     Raises UsageError, with the position, if the text cannot be split or a statement cannot run on the target.
     """
-    place = Place(file, 1, 1)
+    place = Position(file, 1, 1)
     line_offset = 0
     for parts, comment, after in _split(tokens(file, text, start, end, dialect), dialect):
         begin, last = parts[0].start, parts[-1]
         # Lines are counted from the previous statement on: a setup may have a million lines.
         line = place.line + text.count("\n", line_offset, begin)
-        place, line_offset = Place(file, line, begin - text.rfind("\n", 0, begin)), begin
+        place, line_offset = Position(file, line, begin - text.rfind("\n", 0, begin)), begin
         stop = last.start + len(last.text)
         parameters = tuple(token for token in parts if token.kind == "parameter")
         statement = Statement(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlstress.user_work.guards import Call, guard_between
-from sqlstress.user_work.touched import Name, Row, conditions
+from sqlstress.user_work.touched import KeyValue, Row, conditions
 
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
@@ -23,9 +23,9 @@ GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
 """Suspicions about a value that the code checks, and that a later statement computes in SQLite without
 comparing it. MAYBE_GUARDED means that the check cannot be seen in the code."""
 
-LOST = (STALE, STALE_COPY, GUARDED)
+LOST_DATA = (STALE, STALE_COPY, GUARDED)
 """Suspicions of lost data."""
-WEAK = (MAYBE_GUARDED,)
+NOTES_ONLY = (MAYBE_GUARDED,)
 """Notes rather than suspicions."""
 
 UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
@@ -79,7 +79,7 @@ class Write(NamedTuple):
     """Columns that it sets and whose values a CHECK or a trigger can refuse."""
 
 
-class Statement(NamedTuple):
+class TracedStatement(NamedTuple):
     """Statement that a call ran."""
 
     sql: str
@@ -114,7 +114,7 @@ class Statement(NamedTuple):
     calls: tuple[Call, ...] = ()
     """Active calls of the user's functions, outermost first; empty if not known."""
 
-    def shares_snapshot(self, other: Statement) -> bool:
+    def shares_snapshot(self, other: TracedStatement) -> bool:
         """Return whether both share a snapshot, so that writes of other processes are excluded or refused."""
         return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)
 
@@ -126,8 +126,8 @@ class Suspicion(NamedTuple):
     """Kind of the suspicion, such as STALE."""
     table: str
     """Name of the table; empty for FORKED."""
-    first: Statement
-    then: Statement
+    first: TracedStatement
+    then: TracedStatement
     """Write that depends on the first statement; for FORKED, the last statement."""
 
     guards: frozenset[object] = frozenset()
@@ -142,7 +142,7 @@ class Suspicion(NamedTuple):
         return self.code, self.table, self.first.at, self.then.at
 
 
-def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
+def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     """Yield the suspicions in one call: by kind, then in the order of the writes."""
     # Statements up to the last CREATE are skipped: they are the setup of a library.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
@@ -157,7 +157,7 @@ def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
 # Columns that are written back with a row, and never change.
 
 
-def constant(calls: Iterable[Sequence[Statement]]) -> set[tuple[Table, str]]:
+def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
     """Return the columns that UPDATEs set, but only to the value that their rows had."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # `sets` is empty for a statement that replaces all columns of a row.
@@ -172,7 +172,7 @@ def constant(calls: Iterable[Sequence[Statement]]) -> set[tuple[Table, str]]:
     return {pair for pair in kept - changed if pair[0] not in replaced}
 
 
-def without(columns: set[tuple[Table, str]], call: Sequence[Statement]) -> list[Statement]:
+def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
     """Return a call as if its writes did not set these columns, unless they compare them."""
     statements = []
     for statement in call:
@@ -186,7 +186,7 @@ def without(columns: set[tuple[Table, str]], call: Sequence[Statement]) -> list[
 # A table that is read outside of the transaction that writes it.
 
 
-def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
+def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
     """Indexes of safe writes: no other process can have written unnoticed before them."""
     for index, statement in enumerate(call):
@@ -215,7 +215,7 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             yield Suspicion(STALE, write.table[1], first, statement, guards)
 
 
-def _guarded(call: Sequence[Statement]) -> Iterator[Suspicion]:
+def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     """Yield writes that SQLite computes, if the call read the column outside of their transaction.
 
     Such a write loses no update. But a check of the value, such as of a balance, may no longer hold.
@@ -245,7 +245,7 @@ def _guarded(call: Sequence[Statement]) -> Iterator[Suspicion]:
             )
 
 
-def _may_read(query: Statement, write: Write) -> bool:
+def _may_read(query: TracedStatement, write: Write) -> bool:
     """Return whether a query may have read a row that a write changes."""
     if query.rows is None or write.rows is None:
         return True
@@ -253,7 +253,7 @@ def _may_read(query: Statement, write: Write) -> bool:
     return any(name in names for row in (*write.rows, *write.there) for name in row)
 
 
-def _guard_kind(query: Statement, statement: Statement, columns: frozenset[str]) -> str | None:
+def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return the kind of suspicion that the code between a query and a write makes; None if there is none."""
     assert statement.write
     read = query.reads[statement.write.table]
@@ -264,7 +264,7 @@ def _guard_kind(query: Statement, statement: Statement, columns: frozenset[str])
     return GUARDED if guard and guard.exists else MAYBE_GUARDED
 
 
-def _used_result(between: Statement, query: Statement, later: Write) -> bool:
+def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
     """Return whether a safe write used the result of a query, so that `later` does not depend on it."""
     write = between.write
     if not write or write.table != later.table:
@@ -277,7 +277,7 @@ def _used_result(between: Statement, query: Statement, later: Write) -> bool:
     return (is_same or not is_other) and _depends(between, write, query)
 
 
-def _reads_inside(earlier: Sequence[Statement], statement: Statement, write: Write) -> bool:
+def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
     """Return whether the data for a write was read in its transaction, so that it cannot have changed.
 
     For an UPDATE, one of the columns that it sets must have been read: other columns only show that the row
@@ -293,7 +293,7 @@ def _reads_inside(earlier: Sequence[Statement], statement: Statement, write: Wri
     )
 
 
-def _renews_token(call: Sequence[Statement], first: int, then: int) -> bool:
+def _renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool:
     """Return whether a call reads a token before a query and again in the transaction, which changes it.
 
     If the token is unchanged there, the result of the query is not outdated.
@@ -317,24 +317,24 @@ def _renews_token(call: Sequence[Statement], first: int, then: int) -> bool:
     return any(changed & {*statement.reads} for statement in again)
 
 
-def _is_own(earlier: Sequence[Statement], write: Write) -> bool:
+def _is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
     """Return whether the call itself has made, or claimed, each row that a statement changes."""
     claimed = {name for _, name in _claims(earlier, _names(write))}
     rows = write.rows or ()
     return bool(rows) and all(claimed & {(write.table, name) for name in row} for row in rows)
 
 
-def _names(write: Write) -> set[tuple[Table, Name]]:
+def _names(write: Write) -> set[tuple[Table, KeyValue]]:
     return {(write.table, name) for row in write.rows or () for name in row}
 
 
-def _all_names(write: Write) -> set[tuple[Table, Name]]:
+def _all_names(write: Write) -> set[tuple[Table, KeyValue]]:
     return _names(write) | {(write.table, name) for row in write.there for name in row}
 
 
 def _claims(
-    call: Sequence[Statement], wanted: set[tuple[Table, Name]]
-) -> Iterator[tuple[Statement, tuple[Table, Name]]]:
+    call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
+) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
     """Yield (statement, name) for wanted rows that the call makes or claims, so that no other process can."""
     for index, statement in enumerate(call):
         names = _names(statement.write) & wanted if statement.write else set()
@@ -347,7 +347,7 @@ def _claims(
             yield from ((statement, name) for name in names)
 
 
-def _knows_it_wrote(call: Sequence[Statement], index: int, write: Write) -> bool:
+def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether a call can know that a statement wrote, from its row count or a later read."""
     if not write.unseen or _is_new(write):
         return True
@@ -359,7 +359,7 @@ def _knows_it_wrote(call: Sequence[Statement], index: int, write: Write) -> bool
     )
 
 
-def _is_claim(earlier: Sequence[Statement], statement: Statement, write: Write) -> bool:
+def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
     """Return whether only one process can do a write: a key refuses it, or its search no longer matches."""
     if write.kind == INSERT:
         return True
@@ -374,7 +374,7 @@ def _is_claim(earlier: Sequence[Statement], statement: Statement, write: Write) 
     return bool(write.sets.difference(*write.keys) & (searched | compared))
 
 
-def _held_guards(call: Sequence[Statement], first: int, then: int) -> frozenset[object]:
+def _held_guards(call: Sequence[TracedStatement], first: int, then: int) -> frozenset[object]:
     """Return the locks around a query and a statement: claimed and released rows, and locked files.
 
     A row is claimed up to the query, in another transaction, and changed again after the statement. The query
@@ -408,7 +408,7 @@ def _is_safe(write: Write) -> bool:
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
-def _depends(statement: Statement, write: Write, query: Statement) -> bool:
+def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
     """Return whether the values or rows of a write may depend on the result of a query."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
@@ -450,7 +450,7 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
 # Copies whose source was read outside of the transaction that writes the copy.
 
 
-def copies(calls: Iterable[Sequence[Statement]]) -> set[tuple[Table, Table]]:
+def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table]]:
     """Return (source, copy) pairs: a transaction writes the source and deletes from the copy."""
     pairs = set()
     for call in calls:
@@ -464,7 +464,7 @@ def copies(calls: Iterable[Sequence[Statement]]) -> set[tuple[Table, Table]]:
     return pairs
 
 
-def stale_copies(call: Sequence[Statement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
+def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
     """Yield statements that write a copy of a table that the call read outside of their transaction."""
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
@@ -484,8 +484,8 @@ def stale_copies(call: Sequence[Statement], pairs: set[tuple[Table, Table]]) -> 
 # DEFERRED transactions that read and then write; transactions that several tasks share; forks.
 
 
-def _deferred(call: Sequence[Statement]) -> Iterator[Suspicion]:
-    firsts: dict[int, Statement | None] = {}
+def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    firsts: dict[int, TracedStatement | None] = {}
     """First query by transaction; None until the transaction has read."""
     can_fail: set[int] = set()
     """Transactions that began DEFERRED and have not written: the upgrade to a write lock can fail."""
@@ -504,15 +504,15 @@ def _deferred(call: Sequence[Statement]) -> Iterator[Suspicion]:
                 firsts[statement.transaction] = statement
 
 
-def _mixed(call: Sequence[Statement]) -> Iterator[Suspicion]:
-    firsts: dict[int, Statement] = {}
+def _mixed(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    firsts: dict[int, TracedStatement] = {}
     for statement in call:
         first = firsts.setdefault(statement.transaction, statement)
         if statement.who != first.who and statement.write:
             yield Suspicion(MIXED, statement.write.table[1], first, statement)
 
 
-def _forked(call: Sequence[Statement]) -> Iterator[Suspicion]:
+def _forked(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     used = [statement for statement in call if statement.forked]
     if used:
         yield Suspicion(FORKED, "", used[0], used[-1])

@@ -19,12 +19,12 @@ _WAITING = tuple(
     for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
 )
 """Files of code that waits for other threads. A thread that waits for a lock runs other code."""
-BEGINS = {"start", "submit"}
+STARTING_FUNCTIONS = {"start", "submit"}
 """Functions in these files that start work in another thread, and do not wait for it."""
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
-def works_beside(threads: Container[int] | None = None) -> bool:
+def other_threads_running(threads: Container[int] | None = None) -> bool:
     """Return whether another thread is running now: it neither sleeps nor waits for other threads.
 
     If `threads` is given, only these threads count.
@@ -36,7 +36,7 @@ def works_beside(threads: Container[int] | None = None) -> bool:
     )
 
 
-def goes_on(threads: Container[int]) -> bool:
+def any_continues(threads: Container[int]) -> bool:
     """Return whether one of these threads runs or sleeps, so that it continues without the other threads."""
     return any(not _waits(frame) for thread, frame in _other_frames() if thread in threads)
 
@@ -46,7 +46,7 @@ def other_threads() -> set[int]:
     return {thread for thread, _ in _other_frames()}
 
 
-def has_others() -> bool:
+def has_other_threads() -> bool:
     """Return whether there is another thread that is not part of sqlstress."""
     return any(True for _ in _other_frames())
 
@@ -77,13 +77,13 @@ def _is_ours(frame: FrameType) -> bool:
     entry = frame
     # Each f_back is read only once, because the other thread keeps running.
     while caller := frame.f_back:
-        is_between = frame.f_code.co_filename == threading.__file__ or frame.f_code in PASSED
+        is_between = frame.f_code.co_filename == threading.__file__ or frame.f_code in WRAPPER_CODES
         entry = entry if is_between else frame
         frame = caller
     return entry.f_code.co_filename.startswith(_OURS)
 
 
-def tell_of_threads(tell: Callable[[bool], None]) -> None:
+def on_thread_start(tell: Callable[[bool], None]) -> None:
     """Call `tell` before each new thread or executor task, with whether two threads may run at once.
 
     Python 3.11 has no audit event for this.
@@ -99,10 +99,10 @@ def _patch_thread_start(tell: Callable[[bool], None]) -> None:
     def report_and_start(thread: threading.Thread) -> None:
         _patch_executors(tell)
         # An executor waits for a thread that it starts; any other caller may keep running.
-        tell(not _is_waiting_code(sys._getframe(1)) or works_beside())
+        tell(not _is_waiting_code(sys._getframe(1)) or other_threads_running())
         start(thread)
 
-    PASSED.add(report_and_start.__code__)
+    WRAPPER_CODES.add(report_and_start.__code__)
     threading.Thread.start = update_wrapper(report_and_start, start)  # type: ignore[assignment, method-assign]
 
 
@@ -117,16 +117,16 @@ def _patch_submit(tell: Callable[[bool], None], kind: Any) -> None:
     submit, futures = kind.submit, WeakSet[Any]()
 
     def report_and_submit(executor: Any, /, *task: Any, **options: Any) -> Any:
-        tell(not all(future.done() for future in [*futures]) or works_beside())
+        tell(not all(future.done() for future in [*futures]) or other_threads_running())
         future = submit(executor, *task, **options)
         futures.add(future)
         return future
 
-    PASSED.add(report_and_submit.__code__)
+    WRAPPER_CODES.add(report_and_submit.__code__)
     kind.submit = update_wrapper(report_and_submit, submit)
 
 
-PASSED: set[CodeType] = set()
+WRAPPER_CODES: set[CodeType] = set()
 """Code of our wrappers between the callers and the modules that start threads."""
 
 
@@ -138,15 +138,15 @@ def _waits(frame: FrameType | None) -> bool:
     """Return whether a thread waits for other threads, as far as its frame shows."""
     names = under_way(frame)
     # An event loop in run_in_executor waits for the executor, unless several of its threads are running.
-    starts_work = "run_in_executor" not in names and bool(BEGINS & {*names})
+    starts_work = "run_in_executor" not in names and bool(STARTING_FUNCTIONS & {*names})
     return bool(names) and not starts_work
 
 
 def under_way(frame: FrameType | None) -> list[str]:
     """Return the names of active functions that wait for threads, innermost first."""
     names = []
-    while frame and (_is_waiting_code(frame) or frame.f_code in PASSED):
-        if frame.f_code not in PASSED:
+    while frame and (_is_waiting_code(frame) or frame.f_code in WRAPPER_CODES):
+        if frame.f_code not in WRAPPER_CODES:
             names.append(frame.f_code.co_name)
         frame = frame.f_back
     return names

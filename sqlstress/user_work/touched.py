@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from sqlstress.options.sql_text import SQLITE, Token
 
-Name = tuple[tuple[str, ...], tuple[Any, ...]]
+KeyValue = tuple[tuple[str, ...], tuple[Any, ...]]
 """Columns of a unique key, and a row's values in them."""
-Row = frozenset[Name]
+Row = frozenset[KeyValue]
 """Row, identified by its unique keys and their values."""
-Rows = Callable[[str], list[tuple[Any, ...]]]
+RunQuery = Callable[[str], list[tuple[Any, ...]]]
 """Function that runs a query and returns its rows."""
 
 _MAX_ROWS = 20
@@ -37,10 +37,10 @@ _WIDENING_WORDS = {"or", "not", "case", "union"}
 """Words with which a query may also find rows that do not match a comparison."""
 
 
-class Target:
+class WrittenTable:
     """Table that is written, with its unique keys."""
 
-    def __init__(self, name: str, keys: Sequence[frozenset[str]], query: Rows) -> None:
+    def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
         self._name, self._query = name, query
         columns = [tuple(sorted(key)) for key in keys if key]
         self._keys = columns or [("rowid",)]
@@ -50,7 +50,7 @@ class Target:
         source = _parse_change(sql)
         return self._select(*source[:3]) if source else None
 
-    def given(self, sql: str) -> dict[str, tuple[bool, Any]]:
+    def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
         """Return the columns that an UPDATE sets: whether all rows have the value already, and the value.
 
         Empty if the statement is not understood.
@@ -68,7 +68,7 @@ class Target:
 
     def has_triggers(self) -> bool:
         """Return whether a trigger may write the table."""
-        condition = f"instr(lower(sql), lower({literal(self._name)}))"
+        condition = f"instr(lower(sql), lower({sql_literal(self._name)}))"
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
@@ -79,7 +79,8 @@ class Target:
         columns, source = parts
         if not columns:
             columns = [
-                name for (name,) in self._query(f"SELECT name FROM pragma_table_info({literal(self._name)})")
+                name
+                for (name,) in self._query(f"SELECT name FROM pragma_table_info({sql_literal(self._name)})")
             ]
         names = [name.lower() for name in columns]
         values = [dict(zip(names, row, strict=False)) for row in self._query(source)]
@@ -96,7 +97,7 @@ class Target:
 
     def checked(self) -> frozenset[str]:
         """Return the words of CHECKs and of triggers that may raise, among them the columns they check."""
-        condition = f"lower(tbl_name) = lower({literal(self._name)})"
+        condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
             f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {condition}"
         )
@@ -118,9 +119,9 @@ class Target:
         names = ((key, tuple(map(values.get, key))) for key in self._keys)
         return frozenset(name for name in names if None not in name[1])
 
-    def _exists(self, name: Name) -> bool:
+    def _exists(self, name: KeyValue) -> bool:
         condition = " AND ".join(
-            f"{_quoted(column)} = {literal(value)}" for column, value in zip(*name, strict=True)
+            f"{_quoted(column)} = {sql_literal(value)}" for column, value in zip(*name, strict=True)
         )
         return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {condition} LIMIT 1"))
 
@@ -144,7 +145,7 @@ def conditions(sql: str) -> frozenset[str]:
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
-def seeks_one_of(sql: str, texts: Collection[str]) -> bool:
+def searches_for_any(sql: str, texts: Collection[str]) -> bool:
     """Return whether a query finds only rows that contain one of these texts, as far as can be seen."""
     if not texts:
         return False
@@ -190,7 +191,7 @@ def may_ignore(sql: str) -> bool:
     return any(pair in (("or", "ignore"), ("do", "nothing")) for pair in pairwise(words))
 
 
-def spellings(drawn: bytes) -> tuple[str, ...]:
+def random_texts(drawn: bytes) -> tuple[str, ...]:
     """Return the texts with which programs write random bytes: UUID, hexadecimal, base64, base32."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
@@ -201,7 +202,7 @@ def spellings(drawn: bytes) -> tuple[str, ...]:
     )
 
 
-def selects(sql: str) -> bool:
+def inserts_from_select(sql: str) -> bool:
     """Return whether an INSERT takes its rows from a SELECT."""
     source = _find_word(_outer_words(sql), "values", "select")
     return source is not None and _plain(source) == "select"
@@ -324,7 +325,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(value: Any) -> str:
+def sql_literal(value: Any) -> str:
     """Return a value as an SQL literal."""
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"

@@ -29,23 +29,23 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlstress.user_work.callers import Frames, Spot, is_beside, who
+from sqlstress.user_work.callers import CallSite, UserFrames, is_background_thread, runner_id
 from sqlstress.user_work.failures import LEAD
-from sqlstress.user_work.listening import Listener, Uses, next_moment
-from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
+from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
+from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
 from sqlstress.user_work.touched import (
     Row,
-    Target,
+    WrittenTable,
+    inserts_from_select,
     is_now,
-    literal,
     may_ignore,
-    seeks_one_of,
-    selects,
-    spellings,
+    random_texts,
+    searches_for_any,
+    sql_literal,
 )
 
 _MAX_SQL_CHARS = 300
-MOST_STATEMENTS = 200
+MAX_STATEMENTS = 200
 """Statements of a call that are examined; later ones are skipped."""
 
 Events = list[tuple[Any, ...]]
@@ -69,7 +69,7 @@ _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
-class Connection(Protocol):
+class TracedLibrary(Protocol):
     """Operations of either library's connections that the tracer needs."""
 
     def in_transaction(self) -> bool: ...
@@ -96,7 +96,7 @@ class Sqlite3Connection:
             cursor.close()
 
 
-class ApswConnection:
+class TracedApsw:
     """Connection of apsw."""
 
     def __init__(self, connection: Any) -> None:
@@ -118,18 +118,18 @@ class Tracer:
     """Traces all connections that this process opens after `start`."""
 
     def __init__(self) -> None:
-        self.call: list[Statement] = []
+        self.call: list[TracedStatement] = []
         """Statements since the last `begins_call`."""
         self.place = ""
         """Position of the next statement, set by the caller; unused after `tells_lines_of`."""
-        self._frames: Frames | None = None
+        self._frames: UserFrames | None = None
         self.is_shared = False
         """Whether it stopped tracing a connection because several threads used it at once."""
         self.numbers = count(1)
-        self.forks = Forks()
+        self.forks = ForkReports()
         self.files = FileLocks()
-        self.draws = Draws()
-        self._uses = Uses()
+        self.draws = RandomValues()
+        self._uses = ConnectionUses()
 
     def start(self) -> None:
         """Trace new connections, and record random values that the code draws."""
@@ -151,17 +151,17 @@ class Tracer:
 
     def tells_lines_of(self, folder: Path) -> None:
         """Record the lines that run statements, in the user's code below a folder."""
-        self._frames = Frames(folder)
+        self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "sqlite3.connect/handle":
             # The connection cannot be used before `connect` has returned.
-            next_moment(lambda: self._follow(args[0]))
+            call_soon(lambda: self._follow(args[0]))
         self.files.hear(event, args)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
-        followed = Followed(self, Sqlite3Connection(connection))
-        connection.set_authorizer(followed.heard)
+        followed = TracedConnection(self, Sqlite3Connection(connection))
+        connection.set_authorizer(followed.authorize)
         # Like the trace, the authorizer waits for Python's lock, so both end together.
         Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
 
@@ -170,8 +170,8 @@ class Tracer:
         connection.set_authorizer(None)
 
     def _follow_apsw(self, connection: Any) -> None:
-        followed = Followed(self, ApswConnection(connection))
-        connection.authorizer = followed.heard
+        followed = TracedConnection(self, TracedApsw(connection))
+        connection.authorizer = followed.authorize
 
         def begins(source: Any, sql: str, _: Any) -> bool:
             # If the connection is a context manager, `source` is the connection, which begins and commits.
@@ -180,12 +180,12 @@ class Tracer:
 
         connection.exec_trace = begins
 
-    def where(self) -> Spot:
+    def call_site(self) -> CallSite:
         """Return the position in the user's code that runs the current statement."""
-        return self._frames.where() if self._frames else Spot(self.place)
+        return self._frames.call_site() if self._frames else CallSite(self.place)
 
 
-class Forks:
+class ForkReports:
     """Statements that forks of this process run on its connections, reported through a pipe."""
 
     def __init__(self) -> None:
@@ -195,12 +195,12 @@ class Forks:
         """Report a statement to the parent; called in a fork."""
         os.write(self._writer, json.dumps((sql[:_MAX_SQL_CHARS], at)).encode() + b"\n")
 
-    def heard(self) -> list[Statement]:
+    def drain(self) -> list[TracedStatement]:
         """Return the statements that forks have reported since the last call."""
         data = b""
         while multiprocessing.connection.wait([self._reader], 0) if sys.platform != "win32" else False:
             data += os.read(self._reader, 1 << 16)
-        return [Statement(sql, at, forked=True) for sql, at in map(json.loads, data.splitlines())]
+        return [TracedStatement(sql, at, forked=True) for sql, at in map(json.loads, data.splitlines())]
 
 
 class FileLocks:
@@ -227,7 +227,7 @@ class FileLocks:
                 self._lock_count += 1
                 self._held[descriptor] = (*self._file(descriptor), self._lock_count)
 
-    def held(self) -> frozenset[tuple[int, int, int]]:
+    def held_locks(self) -> frozenset[tuple[int, int, int]]:
         """Return the locks that are held; closing a file has released its locks."""
         locks = set()
         for descriptor, lock in [*self._held.items()]:
@@ -241,7 +241,7 @@ class FileLocks:
         return status.st_dev, status.st_ino
 
 
-class Draws:
+class RandomValues:
     """Values that a call draws from the system's random source, which secrets, SystemRandom and uuid4 use."""
 
     _FEWEST, _LONGEST = 8, 64
@@ -265,14 +265,14 @@ class Draws:
     def _record(self, size: int, /) -> bytes:
         drawn = self._draw(size)
         if self._FEWEST <= len(drawn) <= self._LONGEST:
-            self.texts.extend(spellings(drawn))
+            self.texts.extend(random_texts(drawn))
         return drawn
 
 
-class Followed:
+class TracedConnection:
     """Traced connection."""
 
-    def __init__(self, tracer: Tracer, connection: Connection) -> None:
+    def __init__(self, tracer: Tracer, connection: TracedLibrary) -> None:
         self._tracer, self._connection = tracer, connection
         self._events: Events = []
         self._events_by_sql: dict[str, Events] = {}
@@ -281,11 +281,11 @@ class Followed:
         self._transaction = self._snapshot = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
-        self._pending_insert: tuple[Statement, tuple[int, int]] | None = None
+        self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
         """INSERT whose row gets its rowid from SQLite, and `_insert_state` before it ran."""
         self._pid = os.getpid()
 
-    def heard(self, *event: Any) -> int:
+    def authorize(self, *event: Any) -> int:
         """Record an access of a statement that is prepared, and allow it."""
         if self._runs_ours:
             self._events.append(event)
@@ -297,12 +297,12 @@ class Followed:
         if self._runs_ours or sql.startswith("--"):
             return  # our own statement, or a trigger's
         if os.getpid() != self._pid:
-            self._tracer.forks.tell(sql, self._tracer.where().at)
+            self._tracer.forks.tell(sql, self._tracer.call_site().at)
             return
         begins_transaction = not self._connection.in_transaction()
         if begins_transaction:
             self._transaction = next(self._tracer.numbers)
-        if len(self._tracer.call) >= MOST_STATEMENTS:
+        if len(self._tracer.call) >= MAX_STATEMENTS:
             return
         self._runs_ours = True
         try:
@@ -318,19 +318,19 @@ class Followed:
         finally:
             self._runs_ours = False
 
-    def _statement(self, sql: str) -> Statement:
+    def _statement(self, sql: str) -> TracedStatement:
         events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []
-        spot = self._tracer.where()
+        spot = self._tracer.call_site()
         statement = partial(
-            Statement,
+            TracedStatement,
             sql=sql,
             at=spot.at,
             spot=spot.number,
             transaction=self._transaction,
             snapshot=self._snapshot,
-            who=who(),
-            beside=is_beside(),
-            locks=self._tracer.files.held(),
+            who=runner_id(),
+            beside=is_background_thread(),
+            locks=self._tracer.files.held_locks(),
             calls=spot.calls,
         )
         reads: dict[Table, frozenset[str]] = {}
@@ -349,7 +349,7 @@ class Followed:
         return statement(
             reads=reads,
             found=self._has_row(sql),
-            seeks_drawn=seeks_one_of(sql, [*self._tracer.draws.texts]),
+            seeks_drawn=searches_for_any(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._shows_first_rows(sql),
             rows=self._rows_read(sql, reads),
         )
@@ -388,8 +388,8 @@ class Followed:
         ((number, changes),) = self._connection.rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
-    def _target(self, table: str) -> Target:
-        return Target(table, self._keys_of(table), self._connection.rows)
+    def _target(self, table: str) -> WrittenTable:
+        return WrittenTable(table, self._keys_of(table), self._connection.rows)
 
     def _explain(self, sql: str) -> Events:
         # Cached: a library with a statement cache prepares a text once, and only preparing reports events.
@@ -452,7 +452,7 @@ class Followed:
         )
         if kind in (INSERT, OVERWRITE) and not sets:
             computed = frozenset(column for _, column in columns)
-            wheres = computed if selects(sql) else frozenset()
+            wheres = computed if inserts_from_select(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
         for refine in (self._with_rows, self._with_values, self._with_checks):
@@ -464,7 +464,7 @@ class Followed:
         """Return whether a table's schema makes a plain INSERT replace a row with the same key."""
         if _INSERTS_OR.search(sql):
             return False
-        query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {literal(table)}"
+        query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
         return any(_REPLACING.search(text) for (text,) in self._connection.rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
@@ -478,7 +478,7 @@ class Followed:
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
-        assignments = target.given(sql)
+        assignments = target.assigned_values(sql)
         kept = {
             column for column, (is_same, _) in assignments.items() if is_same and not target.has_triggers()
         }
@@ -498,12 +498,14 @@ class Followed:
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
         """Return the columns of a table's primary key, which may be empty, and of its other unique keys."""
         if table not in self._keys:
-            columns = self._connection.rows(f"SELECT name FROM pragma_table_info({literal(table)}) WHERE pk")
+            columns = self._connection.rows(
+                f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk"
+            )
             indexes = self._connection.rows(
-                f"SELECT name FROM pragma_index_list({literal(table)}) WHERE [unique] AND NOT partial"
+                f"SELECT name FROM pragma_index_list({sql_literal(table)}) WHERE [unique] AND NOT partial"
             )
             unique = [
-                self._connection.rows(f"SELECT name FROM pragma_index_info({literal(name)})")
+                self._connection.rows(f"SELECT name FROM pragma_index_info({sql_literal(name)})")
                 for (name,) in indexes
             ]
             self._keys[table] = tuple(

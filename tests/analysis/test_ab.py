@@ -1,4 +1,4 @@
-"""What the pairs of an A/B test say, as figures and as a sentence, and what its arms differ in."""
+"""Figures and conclusion of an A/B test from its pairs, and the differences of its arms."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from tests.rate_report import rate_trial
 P99 = replace(TEST, metric="p99")
 
 
-def test_a_figure_is_the_tps_or_the_p99_of_all_operations_together() -> None:
+def test_figure_is_the_tps_or_p99_of_all_operations() -> None:
     assert figure(TRIAL, "tps") == TRIAL.tps
-    found = figure(TRIAL, "p99")
+    p99_ns = figure(TRIAL, "p99")
     get, replaces = TRIAL.latency["get"].p99_ns, TRIAL.latency["replace"].p99_ns
-    assert found and get and replaces and get < found <= replaces
-    # Of operations, not of the statements within them.
+    assert p99_ns and get and replaces and get < p99_ns <= replaces
+    # The figure is of operations, not of their statements.
     statements = {**TRIAL.latency, "UPDATE": Latency.from_buckets({0: 1_000_000}, 1)}
-    assert figure(replace(TRIAL, latency=statements), "p99") == found
+    assert figure(replace(TRIAL, latency=statements), "p99") == p99_ns
 
 
-def test_the_p99_at_a_rate_counts_from_when_operations_were_due() -> None:
+def test_p99_at_a_rate_counts_from_due_times() -> None:
     due = rate_trial(2_900, 3_000)
-    assert due.arrived and due.arrived.whole
-    assert figure(due, "p99") == due.arrived.whole.p99_ns
+    assert due.arrived and due.arrived.all_kinds
+    assert figure(due, "p99") == due.arrived.all_kinds.p99_ns
     assert figure(replace(due, arrived=None), "p99") != figure(due, "p99")
 
 
 @pytest.mark.parametrize("tps", [0.0, -5.0, float("inf"), float("nan")])
-def test_what_has_no_logarithm_is_no_figure(tps: float) -> None:
+def test_figure_needs_a_finite_positive_tps(tps: float) -> None:
     assert figure(replace(TRIAL, tps=tps), "tps") is None
     assert figure(replace(TRIAL, tps=tps, latency={}), "p99") is None
 
 
-def test_a_difference_is_below_zero_where_b_is_worse_by_either_metric() -> None:
+def test_difference_is_negative_if_b_is_worse_by_either_metric() -> None:
     slower = ab_report([[0.5] * 10])
     for test in (TEST, P99):
-        ((one, *others),) = differences(slower, test)
-        assert one < 0
-        assert others == [one] * 9
-        assert (estimate([one], test.metric, 0.01).ratio < 1) == (test is TEST)
+        ((first, *rest),) = differences(slower, test)
+        assert first < 0
+        assert rest == [first] * 9
+        assert (estimate([first], test.metric, 0.01).ratio < 1) == (test is TEST)
 
 
 def test_only_pairs_that_every_cell_has_count() -> None:
@@ -61,15 +61,15 @@ def test_only_pairs_that_every_cell_has_count() -> None:
     broken = replace(
         report.runs[3], trials=(replace(report.runs[3].trials[0], error="late"), *report.runs[3].trials[2:])
     )
-    found = differences(replace(report, runs=(*report.runs[:3], broken)), TEST)
-    assert [len(cell) for cell in found] == [8, 8]
+    cells = differences(replace(report, runs=(*report.runs[:3], broken)), TEST)
+    assert [len(cell) for cell in cells] == [8, 8]
     alone = ab_report([[1.0] * 2], decided=False)
     lone = replace(alone.runs[1], trials=(trial(5),))
     assert differences(replace(alone, runs=(alone.runs[0], lone)), TEST) == [[]]
 
 
-def of_old(cells: list[list[float]], verdict: str) -> Report:
-    """Return a report as it was when the estimate decided."""
+def old_report(cells: list[list[float]], verdict: str) -> Report:
+    """Return a report of an old version, where the estimate alone decided."""
     report = ab_report(cells)
     assert report.ab
     (look,) = report.ab.looks
@@ -106,30 +106,30 @@ CONCLUDED = {
     "stopped": stopped([1.0] * 3),
     "stopped at once": stopped([]),
     "wrong data": stopped(around(1.0, 10), replace(TEST, verdict="fail", reason="the data of B is wrong")),
-    # Once, the estimate alone decided.
-    "of old, passed by the estimate": of_old([around(1.086, 10, 1.2)], "pass"),
-    "of old, passed": of_old([around(1.0, 10)], "pass"),
-    "of old, failed": of_old([around(0.88, 20, 0.1), around(1.0, 20)], "fail"),
+    # In old versions the estimate alone decided.
+    "of old, passed by the estimate": old_report([around(1.086, 10, 1.2)], "pass"),
+    "of old, passed": old_report([around(1.0, 10)], "pass"),
+    "of old, failed": old_report([around(0.88, 20, 0.1), around(1.0, 20)], "fail"),
 }
 
 
-def said(report: Report) -> str:
+def conclusion_text(report: Report) -> str:
     assert report.ab
     return conclusion(report, report.ab).text
 
 
-def test_the_conclusion_says_what_is_shown_what_is_possible_and_what_would_help() -> None:
-    texts = {name: said(report) for name, report in CONCLUDED.items()}
+def test_conclusion_has_result_possible_change_and_advice() -> None:
+    texts = {name: conclusion_text(report) for name, report in CONCLUDED.items()}
     assert_golden_texts("ab-conclusions.txt", texts)
 
 
 @given(st.floats(0.7, 1.4), st.integers(6, 30), st.floats(0.005, 0.5), st.sampled_from([TEST, P99]))
 @settings(max_examples=examples(0.5))
-def test_the_table_and_the_sentence_have_the_same_interval(
+def test_table_and_conclusion_have_the_same_interval(
     ratio: float, pairs: int, spread: float, test: AbTest
 ) -> None:
     report = ab_report([around(ratio, pairs, spread)], test)
-    text = said(report)
+    text = conclusion_text(report)
     assert report.ab
     table = next(block for block in ab_blocks(report, report.ab) if isinstance(block, Table))
     (row,) = table.rows
@@ -143,7 +143,7 @@ def test_the_table_and_the_sentence_have_the_same_interval(
 @pytest.mark.parametrize(
     ("ratio", "text"), [(1.0, "0%"), (1.0312, "+3.1%"), (0.76, "-24%"), (1.00001, "0%"), (6.3, "6.3 times")]
 )
-def test_a_ratio_is_written_as_a_change(ratio: float, text: str) -> None:
+def test_ratio_is_written_as_a_change(ratio: float, text: str) -> None:
     assert signed(ratio) == text
 
 
@@ -159,7 +159,7 @@ PYTHONS = (
 BARE = Arm("A", (), "old/python", "CPython 3.11.7", "0.1.0", (replace(OLD, compile_options=()),))
 
 
-def of_scripts(*scripts: Scripted, digest: str) -> Case:
+def case_of_scripts(*scripts: Scripted, digest: str) -> Case:
     return Case("sql", spec=Scripts(scripts, Data(setup="s.sql", setup_digest=digest)))
 
 
@@ -179,14 +179,14 @@ DIFFERENT: dict[str, tuple[tuple[Arm, Arm], tuple[Case, Case], tuple[SqliteBuild
     "check-ins": (ARMS, (CASE, APSW), (OLD, ONE_LIBRARY)),
     "one library": (PYTHONS, (CASE, CASE), ()),
     "each its library": (PYTHONS, (APSW, APSW), ()),
-    "scripts": (ARMS, (of_scripts(SCRIPTS[0], digest="a"), of_scripts(*SCRIPTS, digest="b")), ()),
+    "scripts": (ARMS, (case_of_scripts(SCRIPTS[0], digest="a"), case_of_scripts(*SCRIPTS, digest="b")), ()),
 }
 
 
-def test_the_arms_differ_in_what_their_cases_and_their_pythons_differ_in() -> None:
-    found = {}
+def test_arm_differences_are_those_of_cases_and_pythons() -> None:
+    differences_by_name = {}
     for name, (arms, cases, builds) in DIFFERENT.items():
         report = stopped([1.0])
         report = replace(report, environment=replace(report.environment, builds=builds))
-        found[name] = arm_differences(report, replace(TEST, arms=arms), *map(Run, cases))
-    assert_golden_texts("ab-differences.txt", found)
+        differences_by_name[name] = arm_differences(report, replace(TEST, arms=arms), *map(Run, cases))
+    assert_golden_texts("ab-differences.txt", differences_by_name)

@@ -1,4 +1,4 @@
-"""What a report says of any experiment: wrong data, proofs, what failed, and what qualifies the figures."""
+"""Findings for any experiment: wrong data, proofs, failures, and limits of the figures."""
 
 from __future__ import annotations
 
@@ -25,59 +25,64 @@ READS = Check("reads", "ok", 5)
 LOST = Check("last write", "failed", 1000, 2, ("key 4 is gone", "key 7 is stale", "key 9 is gone", "more"))
 
 
-def judged(processes: int, *checks: Check) -> Run:
+def run_with_checks(processes: int, *checks: Check) -> Run:
     return run(1, processes, trial(verdict=Verdict(checks)))
 
 
-def test_wrong_data_comes_first_with_its_first_counter_examples() -> None:
-    found = advise_group(group(judged(1, READS), judged(4, LOST, READS)))
-    assert found[0].code == "data-wrong"
-    assert found[0].text == (
+def test_wrong_data_comes_first_with_counter_examples() -> None:
+    results = advise_group(group(run_with_checks(1, READS), run_with_checks(4, LOST, READS)))
+    assert results[0].code == "data-wrong"
+    assert results[0].text == (
         "FAILED at 4 processes on 1 bucket: last write, 2 of 1,000 wrong "
         "(key 4 is gone; key 7 is stale; key 9 is gone)."
     )
     torn = Check("quick_check", "failed", 0, 1, ("page 3 is torn",))
-    several = findings(judged(4, LOST, torn))["data-wrong"]
+    several = findings(run_with_checks(4, LOST, torn))["data-wrong"]
     assert several.endswith("; quick_check, 1 wrong (page 3 is torn).")
-    silent = findings(judged(4, Check("reads", "failed")))["data-wrong"]
+    silent = findings(run_with_checks(4, Check("reads", "failed")))["data-wrong"]
     assert silent == "FAILED at 4 processes on 1 bucket: reads."
 
 
 @pytest.mark.parametrize(("cases", "elsewhere"), [(3, False), (6, True)])
-def test_beyond_three_failed_cases_the_rest_is_named_by_place_only(cases: int, elsewhere: bool) -> None:
-    found = [finding.text for finding in advise_group(group(*(judged(n + 1, LOST) for n in range(cases))))]
-    assert sum("key 4 is gone" in text for text in found) == 3
+def test_more_than_three_failed_cases_are_only_listed(cases: int, elsewhere: bool) -> None:
+    results = [
+        finding.text for finding in advise_group(group(*(run_with_checks(n + 1, LOST) for n in range(cases))))
+    ]
+    assert sum("key 4 is gone" in text for text in results) == 3
     rest = "Also FAILED at 4 to 6 processes on 1 bucket; the JSON report has the counter-examples."
-    assert (rest in found) is elsewhere
+    assert (rest in results) is elsewhere
 
 
 HALF = [Check(name, "ok", 9, note="half of the keys were tracked") for name in ("last write", "reads")]
 
 
 NOT_PROVED: dict[str, Sequence[Run]] = {
-    "unknown": [judged(2, Check("last write", "unknown"))],
-    "unknown, and why": [judged(2, Check("last write", "unknown", note="worker 1 died")), judged(4)],
-    "in part": [judged(2, *HALF), judged(4, *HALF), judged(8)],
+    "unknown": [run_with_checks(2, Check("last write", "unknown"))],
+    "unknown, and why": [
+        run_with_checks(2, Check("last write", "unknown", note="worker 1 died")),
+        run_with_checks(4),
+    ],
+    "in part": [run_with_checks(2, *HALF), run_with_checks(4, *HALF), run_with_checks(8)],
     "failed": [run(1, 1), *(run(files, 2, trial(error="worker 2 died.")) for files in (1, 20))],
     "failed in part": [run(1, 2, trial(), trial(error="worker 2 died"), error="worker 2 died")],
     "no trial": [run(1, 1), replace(run(1, 2), trials=())],
-    "not asked for": [judged(2, Check("all", "skipped", note="--verify none"))],
+    "not asked for": [run_with_checks(2, Check("all", "skipped", note="--verify none"))],
     "well": [run(1, 1)],
 }
 
 
-def test_what_was_not_proved_or_not_measured_is_said_once_with_its_reason() -> None:
-    found = {name: said(runs, "proof-", "case-", "data-") for name, runs in NOT_PROVED.items()}
-    assert_golden_texts("not-proved.txt", found)
+def test_unproved_and_failed_cases_are_reported_with_a_reason() -> None:
+    results = {name: said(runs, "proof-", "case-", "data-") for name, runs in NOT_PROVED.items()}
+    assert_golden_texts("not-proved.txt", results)
 
 
-def test_an_interruption_says_how_much_is_missing() -> None:
+def test_interruption_says_how_much_is_missing() -> None:
     cut = replace(EXAMPLE, runs=EXAMPLE.runs[:3], planned=8, interrupted=True)
     assert [finding.text for finding in advise(cut) if finding.code == "interrupted"] == [
         "Interrupted: 3 trials of 3 of 8 planned cases are shown."
     ]
-    begun = with_case(replace(cut, planned=3), repeat=2)
-    assert [finding.text for finding in advise(begun) if finding.code.startswith("interrupted")] == [
+    first_passes = with_case(replace(cut, planned=3), repeat=2)
+    assert [finding.text for finding in advise(first_passes) if finding.code.startswith("interrupted")] == [
         "Interrupted after 3 of 6 trials."
     ]
     whole = advise(replace(cut, interrupted=False))
@@ -85,7 +90,7 @@ def test_an_interruption_says_how_much_is_missing() -> None:
 
 
 def steady(*ratios: float | None, case: Case | None = None) -> Run:
-    """Return a run of windows whose halves have these ratios."""
+    """Return a run of windows with these ratios of their halves."""
     return run(1, 4, *(trial(half_ratio=ratio) for ratio in ratios), case=case)
 
 
@@ -102,19 +107,19 @@ STEADY: dict[str, Sequence[Run]] = {
 }
 
 
-def test_windows_whose_halves_differ_are_not_steady() -> None:
+def test_windows_with_different_halves_are_not_steady() -> None:
     assert_golden_texts("steady.txt", {name: said(runs, "not-steady") for name, runs in STEADY.items()})
 
 
-def test_two_trials_that_differ_say_by_how_much_and_more_of_them_have_an_interval() -> None:
-    found = findings(run(1, 1, trial(100), trial(101)), run(1, 2, trial(80), trial(110)))
-    assert found["spread"] == "Trials of the same case differ by up to 32% (2 processes on 1 bucket)."
+def test_spread_is_reported_for_two_trials_but_not_for_three() -> None:
+    results = findings(run(1, 1, trial(100), trial(101)), run(1, 2, trial(80), trial(110)))
+    assert results["spread"] == "Trials of the same case differ by up to 32% (2 processes on 1 bucket)."
     assert "spread" not in findings(run(1, 2, trial(100), trial(80), trial(110)))
     assert "spread" not in findings(run(1, 1), run(1, 2, trial(5), trial(9, error="worker 1 died")))
 
 
 def harness(shares: tuple[float, float], ns: float | None) -> list[Run]:
-    """Return runs of one process and of two, who spent these shares on the harness."""
+    """Return runs of one and of two processes, which spent these shares of time on the harness."""
     busy = tuple(replace(worker, harness_share=share) for worker, share in zip(TWO, shares, strict=True))
     slow = trial(20_000, workers=busy)
     return [run(1, 1, trial(50_000), harness_ns=ns), run(1, 2, slow, harness_ns=ns and 1100.0)]
@@ -129,7 +134,7 @@ HARNESS: dict[str, Sequence[Run]] = {
 }
 
 
-def test_the_harness_cost_is_said_where_its_share_is_greatest() -> None:
+def test_harness_cost_is_reported_for_its_greatest_share() -> None:
     assert_golden_texts("harness-cost.txt", {name: said(runs, "harness") for name, runs in HARNESS.items()})
 
 
@@ -138,16 +143,16 @@ def proving(*shares: float) -> Trial:
     return trial(workers=tuple(workers))
 
 
-def test_a_proof_over_five_percent_of_the_window_is_said() -> None:
-    found = findings(run(1, 1, proving(0.02)), run(1, 2, proving(0.05, 0.09)))
-    assert found["proof-cost"] == (
+def test_proof_over_five_percent_of_the_window_is_reported() -> None:
+    results = findings(run(1, 1, proving(0.02)), run(1, 2, proving(0.05, 0.09)))
+    assert results["proof-cost"] == (
         "Verification took up to 7% of the window (at 2 processes on 1 bucket). Use --verify none to measure "
         "without it."
     )
     assert "proof-cost" not in findings(run(1, 2, proving(0.03, 0.07)))
 
 
-# Operations that were given up: which share is too much, and who says so.
+# Failed operations: the share that is too much, and the outputs that report it.
 
 
 LOCKED = "the database was locked for longer than --busy-timeout"
@@ -159,24 +164,26 @@ def failing(failed: int, done: int = 1000, max_failed: float = 0.01) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("one", "share"),
+    ("case_run", "share"),
     [
         (failing(0), 0.0),
         (failing(1000), 0.5),
         (failing(5, 0), 1.0),
         (failing(1, 99), 0.01),
-        # Trials that do not count do not count here.
+        # Invalid trials do not count here either.
         (run(1, 2, trial(failed=900, error="died"), trial(failed=9, outcome="limit"), trial(failed=0)), 0.0),
     ],
 )
-def test_the_share_is_that_of_all_operations_that_ended(one: Run, share: float) -> None:
-    assert one.failed_share() == pytest.approx(share)
+def test_failed_share_is_relative_to_all_ended_operations(case_run: Run, share: float) -> None:
+    assert case_run.failed_share() == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
     ("failed", "max_failed", "too_many"), [(10, 0.01, False), (11, 0.01, True), (900, 1, False)]
 )
-def test_more_than_may_fail_is_no_success(failed: int, max_failed: float, too_many: bool) -> None:
+def test_too_many_failures_are_no_success_in_all_outputs(
+    failed: int, max_failed: float, too_many: bool
+) -> None:
     report = replace(EXAMPLE, runs=(failing(failed, 1000, max_failed),), planned=1)
     codes = [ending.code for ending in endings(report)]
     assert codes == [1] * too_many
@@ -189,16 +196,14 @@ def test_more_than_may_fail_is_no_success(failed: int, max_failed: float, too_ma
 
 
 @pytest.mark.parametrize(
-    ("busy", "out_of_date", "why"),
+    ("busy", "out_of_date", "reason"),
     [(5, 0, LOCKED), (0, 5, OUT_OF_DATE), (5, 5, f"{LOCKED}, or {OUT_OF_DATE}")],
 )
-def test_the_worst_case_is_named_with_what_the_database_answered(
-    busy: int, out_of_date: int, why: str
-) -> None:
+def test_worst_case_is_named_with_the_databases_errors(busy: int, out_of_date: int, reason: str) -> None:
     refused = trial(failed=4000, transactions=1000, busy=busy, busy_snapshot=out_of_date)
     died = trial(failed=50, busy=1, busy_snapshot=1, error="worker 1 died")
     report = replace(EXAMPLE, runs=(failing(20), run(20, 8, refused, died)), planned=2)
     assert endings(report)[0].text == (
-        f"Error: 80% of the operations failed at 8 processes on 20 buckets: {why}. At most 1% may fail "
+        f"Error: 80% of the operations failed at 8 processes on 20 buckets: {reason}. At most 1% may fail "
         "(--max-failed)."
     )

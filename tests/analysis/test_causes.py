@@ -66,10 +66,10 @@ def test_failure_that_no_rule_explains_is_unknown() -> None:
 
 
 def test_unknown_fact_leaves_several_causes() -> None:
-    known = Facts(waited="at once", timeout="set", transaction="read", statement="write")
-    assert [rule.name for rule in diagnose(5, known).possible] == ["open-cursor", "read-before-write"]
-    assert diagnose(5, known).cause is None
-    assert diagnose(5, replace(known, open_cursor=False)).cause.name == "read-before-write"  # type: ignore[union-attr]
+    partial_facts = Facts(waited="at once", timeout="set", transaction="read", statement="write")
+    assert [rule.name for rule in diagnose(5, partial_facts).possible] == ["open-cursor", "read-before-write"]
+    assert diagnose(5, partial_facts).cause is None
+    assert diagnose(5, replace(partial_facts, open_cursor=False)).cause.name == "read-before-write"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,12 @@ def test_cause_of_a_real_failure(situation: Situation, name: str, tmp_path: Path
         this.execute("PRAGMA journal_mode = WAL")
         this.execute("CREATE TABLE t (x)")
         for sql, facts in situation(this, other):
-            begun = time.perf_counter()
+            start_s = time.perf_counter()
             with pytest.raises(sqlite3.OperationalError) as caught:
                 this.execute(sql)
-            late = time.perf_counter() - begun >= timeout_s
-            known = replace(facts, waited="the timeout" if late else "at once", timeout="set", journal="wal")
-            cause = diagnose(caught.value.sqlite_errorcode, known).cause
+            late = time.perf_counter() - start_s >= timeout_s
+            complete_facts = replace(
+                facts, waited="the timeout" if late else "at once", timeout="set", journal="wal"
+            )
+            cause = diagnose(caught.value.sqlite_errorcode, complete_facts).cause
             assert cause and cause.name == name

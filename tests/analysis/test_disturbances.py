@@ -1,4 +1,4 @@
-"""What others did to a measurement, and where it is told."""
+"""Disturbances of a measurement by other programs, and the findings on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.analysis.disturbances import disturbances, disturbed, taken
+from sqlstress.analysis.disturbances import disturbances, disturbed, taken_share
 from sqlstress.analysis.finding import texts
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import experiment_of
@@ -26,7 +26,7 @@ from tests.several import with_trials
 CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
 
 
-def said(*runs: Run) -> list[str]:
+def texts_of(*runs: Run) -> list[str]:
     return list(texts(disturbances(group(*runs), CALM)))
 
 
@@ -34,13 +34,13 @@ def said(*runs: Run) -> list[str]:
     ("foreign", "stolen", "expected"),
     [(None, None, 0.0), (0.3, 0.1, 0.4), (0.9, 0.9, 1.0), (math.inf, 0.1, 0.1), (math.nan, None, 0.0)],
 )
-def test_what_others_took_is_a_share_whatever_a_file_says(
+def test_foreign_load_is_a_share_for_any_values_of_a_file(
     foreign: float | None, stolen: float | None, expected: float
 ) -> None:
-    assert taken(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
+    assert taken_share(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
 
 
-def test_a_row_is_marked_where_half_of_its_passes_were_met() -> None:
+def test_row_is_marked_if_half_of_its_passes_were_disturbed() -> None:
     met, calm = trial(foreign_share=0.4), trial(foreign_share=0.04)
     assert disturbed(run(1, 2, met, met, calm, calm))
     assert not disturbed(run(1, 2, met, calm, calm))
@@ -59,13 +59,13 @@ def on_disk(processes: int, share: float, **fields: float) -> Run:
 
 
 def heated(met: int) -> list[Run]:
-    """Return four cases with names of their own, in some of which processors were slowed down for heat."""
+    """Return four different cases; in the first `met` of them, heat slowed the processors."""
     runs = [methods.run("insert", "1b1", scale) for scale in (10, 100, 1000, 10_000)]
-    return [*(with_trials(one, throttled=3) for one in runs[:met]), *runs[met:]]
+    return [*(with_trials(heated_run, throttled=3) for heated_run in runs[:met]), *runs[met:]]
 
 
 def synced(factor: float) -> Environment:
-    """Return surroundings whose syncs took so many times as long afterwards."""
+    """Return an environment whose syncs took `factor` times as long afterwards."""
     before = EXAMPLE.environment.sync
     assert before
     after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
@@ -89,15 +89,15 @@ DISTURBED: dict[str, Sequence[Run]] = {
 }
 
 
-def test_what_others_took_and_heat_are_said_with_the_most_of_it_and_where() -> None:
-    assert_golden_texts("disturbed.txt", {name: said(*runs) for name, runs in DISTURBED.items()})
+def test_disturbances_are_reported_with_maximum_and_place() -> None:
+    assert_golden_texts("disturbed.txt", {name: texts_of(*runs) for name, runs in DISTURBED.items()})
 
 
-def test_a_disk_that_changed_is_said() -> None:
+def test_changed_disk_is_reported() -> None:
     changed = {
         factor: list(disturbances(group(run(1, 2)), synced(factor))) for factor in (2.5, 0.4, 0.6, 1.9)
     }
-    assert [len(found) for found in changed.values()] == [1, 1, 0, 0]
+    assert [len(results) for results in changed.values()] == [1, 1, 0, 0]
     for factor, slower in ((2.5, True), (0.4, False)):
         (finding,) = changed[factor]
         assert (finding.facts["times"], finding.facts["slower"]) == (pytest.approx(2.5, 0.01), slower)
@@ -107,7 +107,7 @@ def test_a_changed_disk_needs_two_samples_on_each_side() -> None:
     changed = synced(2.5)
     for partial in (replace(changed, sync_again=None), replace(changed, sync_after_again=None)):
         assert not list(disturbances(group(run(1, 2)), partial))
-    # The second samples show that the first ones were the noise.
+    # The second samples show that the first were noise.
     for noise in (
         replace(changed, sync_again=changed.sync_after),
         replace(changed, sync_after_again=changed.sync),
@@ -118,7 +118,7 @@ def test_a_changed_disk_needs_two_samples_on_each_side() -> None:
 QUOTA = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
 
 
-def test_a_throttled_trial_names_the_quota_and_blames_nothing_else() -> None:
+def test_throttled_trial_names_only_the_quota() -> None:
     limited = replace(synced(0.4), host=replace(EXAMPLE.environment.host, cpu_quota=0.5))
     throttled = run(1, 2, trial(quota=QUOTA, foreign_share=0.6, stolen_share=0.2))
     (finding,) = disturbances(group(throttled), limited)
@@ -129,18 +129,18 @@ def test_a_throttled_trial_names_the_quota_and_blames_nothing_else() -> None:
     assert legend == "~: a CPU quota stopped the processes"
 
 
-def test_a_throttled_run_of_a_report_silences_the_blame_of_others() -> None:
+def test_throttled_run_suppresses_findings_on_other_load() -> None:
     throttled, crowded = run(1, 2, trial(quota=QUOTA)), run(1, 4, trial(foreign_share=0.9, disk_share=0.9))
     elsewhere = replace(crowded, case=replace(crowded.case, seed=5), arm="B")
     groups = group_runs((throttled, crowded, elsewhere))
-    codes = [finding.code for each in groups for finding in disturbances(each, CALM)]
+    codes = [finding.code for part in groups for finding in disturbances(part, CALM)]
     assert codes == ["quota-throttled"]
-    assert [disturbed(each) for one in groups for each in one.runs] == [True, False, False]
-    legends = [line for each in groups for line in spread_legend(each) if line.startswith("~")]
+    assert [disturbed(part) for each_group in groups for part in each_group.runs] == [True, False, False]
+    legends = [line for part in groups for line in spread_legend(part) if line.startswith("~")]
     assert legends == ["~: a CPU quota stopped the processes"]
 
 
-def test_the_longest_stop_is_named_and_no_stop_of_unknown_length() -> None:
+def test_longest_stop_is_reported_unless_its_length_is_unknown() -> None:
     stops = [trial(quota=replace(QUOTA, stopped_s=seconds)) for seconds in (0.0, 0.4, 0.1)]
     (longest,) = disturbances(group(run(1, 2, *stops)), CALM)
     assert "(for 400 ms in all)" in longest.text
@@ -148,7 +148,7 @@ def test_the_longest_stop_is_named_and_no_stop_of_unknown_length() -> None:
     assert "in all" not in unknown.text
 
 
-def test_a_stop_is_not_named_twice() -> None:
+def test_throttling_is_not_reported_twice() -> None:
     warning = Warning("cpu-quota", "A CPU quota limits this container to 0.5 cores.", True)
     limited = replace(CALM, warnings=(warning,))
     (text,) = warnings(group(run(1, 2, trial(quota=QUOTA))), limited, ())
@@ -156,21 +156,21 @@ def test_a_stop_is_not_named_twice() -> None:
     assert warnings(group(run(1, 2)), limited, ()) == (f"Warning: {warning.text}",)
 
 
-def test_only_a_measured_load_of_others_asks_for_a_quieter_machine() -> None:
+def test_only_foreign_load_advises_a_quieter_machine() -> None:
     assert [
         code for code, sentence in all_sentences().items() if "quieter" in sentence(**facts_of(sentence))
     ] == ["other-load"]
 
 
-def test_a_quota_that_was_not_used_up_leaves_other_causes() -> None:
+def test_unused_quota_leaves_other_causes() -> None:
     calm = run(1, 2, trial(quota=replace(QUOTA, throttled=0, stopped_s=0.0), foreign_share=0.6))
     assert [finding.code for finding in disturbances(group(calm), CALM)] == ["other-load"]
 
 
-def test_cases_are_named_as_they_are_written() -> None:
+def test_disturbed_cases_are_named_as_in_tables() -> None:
     report = methods_report()
     tsc = report.runs[1]
     met = with_trials(tsc, foreign_share=0.5)
     groups = group_runs((report.runs[0], met, *report.runs[2:]))
-    places = [found.facts["processors"].where for each in groups for found in disturbances(each, CALM)]
+    places = [finding.facts["processors"].where for part in groups for finding in disturbances(part, CALM)]
     assert any(experiment_of(met.case).work_label(met.case) in where for where in places), places

@@ -1,4 +1,4 @@
-"""What a commit waits for, by journal mode, synchronous and system."""
+"""Descriptions of the syncs of a commit, by journal mode, synchronous and system."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ SYNCS: dict[str, tuple[SyncCost | None, str]] = {
 }
 
 
-def test_a_commit_is_described_by_what_was_read_back_and_timed() -> None:
+def test_durability_follows_from_effective_settings_and_sync_call() -> None:
     modes = [("wal", "full"), ("delete", "full"), ("delete", "extra")]
-    found: dict[str, list[str]] = {
+    descriptions: dict[str, list[str]] = {
         name: [described(journal, level, sync, fullfsync) for journal, level in modes]
         for name, (sync, fullfsync) in SYNCS.items()
     }
-    found |= {journal: [described(journal, level) for level in SYNCHRONOUS] for journal in JOURNAL_MODES}
-    assert_golden_texts("durability.txt", found)
+    descriptions |= {
+        journal: [described(journal, level) for level in SYNCHRONOUS] for journal in JOURNAL_MODES
+    }
+    assert_golden_texts("durability.txt", descriptions)
 
 
 @pytest.mark.parametrize(
     "effective", [{}, {"journal_mode": "wal"}, {"journal_mode": "x", "synchronous": "full"}]
 )
-def test_settings_that_were_not_read_back_are_not_guessed(effective: dict[str, str]) -> None:
+def test_durability_is_unknown_without_effective_settings(effective: dict[str, str]) -> None:
     assert "unknown" in describe_durability(effective, LINUX)

@@ -18,23 +18,23 @@ MS = 1_000_000
 def latency(*times_ms: float) -> Latency:
     """Return the latency of operations that took these times."""
     buckets: dict[int, int] = {}
-    for each in times_ms:
-        buckets[bucket_of(round(each * MS))] = buckets.get(bucket_of(round(each * MS)), 0) + 1
+    for time_ms in times_ms:
+        buckets[bucket_of(round(time_ms * MS))] = buckets.get(bucket_of(round(time_ms * MS)), 0) + 1
     return Latency.from_buckets(buckets, round(max(times_ms) * MS))
 
 
 def with_failed(row: Run, failed: int) -> Run:
     """Return a run in whose trials a number of operations failed at once."""
     times = Failures("", "", Latency.from_buckets({bucket_of(MS): failed}, MS))
-    trials = tuple(replace(each, failed=failed, failures=(times,)) for each in row.trials)
+    trials = tuple(replace(old_trial, failed=failed, failures=(times,)) for old_trial in row.trials)
     return replace(row, trials=trials)
 
 
 def test_too_many_failed_row_is_never_best_nor_base() -> None:
     wrong = with_failed(passes(1, 2, 9000.0), 10**9)
-    told = findings(wrong, passes(1, 4, 500.0), passes(1, 8, 1000.0))
-    assert "8 processes" in told["best"]
-    assert "2 processes" not in " ".join(told[code] for code in told if code not in TELLING)
+    results = findings(wrong, passes(1, 4, 500.0), passes(1, 8, 1000.0))
+    assert "8 processes" in results["best"]
+    assert "2 processes" not in " ".join(results[code] for code in results if code not in TELLING)
     assert rate_of(wrong) is None
 
 
@@ -43,8 +43,8 @@ TELLING = ("too-many-failed", "given-up")
 
 def test_too_many_failed_comes_before_best() -> None:
     codes = [
-        each.code
-        for each in advise_group(
+        finding.code
+        for finding in advise_group(
             group(with_failed(passes(1, 2, 9.0), 10**9), passes(1, 4, 1.0), passes(1, 8, 2.0))
         )
     ]

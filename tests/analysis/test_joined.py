@@ -1,4 +1,4 @@
-"""Which groups of a plan share a table: those whose cases differ in one option."""
+"""Groups of a plan share a table if their cases differ in a single option."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, merge_groups
 from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -30,8 +30,8 @@ def swept(*cases: Case) -> list[Run]:
 
 
 def tables(*cases: Case) -> list[tuple[str, list[str]]]:
-    """Return in which option the parts of each table differ, and their values."""
-    return [shape(one) for one in joined(group_runs(swept(*cases)))]
+    """Return, for each table, the option in which its parts differ, and its values."""
+    return [shape(table) for table in merge_groups(group_runs(swept(*cases)))]
 
 
 def shape(group: Group) -> tuple[str, list[str]]:
@@ -49,14 +49,17 @@ def shape(group: Group) -> tuple[str, list[str]]:
     ],
 )
 def test_cases_that_differ_in_one_option_share_a_table(other: Case, setting: str, value: str) -> None:
-    ((found, values),) = tables(CASE, other)
-    assert (found, values[1]) == (setting, value)
+    ((table_setting, values),) = tables(CASE, other)
+    assert (table_setting, values[1]) == (setting, value)
 
 
-def test_checkpointers_share_a_table_with_the_workers_that_checkpoint_themselves() -> None:
-    asked = [Checkpointing(mode="passive"), Checkpointing(mode="restart", pinned_reader=True)]
-    others = [with_settings(with_load(checkpointing=one), wal_autocheckpoint=0) for one in asked]
-    assert tables(CASE, *others) == [("checkpointer", ["none", "passive", "restart + pinned reader"])]
+def test_checkpointers_share_a_table_with_automatic_checkpoints() -> None:
+    checkpointers = [Checkpointing(mode="passive"), Checkpointing(mode="restart", pinned_reader=True)]
+    other_cases = [
+        with_settings(with_load(checkpointing=checkpointing), wal_autocheckpoint=0)
+        for checkpointing in checkpointers
+    ]
+    assert tables(CASE, *other_cases) == [("checkpointer", ["none", "passive", "restart + pinned reader"])]
 
 
 @pytest.mark.parametrize(
@@ -69,34 +72,34 @@ def test_checkpointers_share_a_table_with_the_workers_that_checkpoint_themselves
     ],
     ids=["two options", "window", "amount", "a driver that stores nothing"],
 )
-def test_cases_that_differ_in_more_or_in_what_was_measured_do_not(other: Case) -> None:
+def test_cases_with_more_differences_have_separate_tables(other: Case) -> None:
     assert tables(CASE, other) == [("", []), ("", [])]
 
 
-def test_of_two_options_the_one_stays_in_the_table_that_leaves_fewer() -> None:
+def test_option_that_leaves_fewer_tables_is_joined() -> None:
     levels = [with_settings(synchronous=level) for level in ("full", "normal", "off")]
     both = [replace(case, driver=driver) for driver in ("sqlite3", "apsw") for case in levels]
     assert tables(*both) == [("synchronous", ["full", "normal", "off"])] * 2
 
 
-def test_tables_of_an_experiments_own_and_values_that_are_the_same_in_words_stay_as_they_were() -> None:
+def test_own_tables_and_values_of_equal_text_are_not_joined() -> None:
     cases = [with_settings(Case(workload="cycles"), synchronous=level) for level in ("full", "normal")]
     assert {setting for setting, _ in tables(*cases)} == {""}
     twin = with_settings(pragmas=(("a", "1, b=2"),)), with_settings(pragmas=(("a", "1"), ("b", "2")))
     assert tables(*twin) == [("", []), ("", [])]
     groups = group_runs(swept(CASE))
-    assert joined(groups) == groups
+    assert merge_groups(groups) == groups
 
 
-def test_places_say_the_value_and_no_more_than_that_where_it_is_enough() -> None:
+def test_places_in_a_joined_table_name_the_value_first() -> None:
     cases = [with_settings(synchronous=level) for level in ("full", "normal")]
-    (whole,) = joined(group_runs(swept(*cases)))
-    full, normal = ([one.case for one in part.runs] for part in whole.parts)
+    (whole,) = merge_groups(group_runs(swept(*cases)))
+    full, normal = ([single_run.case for single_run in part.runs] for part in whole.parts)
     assert whole.place(normal[1]) == "normal, 4 processes on 1 bucket"
     assert whole.places([*full, *normal]) == "every case"
     assert whole.places(normal) == "synchronous normal"
     assert whole.places([full[0], *normal]) == (
         "synchronous normal and synchronous full with 1 process on 1 bucket"
     )
-    (short,) = joined(group_runs([run(1, 2, case=case) for case in cases]))
+    (short,) = merge_groups(group_runs([run(1, 2, case=case) for case in cases]))
     assert short.place(short.runs[1].case) == "normal"

@@ -1,4 +1,4 @@
-"""What windows say of a promise, and what is concluded: what most of them agree on."""
+"""Verdicts of windows on a promise, and the conclusion from their majority."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sqlstress.analysis.finding import texts
 from sqlstress.analysis.highest_rate import (
     FEW,
     HARNESS,
-    answered,
+    answer_of,
     broken,
     conclusion,
-    is_whole,
+    is_complete,
     margin,
-    promised,
-    unjudged,
+    promise_clause,
+    skip_reason,
 )
 from sqlstress.report import Check, Promise, Trial, Verdict
 from sqlstress.show.blocks import Table
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.study_view import limit_blocks
-from sqlstress.statistics.search import FARTHEST, Answer
+from sqlstress.statistics.search import MAX_MARGIN, SearchAnswer
 from tests.drawing import examples
 from tests.example_report import assert_golden_texts
 from tests.limit_report import FAST, PROMISE, SEARCH, TRIED, limit_report
@@ -38,7 +38,7 @@ KEPT = rate_trial(1_500, FAST)
 
 
 @pytest.mark.parametrize(
-    ("window", "promise", "said"),
+    ("window", "promise", "reasons"),
     [
         (KEPT, PROMISE, ()),
         (KEPT, Promise(p99_s=0.0001), ("p99",)),
@@ -51,14 +51,14 @@ KEPT = rate_trial(1_500, FAST)
         (replace(KEPT, arrived=None), PROMISE, ("nothing due",)),
     ],
 )
-def test_a_window_breaks_what_its_latencies_exceed_and_any_promise_if_it_fails_or_falls_behind(
-    window: Trial, promise: Promise, said: tuple[str, ...]
+def test_window_breaks_promises_by_latency_failures_or_saturation(
+    window: Trial, promise: Promise, reasons: tuple[str, ...]
 ) -> None:
-    assert broken(window, promise) == said
+    assert broken(window, promise) == reasons
 
 
 @pytest.mark.parametrize(
-    ("window", "promise", "why"),
+    ("window", "promise", "reason"),
     [
         (KEPT, PROMISE, ""),
         (KEPT, Promise(p999_s=0.05), FEW),
@@ -76,27 +76,25 @@ def test_a_window_breaks_what_its_latencies_exceed_and_any_promise_if_it_fails_o
         (replace(KEPT, arrived=None), PROMISE, ""),
     ],
 )
-def test_a_window_says_nothing_with_too_few_operations_or_where_the_harness_alone_breaks_the_promise(
-    window: Trial, promise: Promise, why: str
+def test_window_with_few_operations_or_late_harness_is_not_judged(
+    window: Trial, promise: Promise, reason: str
 ) -> None:
-    assert unjudged(window, promise) == why
+    assert skip_reason(window, promise) == reason
 
 
-def test_a_margin_is_the_factor_of_what_is_promised_and_no_less_than_one_where_anything_else_broke_it() -> (
-    None
-):
-    ns = KEPT.arrived.whole.p99_ns if KEPT.arrived and KEPT.arrived.whole else None
+def test_margin_is_the_log_ratio_of_latency_to_promise() -> None:
+    ns = KEPT.arrived.all_kinds.p99_ns if KEPT.arrived and KEPT.arrived.all_kinds else None
     assert ns
     for bound_s in (ns / 2e9, ns / 0.5e9):
         expected = math.log(ns / bound_s / 1e9)
         assert margin(KEPT, Promise(p99_s=bound_s)) == pytest.approx(expected, abs=0.01)
     assert margin(KEPT, Promise(p50_s=60.0, p99_s=ns / 2e9)) == pytest.approx(math.log(2), abs=0.01)
     assert (
-        margin(replace(KEPT, failed=1), PROMISE) == margin(replace(KEPT, arrived=None), PROMISE) == FARTHEST
+        margin(replace(KEPT, failed=1), PROMISE) == margin(replace(KEPT, arrived=None), PROMISE) == MAX_MARGIN
     )
 
 
-def said(tried: Mapping[int, Sequence[bool]], ended: str | None = None) -> str:
+def conclusion_text(tried: Mapping[int, Sequence[bool]], ended: str | None = None) -> str:
     search = replace(SEARCH, ended=ended)
     return " ".join(texts(conclusion(limit_report(tried, search), search)))
 
@@ -123,11 +121,11 @@ def late_windows() -> str:
     return " ".join(texts(conclusion(replace(report, runs=(report.runs[0], disturbed)), search)))
 
 
-def test_the_conclusion_says_what_the_windows_agree_on_and_how_many_there_are() -> None:
-    found = {name: said(tried) for name, tried in CONCLUDED.items()}
-    found["not even one a second"] = " ".join(texts(conclusion(limit_report({1: NO}, LOW), LOW)))
-    found["a harness that was late"] = late_windows()
-    assert_golden_texts("limit-conclusions.txt", found)
+def test_conclusion_has_the_majority_and_number_of_windows() -> None:
+    texts_by_name = {name: conclusion_text(tried) for name, tried in CONCLUDED.items()}
+    texts_by_name["not even one a second"] = " ".join(texts(conclusion(limit_report({1: NO}, LOW), LOW)))
+    texts_by_name["a harness that was late"] = late_windows()
+    assert_golden_texts("limit-conclusions.txt", texts_by_name)
 
 
 RATES = (1_000, 1_200, 1_300, 1_500, 1_600, 1_800, 2_000, 2_400)
@@ -135,7 +133,7 @@ RATES = (1_000, 1_200, 1_300, 1_500, 1_600, 1_800, 2_000, 2_400)
 
 @st.composite
 def tables(draw: st.DrawFn) -> dict[int, list[bool]]:
-    """Draw windows that keep the promise up to a limit, but for some."""
+    """Draw windows that keep the promise up to a limit, with some exceptions."""
     limit, flips = draw(st.sampled_from(RATES)), st.sampled_from([False, False, False, True])
     counts = draw(st.lists(st.integers(0, 8), min_size=len(RATES), max_size=len(RATES)))
     rows = {
@@ -149,12 +147,12 @@ def tables(draw: st.DrawFn) -> dict[int, list[bool]]:
 @example(dict(TRIED))
 @example({1_300: [True, False, True], 1_500: YES, 1_600: NO, 1_800: [False, False, True]})
 @settings(max_examples=examples(0.5))
-def test_no_row_of_the_table_contradicts_the_answer(drawn: Mapping[int, Sequence[bool]]) -> None:
+def test_table_rows_never_contradict_the_answer(drawn: Mapping[int, Sequence[bool]]) -> None:
     assume(drawn)
     report = limit_report(drawn)
-    answer, text = answered(report, SEARCH), said(drawn)
-    for rate, said_of in ((answer.holds, "Holds"), (answer.breaks, "Does not hold")):
-        assert (f"{said_of} {rate:,}/s" if rate else f"{said_of} ") in text or rate is None
+    answer, text = answer_of(report, SEARCH), conclusion_text(drawn)
+    for rate, phrase in ((answer.holds, "Holds"), (answer.breaks, "Does not hold")):
+        assert (f"{phrase} {rate:,}/s" if rate else f"{phrase} ") in text or rate is None
     if answer.about:
         assert (answer.holds or 0) <= answer.about <= (answer.breaks or answer.about)
     table = next(block for block in limit_blocks(report, SEARCH) if isinstance(block, Table))
@@ -172,28 +170,30 @@ def test_no_row_of_the_table_contradicts_the_answer(drawn: Mapping[int, Sequence
 
 
 @pytest.mark.parametrize("tried", [{1_500: YES}, {1_500: NO}, {1_500: [True], 1_800: [False]}])
-def test_an_answer_that_is_not_whole_says_why_and_exits_3_if_one_is_strict(
+def test_incomplete_answer_has_a_reason_and_exits_3_if_strict(
     tried: Mapping[int, Sequence[bool]],
 ) -> None:
-    assert "Ended early: 300 s were over (--max-time)." in said(tried, "300 s were over (--max-time)")
+    assert "Ended early: 300 s were over (--max-time)." in conclusion_text(
+        tried, "300 s were over (--max-time)"
+    )
     report = limit_report(tried)
-    assert re.search("Cannot tell which rate|No rate .* is known to", said(tried))
+    assert re.search("Cannot tell which rate|No rate .* is known to", conclusion_text(tried))
     assert exit_code(endings(report)) == 0
     assert exit_code(endings(report, strict=True)) == 3
 
 
-def test_a_whole_answer_exits_0_and_wrong_data_1() -> None:
+def test_complete_answer_exits_0_and_wrong_data_1() -> None:
     report = limit_report()
-    assert answered(report, SEARCH) == Answer(1_440, 1_800, 1_610)
+    assert answer_of(report, SEARCH) == SearchAnswer(1_440, 1_800, 1_610)
     assert exit_code(endings(report, strict=True)) == 0
-    assert is_whole(Answer(None, 1)) and not is_whole(Answer(None, 2))
+    assert is_complete(SearchAnswer(None, 1)) and not is_complete(SearchAnswer(None, 2))
     wrong = Verdict((Check("last write", "failed", 10, 1, ("key 1 is gone",)),))
     lost = with_trials(report.runs[1], verdict=wrong)
     assert exit_code(endings(replace(report, runs=(report.runs[0], lost)))) == 1
 
 
-def test_a_promise_is_written_as_it_was_given() -> None:
-    assert promised(Promise(0.001, 0.01, 0.02, 1.0)) == (
+def test_promise_is_written_as_it_was_given() -> None:
+    assert promise_clause(Promise(0.001, 0.01, 0.02, 1.0)) == (
         "p50 within 1ms, p99 within 10ms, p99.9 within 20ms and max within 1s"
     )
 

@@ -1,4 +1,4 @@
-"""What holds for every load: whether it kept up with its rate, and who starved."""
+"""Findings for every load: saturation, starvation and waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlstress.analysis.scaling import (
     KEPT_UP,
     RATE_UNKNOWN,
     SATURATED,
-    achieved,
+    achieved_share,
     saturation,
     starvation,
     waits,
@@ -26,14 +26,14 @@ from tests.rate_report import rate_trial
 
 
 @pytest.mark.parametrize(("usual_ns", "starved"), [(100_000, True), (1_000_000_000, False)])
-def test_an_operation_that_takes_long_anyway_did_not_starve(usual_ns: int, starved: bool) -> None:
+def test_slow_operation_is_not_starvation(usual_ns: int, starved: bool) -> None:
     usual = Latency.from_buckets({bucket_of(usual_ns): 100}, usual_ns)
     waited = run(1, 2, trial(longest_wait_ns=1_500_000_000, latency={"get": usual}))
     assert bool(list(starvation(group(waited)))) is starved
 
 
 def trials(*shares: float, due: int = 1000) -> Sequence[Trial]:
-    """Return trials in which these shares of what was due were done."""
+    """Return trials that completed these shares of the due operations."""
     base = rate_trial(due, 1e9, seconds=1.0)
     return [replace(base, transactions=round(share * due)) for share in shares]
 
@@ -43,7 +43,7 @@ def trials(*shares: float, due: int = 1000) -> Sequence[Trial]:
     [
         ([1.0], KEPT_UP),
         ([0.99], KEPT_UP),
-        ([1.3, 0.8], KEPT_UP),  # what the first one did more was left from its warm-up
+        ([1.3, 0.8], KEPT_UP),  # the excess of the first trial comes from its warm-up
         ([0.5], SATURATED),
         ([0.97], RATE_UNKNOWN),  # of 1,000 independent arrivals 30 more or less are chance
         ([0.96, 0.961, 0.959], SATURATED),
@@ -52,18 +52,18 @@ def trials(*shares: float, due: int = 1000) -> Sequence[Trial]:
         ([], KEPT_UP),
     ],
 )
-def test_what_is_said_of_shares(shares: list[float], expected: str) -> None:
+def test_saturation_follows_from_the_completed_shares(shares: list[float], expected: str) -> None:
     assert saturation(trials(*shares), 0.05) == expected
 
 
-def test_a_closed_loop_and_a_window_in_which_nothing_was_due_say_nothing() -> None:
+def test_closed_loop_and_empty_window_are_not_saturated() -> None:
     closed = replace(rate_trial(10, 1e9), arrived=None)
-    assert achieved([closed]) is None and saturation([closed], 0.05) == KEPT_UP
-    assert achieved(trials(1.0, due=0)) is None
+    assert achieved_share([closed]) is None and saturation([closed], 0.05) == KEPT_UP
+    assert achieved_share(trials(1.0, due=0)) is None
 
 
 @pytest.mark.thorough
-def test_a_case_that_keeps_up_is_hardly_ever_called_saturated() -> None:
+def test_case_that_keeps_up_is_rarely_called_saturated() -> None:
     draw = Random(1)
     wrong = 0
     for _ in range(500):
@@ -82,14 +82,19 @@ def waited(files: int, processes: int, *waits_ms: float, fairness: float = 1.0) 
 
 
 def facts(code: str, *runs: Run) -> dict[str, object] | None:
-    return next((dict(one.facts) for one in advise_group(group(*runs)) if one.code == code), None)
+    """Return the facts of the first finding with a code, whose sentence takes them; None if there is none."""
+    for finding in advise_group(group(*runs)):
+        if finding.code == code:
+            assert finding.text
+            return dict(finding.facts)
+    return None
 
 
-def test_what_more_files_do_to_waits_and_fairness_is_concluded() -> None:
-    one = waited(1, 8, 900, 931, 800, 850, 870, fairness=0.12)
+def test_effect_of_more_files_on_waits_and_fairness_is_reported() -> None:
+    single_file = waited(1, 8, 900, 931, 800, 850, 870, fairness=0.12)
     many = waited(20, 8, 50, 56, 40, 45, 48, fairness=0.99)
-    found = facts("waits", waited(1, 1, *[2] * 5), one, waited(20, 1, *[2] * 5), many)
-    assert found == {
+    values = facts("waits", waited(1, 1, *[2] * 5), single_file, waited(20, 1, *[2] * 5), many)
+    assert values == {
         "change": ("20 buckets", "1 bucket"),
         "most": 8,
         "wait_before_ns": 931 * MS,
@@ -99,31 +104,34 @@ def test_what_more_files_do_to_waits_and_fairness_is_concluded() -> None:
     }
 
 
-def test_what_more_processes_do_to_waits_is_concluded_on_one_layout() -> None:
-    found = facts(
+def test_effect_of_more_processes_on_waits_is_reported() -> None:
+    values = facts(
         "waits", waited(1, 1, 2, 3, 2, 2, 2), waited(1, 4, *[30] * 5), waited(1, 8, 90, 60, 70, 80, 75)
     )
-    assert found is not None
-    assert (found["least"], found["most"]) == (1, 8)
-    assert (found["wait_before_ns"], found["wait_ns"]) == (3 * MS, 90 * MS)
-    assert "fairness" not in found
+    assert values is not None
+    assert (values["least"], values["most"]) == (1, 8)
+    assert (values["wait_before_ns"], values["wait_ns"]) == (3 * MS, 90 * MS)
+    assert "fairness" not in values
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ((2, 3, 2, 2, 50), (40, 60, 70, 80, 90)),  # a pass of the one is among those of the other
-        ((2, 3, 2, 2), (60, 70, 80, 90)),  # four of each may be chance
-        ((20, 21, 20, 20, 20), (23, 24, 25, 26, 27)),  # beyond doubt, but little
+        ((2, 3, 2, 2, 50), (40, 60, 70, 80, 90)),  # the passes of the two cases overlap
+        ((2, 3, 2, 2), (60, 70, 80, 90)),  # four passes of each may be chance
+        ((20, 21, 20, 20, 20), (23, 24, 25, 26, 27)),  # significant, but small
     ],
 )
-def test_waits_that_may_be_chance_or_differ_little_are_not_spoken_of(
+def test_similar_or_uncertain_waits_are_not_reported(
     one: tuple[float, ...], other: tuple[float, ...]
 ) -> None:
     assert facts("waits", waited(1, 1, *one), waited(1, 8, *other)) is None
 
 
-def test_of_more_tables_more_passes_are_needed() -> None:
-    one = group(waited(1, 1, 2, 3, 2, 2, 2), waited(1, 8, 90, 60, 70, 80, 75))
-    told = ["waits" in [each.code for each in waits(replace(one, groups=count))] for count in (1, 3, 4)]
-    assert told == [True, True, False]
+def test_waits_need_more_passes_with_more_tables() -> None:
+    single_group = group(waited(1, 1, 2, 3, 2, 2, 2), waited(1, 8, 90, 60, 70, 80, 75))
+    has_finding = [
+        "waits" in [finding.code for finding in waits(replace(single_group, groups=count))]
+        for count in (1, 3, 4)
+    ]
+    assert has_finding == [True, True, False]

@@ -1,4 +1,4 @@
-"""Numbers and places in sentences; and the figure by which a run is compared with others."""
+"""Numbers and places in sentences, and the rate by which runs are compared."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ from tests.analysis.hand_made import group, run, trial
         (wording.size, 2**64, "18,400,000 TB"),
     ],
 )
-def test_numbers_are_written_for_people(write: Callable[[float], str], value: float, text: str) -> None:
+def test_numbers_are_rounded_for_readers(write: Callable[[float], str], value: float, text: str) -> None:
     assert write(value) == text
 
 
 @given(st.floats() | st.integers())
-def test_no_number_breaks_a_sentence(value: float) -> None:
+def test_every_number_has_a_short_text(value: float) -> None:
     for write in (units.rounded, wording.percent, wording.times, wording.duration):
         assert 0 < len(write(value)) < 25
 
@@ -76,7 +76,7 @@ def at(processes: int, files: int, rate: int | None = None) -> Case:
         ([at(4, 1), at(4, 1, 500)], "4 processes on 1 bucket and 4 processes on 1 bucket at 500/s"),
     ],
 )
-def test_places_are_named_briefly(cases: list[Case], text: str) -> None:
+def test_places_have_short_labels(cases: list[Case], text: str) -> None:
     assert wording.places(cases) == text
 
 
@@ -106,11 +106,11 @@ def test_every_experiment_counts_something(case: Case, unit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "rate"),
+    ("case_run", "rate"),
     [
         (run(1, 1, trial(100), trial(300), trial(200)), 200),
         (run(1, 1, trial(100, rows_per_s=1000.0), case=METHOD), 1000),
-        # Of cycles it is that of all processes over their statements.
+        # The rate of cycles is the sum over processes, by the time of their statements.
         (run(1, 2, trial(1, series=STEPS, seconds=9.0), case=CYCLES), pytest.approx(1000)),
         (Run(Case()), None),
         (run(1, 1, trial(5, error="worker 1 died")), None),
@@ -118,13 +118,11 @@ def test_every_experiment_counts_something(case: Case, unit: str) -> None:
         (run(1, 1, replace(trial(5), verdict=WRONG)), None),
     ],
 )
-def test_a_run_is_compared_by_its_rate_and_what_was_not_done_or_is_wrong_has_none(
-    found: Run, rate: float | None
-) -> None:
-    assert rate_of(found) == rate
+def test_unfinished_or_wrong_run_has_no_rate(case_run: Run, rate: float | None) -> None:
+    assert rate_of(case_run) == rate
 
 
-def test_numbers_in_a_row_are_written_as_a_range() -> None:
+def test_consecutive_numbers_are_written_as_a_range() -> None:
     counts = {(1, 3, 4, 5): "1 and 3 to 5", (1, 2, 3, 8): "1 to 3 and 8", (1, 2, 4): "1, 2 and 4"}
     for numbers, written in counts.items():
         cases = [Case(concurrency=number) for number in numbers]
@@ -132,7 +130,7 @@ def test_numbers_in_a_row_are_written_as_a_range() -> None:
         assert wording.places(cases) == f"{written} processes on 1 bucket"
 
 
-def test_a_layout_that_all_cases_share_is_left_out() -> None:
-    one, two = run(1, 2), run(20, 2)
-    assert group(one).short_places([one.case]) == "2 processes"
-    assert group(one, two).short_places([two.case]) == "2 processes on 20 buckets"
+def test_layout_shared_by_all_cases_is_left_out() -> None:
+    single_bucket, many_buckets = run(1, 2), run(20, 2)
+    assert group(single_bucket).short_places([single_bucket.case]) == "2 processes"
+    assert group(single_bucket, many_buckets).short_places([many_buckets.case]) == "2 processes on 20 buckets"

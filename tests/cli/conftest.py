@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +17,14 @@ from sqlstress.engine.study import Observer
 from sqlstress.report import Report, from_json
 from sqlstress.report.case import Case
 from sqlstress.report.json_schema import report_schema
-from sqlstress.studies.sweep import Save, Sweep, carry_out
+from sqlstress.studies.sweep import Save, Sweep, run_study
 from tests.example_report import GOLDEN, assert_golden, example_report
 
 EXAMPLE = example_report()
 
 
 class Said(NamedTuple):
-    """How a command ended."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -31,7 +32,7 @@ class Said(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """What it complained of."""
+        """Lines of standard error."""
         return self.err.splitlines()
 
 
@@ -40,12 +41,12 @@ Cli = Callable[..., Said]
 
 @pytest.fixture(autouse=True)
 def all_are_brief(brief_runs: None) -> None:
-    """Let nothing take longer than a test needs."""
+    """Keep all runs as brief as a test needs."""
 
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run a command line in an empty folder; nothing that it says may be a traceback."""
+    """Run a command line in an empty folder; its output must contain no traceback."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: str) -> Said:
@@ -57,15 +58,23 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     return command
 
 
+@cache
+def report_validator() -> jsonschema.Draft202012Validator:
+    """Return the validator of reports. Its schema is derived from the classes, which takes time."""
+    return jsonschema.Draft202012Validator(report_schema())
+
+
 def saved(name: str | Path = "report.json") -> Report:
-    """Return a report that was saved in the folder of the test; it fits the schema."""
+    """Return a report that was saved in the folder of the test, and fits the schema."""
     text = Path(name).read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    report_validator().validate(json.loads(text))
     return from_json(text)
 
 
 def assert_short(said: Said) -> None:
-    """One line, or a second one that says where to read on; nothing on standard output."""
+    """Check that the error is one line, or has a second line that names the help; and standard output is
+    empty.
+    """
     assert said.out == ""
     assert said.lines[0].startswith("Error: ")
     assert len(said.lines) == 1 or (len(said.lines) == 2 and said.lines[1].startswith("See sqlstress "))
@@ -73,7 +82,7 @@ def assert_short(said: Said) -> None:
 
 
 def assert_golden_refusals(cli: Cli, name: str) -> None:
-    """Run the command lines of tests/golden/said/NAME: each is refused there with the lines below it."""
+    """Check the command lines of tests/golden/said/NAME: each is refused with the lines below it."""
     transcript = (GOLDEN / "said" / name).read_text(encoding="utf-8")
     prompt, found = "$ sqlstress ", []
     for line in transcript.splitlines():
@@ -87,7 +96,7 @@ def assert_golden_refusals(cli: Cli, name: str) -> None:
 
 
 class FakeSession:
-    """What was asked to be measured, and the report that is the answer."""
+    """The requested measurement, and the report that is its result."""
 
     cases: tuple[Case, ...] = ()
     directory = Path()
@@ -97,9 +106,9 @@ class FakeSession:
 
     @classmethod
     def carry_out(cls, study: Any, session: Any, save: Save, observer: Observer) -> Report:
-        """Take down what is asked of a sweep, and answer."""
+        """Record the arguments of a sweep, and return the report."""
         if not isinstance(study, Sweep):
-            return carry_out(study, session, save, observer)
+            return run_study(study, session, save, observer)
         cls.cases, cls.directory, cls.keep = study.cases, session.directory, session.keep
         session.kept_folder = session.directory / "sqlstress-01234567" if session.keep else None
         session.stayed = cls.stayed
@@ -113,8 +122,8 @@ class FakeSession:
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeSession]]:
-    """Stand in for the engine where cases are swept."""
-    monkeypatch.setattr("sqlstress.cli.measure.carry_out", FakeSession.carry_out)
+    """Replace the engine for sweeps of cases."""
+    monkeypatch.setattr("sqlstress.cli.measure.run_study", FakeSession.carry_out)
     yield FakeSession
     FakeSession.report = EXAMPLE
     FakeSession.cases = ()

@@ -1,4 +1,4 @@
-"""What the tests on a PostgreSQL server share: what is left there, and what happens to it in the window."""
+"""Helpers for tests on a PostgreSQL server: remaining objects, and actions during the window."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def password(dsn: str) -> str:
 
 
 def measured(cli: Cli, *options: str, code: int = 0) -> tuple[Said, Report]:
-    """Measure, and return what was said and saved."""
-    # With all findings: which three are shown at first, noise decides.
+    """Measure; return the ended command and its saved report."""
+    # With all findings, because noise decides which three are shown first.
     said = cli(*options[:1], *ONCE, "--details", *(f"-o{name}" for name in OUTPUTS), *options[1:])
     assert said.code == code, said.err
     return said, saved()
 
 
 def schemas(server: str) -> list[str]:
-    """Return the schemas of ours."""
+    """Return the schemas that sqlstress created."""
     with psycopg.connect(server) as connection:
         return [name for (name,) in connection.execute(OURS).fetchall()]
 
 
 def left(server: str) -> tuple[int, int]:
-    """Return how many schemas of ours, and relations of anybody's, are there."""
+    """Return the number of our schemas, and of all relations outside of the system's schemas."""
     with psycopg.connect(server) as connection:
         row = connection.execute(IN_PUBLIC).fetchone()
     assert row
@@ -50,32 +50,34 @@ def left(server: str) -> tuple[int, int]:
 
 
 def ports_of(process: psutil.Process) -> set[int]:
-    """Return the ports at which a process has connections; none when it has ended meanwhile."""
+    """Return the ports at which a process has connections; none if it has ended."""
     with suppress(psutil.Error):
-        return {one.laddr.port for one in process.net_connections("tcp4")}
+        return {connection.laddr.port for connection in process.net_connections("tcp4")}
     return set()
 
 
-def of_workers(connection: Any, query: str = "") -> list[tuple[int, int, Any]]:
-    """Return (id, port, begin) of the workers' sessions whose last statement was such a one."""
-    asked = (
+def worker_sessions(connection: Any, query: str = "") -> list[tuple[int, int, Any]]:
+    """Return (id, port, begin) of the workers' sessions whose last statement matches `query`."""
+    statement = (
         "SELECT pid, client_port, query_start FROM pg_stat_activity "
         "WHERE starts_with(application_name, 'sqlstress_') AND query ~ %s"
     )
-    own = ports_of(psutil.Process())
-    return [row for row in connection.execute(asked, (query,)).fetchall() if row[1] not in own]
+    own_ports = ports_of(psutil.Process())
+    return [row for row in connection.execute(statement, (query,)).fetchall() if row[1] not in own_ports]
 
 
 @contextmanager
 def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]:
-    """Do something when a worker writes, and has written: a statement is seen when it is prepared, too."""
+    """Call `act` once a worker writes and has written, because a statement is also visible when it is
+    prepared.
+    """
     over = threading.Event()
 
     def watch() -> None:
         begins: defaultdict[int, set[Any]] = defaultdict(set)
         with psycopg.connect(server, autocommit=True) as connection:
             while not over.wait(0.01):
-                rows = of_workers(connection, writes)
+                rows = worker_sessions(connection, writes)
                 for pid, _, begin in rows:
                     begins[pid].add(begin)
                 if any(len(found) >= 5 for found in begins.values()):
@@ -92,7 +94,7 @@ def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]
 
 
 def kill_worker(connection: Any, _rows: Any) -> None:
-    """Kill a process that has a session of ours."""
-    ports = {port for _, port, _ in of_workers(connection)}
-    workers = (one for one in psutil.Process().children(recursive=True) if ports & ports_of(one))
+    """Kill a process that has a session of sqlstress."""
+    ports = {port for _, port, _ in worker_sessions(connection)}
+    workers = (process for process in psutil.Process().children(recursive=True) if ports & ports_of(process))
     next(workers).kill()

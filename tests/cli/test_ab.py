@@ -6,7 +6,7 @@ import json
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,9 @@ import pytest
 
 from sqlstress.engine.study import Observer
 from sqlstress.errors import Interrupted
-from sqlstress.report import AbTest, Trial
+from sqlstress.report import AbTest, Report, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.sequential import Look
+from sqlstress.statistics.sequential import InterimLook
 from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
@@ -29,11 +29,11 @@ ROOT = Path(__file__).parents[2]
 SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", "1")
 ARMS = ("--a", "--synchronous full", "--b", "--synchronous normal")
 PATIENT = ("--max-time", "1h")
-"""However long a few pairs take on a busy machine."""
+"""Enough time for a few pairs on a busy machine."""
 
 
 class Slices:
-    """What was asked for, and a script that answers."""
+    """The requested slices, and a script that measures them."""
 
     script: Script
     cases: list[tuple[str, Case]]
@@ -45,7 +45,7 @@ class Slices:
 
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
-    """Stand in for real slices."""
+    """Replace the real slices."""
     fake = Slices()
 
     def measure(arm: int, case: Case, pair: int) -> Trial:
@@ -88,7 +88,7 @@ def test_the_exit_code_says_the_verdict(
 
 
 @pytest.mark.thorough
-def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(cli: Cli, made_up: Slices) -> None:
+def test_ab_test_ends_after_its_pairs_or_its_time(cli: Cli, made_up: Slices) -> None:
     made_up.script = of_ratio(0.9)
     cli("ab", *ARMS, "--max-pairs", "13", "--max-time", "90s", "-o", "ab.json")
     found = saved("ab.json").ab
@@ -107,7 +107,7 @@ def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(cli: Cli, made_
     assert len(saved("ab.json").runs[0].trials) <= 4
 
 
-def test_each_arm_has_the_common_options_and_its_own_instead_of_them(cli: Cli, made_up: Slices) -> None:
+def test_options_of_an_arm_override_the_common_ones(cli: Cli, made_up: Slices) -> None:
     common = ("--synchronous", "off", "--pragma", "a=1", "--seed", "5", "-c", "2")
     cli("ab", *common, "--a", "--synchronous full --pragma b=2", "--b", "-c 4")
     a, b = (next(case for arm, case in made_up.cases if arm == name) for name in "AB")
@@ -138,7 +138,7 @@ def test_slices_are_saved_as_they_come_and_all_in_the_end(cli: Cli, made_up: Sli
 
     made_up.script = script
     assert cli("ab", *ARMS, "-o", "ab.json", "-o", "ab.md", "-o", "ab.csv").code == 0
-    assert seen[:2] == [0, 1]  # saving takes longer than these slices, so not each of them is
+    assert seen[:2] == [0, 1]  # saving takes longer than these slices, so not every slice is saved
     report = saved("ab.json")
     assert report.ab and report.ab.verdict == "pass"
     assert [(run.arm, len(run.trials)) for run in report.runs] == [("A", 10), ("B", 10)]
@@ -161,26 +161,26 @@ def test_an_interruption_keeps_what_was_measured_and_exits_130(cli: Cli, made_up
 
 
 FEW_PAIRS = 5
-"""Fewer cannot show anything at 5 %."""
+"""A smaller number cannot show anything at 5%."""
 
 
 def _looking_once(
-    cases: tuple[Sequence[Case], Sequence[Case]], test: AbTest, looks: Sequence[Look]
+    cases: tuple[Sequence[Case], Sequence[Case]], test: AbTest, looks: Sequence[InterimLook]
 ) -> AbStudy:
-    return AbStudy(cases, test, (Look(FEW_PAIRS, 0.05),))
+    return AbStudy(cases, test, (InterimLook(FEW_PAIRS, 0.05),))
 
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look once, after a few pairs: real slices take their time."""
+    """Look once, after a few pairs, because real slices are slow."""
     monkeypatch.setattr("sqlstress.studies.ab.AbStudy", _looking_once)
 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("soon")
 def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) -> None:
-    # A disk that stands still for a moment may leave a short slice empty, and one that syncs at no cost has
-    # nothing but noise to tell.
+    # A disk that pauses for a moment may leave a short slice empty, and a disk that syncs at no cost has only
+    # noise.
     longer = ("--duration", "500ms", "--read-ratio", "0", "--max-drop", "60%")
     said = cli("ab", *ARMS, *SHORT, *longer, *PATIENT, "-o", "ab.json")
     assert (said.code, said.err) == (0, "")
@@ -198,7 +198,7 @@ def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) 
 def test_a_real_drop_between_two_pythons_is_found(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
-    # No commit waits for a sync: on a busy disk those differ by more than the values do.
+    # No commit waits for a sync: on a busy disk syncs differ by more than the values do.
     load = (*SHORT, *PATIENT, "--duration", "200ms", "--read-ratio", "0", "--synchronous", "off")
     said = cli("ab", *pythons, "--b", "--value-size 200000", *load, "-o", "ab.json")
     assert said.code == 1
@@ -207,13 +207,13 @@ def test_a_real_drop_between_two_pythons_is_found(cli: Cli, monkeypatch: pytest.
     assert {len(run.trials) for run in saved("ab.json").runs} == {FEW_PAIRS}
 
 
-def test_two_versions_of_a_script_are_compared_beside_a_common_one(cli: Cli, made_up: Slices) -> None:
+def test_two_versions_of_a_script_are_compared_with_a_common_script(cli: Cli, made_up: Slices) -> None:
     for name in ("old.sql", "new.sql", "both.sql"):
         Path(name).write_text("SELECT 1;")
     said = cli("ab", "sql", "both.sql", "--setup", "both.sql", "--a", "old.sql@2", "--b", "new.sql --scale 3")
     assert said.code == 0, said
     scripts = {
-        arm: ([(one.name, one.weight) for one in case.spec.scripts], case.spec.scale, case.repeat)
+        arm: ([(script.name, script.weight) for script in case.spec.scripts], case.spec.scale, case.repeat)
         for arm, case in made_up.cases
     }
     assert scripts == {
@@ -227,7 +227,7 @@ def test_two_versions_of_a_script_are_compared_beside_a_common_one(cli: Cli, mad
     assert "files" not in said.out
 
 
-def test_a_command_of_an_arm_takes_the_place_of_the_common_one(cli: Cli, made_up: Slices) -> None:
+def test_command_of_an_arm_replaces_the_common_command(cli: Cli, made_up: Slices) -> None:
     python = Path(sys.executable).as_posix()
     said = cli("ab", "exec", "--a=", f"--b=-- {python} -c pass", "--", sys.executable, "{n}")
     assert said.code == 0, said
@@ -246,7 +246,7 @@ def failing(share: dict[str, float]) -> Script:
     return script
 
 
-def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:
+def test_failed_operations_are_reported(cli: Cli, made_up: Slices) -> None:
     made_up.script = failing({"B": 0.005})
     said = " ".join(cli("ab", "sql", "--a=-b bank", "--b=-b bank").out.split())
     assert "- In B, 0.5% of the operations failed: the database was locked" in said
@@ -329,8 +329,23 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def first_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure each arm once by its Python: the modules and files of all later slices are the same."""
+    reports: dict[tuple[str, ...], Report] = {}
+    run = slices.Python.run
+
+    def run_once(python: slices.Python, words: Sequence[str], check: Callable[[], None]) -> Report:
+        arm = (python.name, *python.standing)
+        if arm not in reports:
+            reports[arm] = run(python, words, check)
+        return reports[arm]
+
+    monkeypatch.setattr(slices.Python, "run", run_once)
+
+
 def assert_refused(said: Said, name: str, package: Path) -> None:
-    """Fail unless a test of equal code was refused, without a figure of it."""
+    """Check that a test of equal code was refused, without figures."""
     assert said.code == 4
     assert len(said.lines) == 1 and str(package) in said.err
     assert "there is no valid pair" in said.out
@@ -340,6 +355,8 @@ def assert_refused(said: Said, name: str, package: Path) -> None:
     assert [run.trials for run in report.runs] == [(), ()]
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("first_slices")
 def test_ab_refuses_to_compare_a_package_with_itself(
     cli: Cli, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,6 +383,7 @@ def pythons(checkout: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("first_slices")
 @pytest.mark.parametrize("name", ["load.py", "load_before.py"])
 def test_ab_refuses_an_install_in_place_in_both_environments(
     cli: Cli, checkout: Path, pythons: tuple[str, ...], name: str
@@ -382,6 +400,7 @@ def test_ab_refuses_an_install_in_place_in_both_environments(
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("first_slices")
 def test_ab_refuses_two_environments_that_load_the_same_files(
     cli: Cli, checkout: Path, pythons: tuple[str, ...]
 ) -> None:
@@ -391,7 +410,7 @@ def test_ab_refuses_two_environments_that_load_the_same_files(
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("soon")
+@pytest.mark.usefixtures("soon", "first_slices")
 def test_ab_names_the_modules_of_two_environments_that_differ(
     cli: Cli, checkout: Path, pythons: tuple[str, ...]
 ) -> None:

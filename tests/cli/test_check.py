@@ -1,4 +1,4 @@
-"""A report against its baseline, through the command line: verdicts, refusals, and what is said of trust."""
+"""A report against its baseline, through the command line: verdicts, refusals, trust in the figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tests.show.variants import each_trial
 
 
 def stored(*cells: list[float], **changes: object) -> Report:
-    """Return a report with a case for each list: its trials are so many times as fast as the example's."""
+    """Return a report with a case for each list, whose numbers are the speeds of its trials relative to the
+    example's.
+    """
     runs = tuple(
         Run(replace(CASE, concurrency=2 * (place + 1), **changes), tuple(map(trial, range(len(own)), own)))  # type: ignore[arg-type]
         for place, own in enumerate(cells)
@@ -53,7 +55,7 @@ def test_the_exit_code_says_the_verdict(
 
 
 @pytest.mark.parametrize("form", ["txt", "md"])
-def test_what_is_found_is_saved_and_goes_to_standard_output_alone(cli: Cli, form: str) -> None:
+def test_verdict_is_saved_and_alone_on_standard_output(cli: Cli, form: str) -> None:
     reports = stored(around(1.0, 6)), stored(around(0.8, 6))
     said = checked(cli, *reports, "-o", f"copy.{form}", "--details")
     saved = Path(f"copy.{form}").read_text(encoding="utf-8")
@@ -71,7 +73,7 @@ def test_what_is_found_is_saved_and_goes_to_standard_output_alone(cli: Cli, form
         (0.93, "warning", "Cannot tell whether it is worse than the baseline"),
     ],
 )
-def test_in_github_actions_the_verdict_is_annotated_and_stands_in_the_summary_of_the_step(
+def test_github_verdict_is_annotated_and_added_to_the_step_summary(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, ratio: float, kind: str | None, title: str
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
@@ -85,9 +87,7 @@ def test_in_github_actions_the_verdict_is_annotated_and_stands_in_the_summary_of
     assert all(line.endswith(f"::{verdict}".replace("%", "%25")) for line in annotations)
 
 
-def test_in_github_actions_wrong_data_and_what_was_left_out_are_annotated(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_github_annotates_wrong_data_and_missing_cases(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     said = checked(cli, stored(around(1.0, 6)), wrong(stored([1.0])), "--github")
     assert "::error title=Wrong data::FAIL: the data is wrong: " in said.out
@@ -120,7 +120,7 @@ PASS: no drop of more than 10%. TPS changed by +0.50%
 
 
 @pytest.mark.parametrize(("case", "said"), [*zip(CONCLUDED, SAID.splitlines(), strict=True)])
-def test_what_is_concluded_is_no_more_than_the_trials_show(cli: Cli, case: str, said: str) -> None:
+def test_conclusion_claims_no_more_than_the_trials_show(cli: Cli, case: str, said: str) -> None:
     base, now = CONCLUDED[case]
     opposite = "opposite" in case
     found = checked(
@@ -131,12 +131,12 @@ def test_what_is_concluded_is_no_more_than_the_trials_show(cli: Cli, case: str, 
     assert [each for each in said.split("|") if each not in text] == []
 
 
-def test_a_report_beside_its_baseline_is_shown_as_kept(cli: Cli) -> None:
+def test_comparison_with_the_baseline_equals_the_golden_file(cli: Cli) -> None:
     said = checked(cli, stored(around(1.0, 8), around(1.0, 8)), stored(around(0.8, 8), around(1.05, 8)))
     assert_golden("check.txt", said.out)
 
 
-def test_wrong_data_fails_whatever_the_figures_and_however_few_the_trials(cli: Cli) -> None:
+def test_wrong_data_fails_with_any_figures_and_any_number_of_trials(cli: Cli) -> None:
     said = checked(cli, stored(around(1.0, 6)), wrong(stored([1.0])))
     assert said.code == 1
     assert "FAIL: the data is wrong: key 5 is gone" in said.out
@@ -146,7 +146,7 @@ LOST = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
 
 
 def with_last(report: Report, error: str | None = None, **fields: Any) -> Report:
-    """Return a report of one case with its last trial changed; `error` is the case's too."""
+    """Return a report of one case with its last trial changed; `error` is set in the case, too."""
     (run,) = report.runs
     *others, last = run.trials
     trials = (*others, replace(last, error=error, **fields))
@@ -154,22 +154,22 @@ def with_last(report: Report, error: str | None = None, **fields: Any) -> Report
 
 
 def wrong(report: Report) -> Report:
-    """Return a report of whose last trial the data is wrong."""
+    """Return a report whose last trial has wrong data."""
     return with_last(report, verdict=LOST)
 
 
 def stalled(report: Report) -> Report:
-    """Return a report in whose last trial nothing was completed."""
+    """Return a report whose last trial completed no operation."""
     return with_last(report, tps=0.0, transactions=0, latency={})
 
 
-def at_a_tps(tps: float) -> Report:
-    """Return a report of one case whose trials all have this figure."""
+def with_tps(tps: float) -> Report:
+    """Return a report of one case whose trials all have the throughput `tps`."""
     return each_trial(lambda trial: replace(trial, tps=tps), stored([1.0] * 6))
 
 
 def broken(report: Report) -> Report:
-    """Return a report whose last trial does not count."""
+    """Return a report whose last trial is invalid."""
     return with_last(report, error="worker 1 hung")
 
 
@@ -184,13 +184,13 @@ REFUSED = {
     "an A/B test": (SIX, replace(SIX, ab=TEST)),
     "a trial that stood still": (SIX, stalled(SIX)),
     "a trial of the baseline that stood still": (stalled(SIX), SIX),
-    "figures too far apart": (at_a_tps(1e-300), at_a_tps(1e300)),
+    "figures too far apart": (with_tps(1e-300), with_tps(1e300)),
     "a baseline of wrong data": (wrong(SIX), SIX),
     "a case that is not complete": (SIX, broken(SIX)),
 }
 
 
-def test_what_cannot_be_checked_is_refused(cli: Cli) -> None:
+def test_unsuitable_reports_are_refused(cli: Cli) -> None:
     found = {}
     for name, (baseline, current) in REFUSED.items():
         said = checked(cli, baseline, current)
@@ -199,7 +199,7 @@ def test_what_cannot_be_checked_is_refused(cli: Cli) -> None:
     assert_golden_texts("check-refused.txt", found)
 
 
-def test_another_durability_is_refused(cli: Cli) -> None:
+def test_check_refuses_different_durability(cli: Cli) -> None:
     lax = stored(around(1.0, 6))
     (run,) = lax.runs
     trials = tuple(trial(index, 1.0, "off") for index in range(6))

@@ -1,4 +1,4 @@
-"""Small real measurements with processes beside the workers."""
+"""Small real measurements with a checkpointer or a pinned reader next to the workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHORT = (
 
 
 def measured(cli: Cli, place: Path, *options: str) -> Trial:
-    """Return the trial of a short measurement, whose data is proved."""
+    """Return the trial of a short measurement, whose data is verified."""
     said = cli(*SHORT, *options)
     (run,) = saved().runs
     (trial,) = run.trials
@@ -35,7 +35,7 @@ def measured(cli: Cli, place: Path, *options: str) -> Trial:
 
 
 def values(trial: Trial, name: str) -> tuple[int, ...]:
-    (found,) = (one for one in trial.series if one.name == name)
+    (found,) = (series for series in trial.series if series.name == name)
     assert found.values
     assert all(0 <= at_ns < 500_000_000 for at_ns in found.times_ns)
     return found.values
@@ -43,8 +43,9 @@ def values(trial: Trial, name: str) -> tuple[int, ...]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["passive", "restart", "truncate"])
-def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_path: Path, mode: str) -> None:
-    # A process that only writes leaves the lock free too seldom for a checkpointer to meet it in each window.
+def test_checkpointer_reports_its_checkpoints_and_the_wal(cli: Cli, tmp_path: Path, mode: str) -> None:
+    # A process that only writes seldom leaves the lock free, so a checkpointer might not get it in each
+    # window.
     options = ("--checkpointer", mode, "--checkpoint-interval", "10ms", "--read-ratio", "0.8")
     trial = measured(cli, tmp_path, *options)
     assert trial.effective["wal_autocheckpoint"] == "0"
@@ -59,13 +60,12 @@ def test_a_checkpointer_is_told_of_with_what_it_did_to_the_wal(cli: Cli, tmp_pat
 
 
 @pytest.mark.thorough
-def test_a_pinned_reader_starves_passive_checkpoints_which_are_not_even_busy(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_pinned_reader_starves_passive_checkpoints_that_report_no_busy(cli: Cli, tmp_path: Path) -> None:
     options = ("--checkpointer", "passive", "--checkpoint-interval", "10ms", "--pinned-reader", "-b", "2")
     trial = measured(cli, tmp_path, *options)
     assert max(values(trial, STUCK_CHECKPOINTS)) >= 3
-    # One that reads the header of the wal-index while a commit rewrites it is busy; the reader makes none so.
+    # A checkpoint that reads the header of the wal-index while a commit rewrites it is busy; the reader
+    # causes no busy checkpoint.
     assert sum(values(trial, BUSY_CHECKPOINTS)) <= len(values(trial, BUSY_CHECKPOINTS)) / 10
     assert max(values(trial, CHECKPOINTED_FRAMES)) < 10 < min(values(trial, WAL_FRAMES))
     assert max(values(trial, LARGEST_WAL)) < max(values(trial, WAL_SIZE))
@@ -74,7 +74,12 @@ def test_a_pinned_reader_starves_passive_checkpoints_which_are_not_even_busy(
 @pytest.mark.thorough
 def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
     trial = measured(cli, tmp_path, "--pinned-reader", "--wal-autocheckpoint", "50")
-    assert {one.name for one in trial.series} == {WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_SIZE, LARGEST_WAL}
+    assert {series.name for series in trial.series} == {
+        WAL_FRAMES,
+        CHECKPOINTED_FRAMES,
+        WAL_SIZE,
+        LARGEST_WAL,
+    }
     assert max(values(trial, WAL_FRAMES)) > 200
     assert max(values(trial, CHECKPOINTED_FRAMES)) < 50
 
@@ -87,4 +92,4 @@ def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli) -> None:
     (run,) = saved().runs
     (trial,) = run.trials
     assert run.verdict.status == "ok"
-    assert {CHECKPOINTS, WAL_SIZE} <= {one.name for one in trial.series if one.values}
+    assert {CHECKPOINTS, WAL_SIZE} <= {series.name for series in trial.series if series.values}

@@ -1,4 +1,4 @@
-"""Tests of the commands: which there are, what each is given, what each prints."""
+"""Tests of the commands: their list, their options, their output."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 
 from sqlstress import __version__
 from sqlstress.cli.commands import main_options, summaries
-from sqlstress.cli.common_options import MOST_USED
-from sqlstress.cli.outputs import say
+from sqlstress.cli.common_options import MAIN_HEADING
+from sqlstress.cli.outputs import print_text
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import commands, get_experiment
 from sqlstress.report import Check, Verdict
@@ -47,25 +47,23 @@ def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> N
     text = cli("kv", "--help").out
     most_used = {option.name for option in main_options()}
     for option in get_experiment("kv").options:
-        heading = text.index(f"\n{MOST_USED if option.name in most_used else option.group}:\n")
+        heading = text.index(f"\n{MAIN_HEADING if option.name in most_used else option.group}:\n")
         assert heading < text.index(f"--{option.name} ", heading)
         assert len(re.findall(rf"^  (?:-\w, )?--{option.name} ", text, re.M)) == 1
     assert text.index("\nRunning:\n") < text.index("--quiet")
 
 
 @pytest.mark.parametrize("command", [*commands(), "ab", "limit"])
-def test_the_help_of_every_command_that_has_many_options_begins_with_the_most_used(
-    cli: Cli, command: str
-) -> None:
+def test_long_help_begins_with_the_most_used_options(cli: Cli, command: str) -> None:
     headings = re.findall(r"^(\S.*):\n((?:  .*\n)+)", cli(command, "--help").out, re.M)
     first, options = headings[0]
-    assert first == MOST_USED
+    assert first == MAIN_HEADING
     assert 5 <= len(re.findall(r"^  (?:-\w, )?--", options, re.M)) <= 8
 
 
 def test_an_old_spelling_of_an_option_is_taken_and_not_shown(cli: Cli, session: type[FakeSession]) -> None:
     assert cli("sql", "-b", "bank@2", "-c", "1").code == 0
-    assert [(one.name, one.weight) for one in session.cases[0].spec.scripts] == [("bank", 2)]
+    assert [(script.name, script.weight) for script in session.cases[0].spec.scripts] == [("bank", 2)]
     assert " -b" not in cli("sql", "--help").out
 
 
@@ -93,7 +91,9 @@ def test_the_version_is_that_of_the_package(cli: Cli) -> None:
         ["--preset", "classic", "--seed", "5"],
     ],
 )
-def test_without_a_command_kv_runs(cli: Cli, session: type[FakeSession], line: list[str]) -> None:
+def test_command_line_without_a_command_runs_kv(
+    cli: Cli, session: type[FakeSession], line: list[str]
+) -> None:
     line = line or ["--seed", "5"]
     bare = cli(*line)
     cases = session.cases
@@ -119,14 +119,12 @@ def test_a_plan_is_measured(cli: Cli, session: type[FakeSession], tmp_path: Path
     assert [case.concurrency for case in session.cases] == [3]
 
 
-def test_quiet_says_nothing_when_all_is_well_and_a_kept_folder_is_told(
-    cli: Cli, session: type[FakeSession]
-) -> None:
+def test_quiet_prints_nothing_and_a_kept_folder_is_printed(cli: Cli, session: type[FakeSession]) -> None:
     assert cli("--quiet", "--keep") == (0, "", "")
     assert cli("--keep").out.endswith("The databases are kept in sqlstress-01234567.\n")
 
 
-def test_a_file_that_could_not_be_removed_is_told(
+def test_file_that_could_not_be_removed_is_a_warning(
     cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "stayed", (Path("sqlstress-01234567/kv.db"), Path("kv.db-wal")))
@@ -146,7 +144,7 @@ def failing() -> None:
     FakeSession.report = replace(EXAMPLE, runs=(EXAMPLE.runs[0], with_trials(EXAMPLE.runs[1], verdict=lost)))
 
 
-def test_data_that_is_not_what_was_written_exits_with_1(cli: Cli, session: type[FakeSession]) -> None:
+def test_wrong_data_exits_with_1(cli: Cli, session: type[FakeSession]) -> None:
     failing()
     said = cli()
     assert said.code == 1
@@ -170,7 +168,7 @@ def test_an_interruption_exits_with_130_and_says_what_is_saved(cli: Cli, session
     ],
     ids=["surroundings", "nobody expected it", "Ctrl-C"],
 )
-def test_an_error_is_told_in_a_line(
+def test_error_is_one_line_with_its_exit_code(
     cli: Cli, session: type[FakeSession], error: BaseException, code: int, told: str
 ) -> None:
     session.report = error
@@ -181,7 +179,7 @@ def test_an_error_is_told_in_a_line(
 
 
 @pytest.mark.parametrize("code", [0, 1])
-def test_a_reader_that_has_gone_does_not_change_the_exit_code(
+def test_closed_pipe_does_not_change_the_exit_code(
     cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     if code:
@@ -194,34 +192,34 @@ def test_a_reader_that_has_gone_does_not_change_the_exit_code(
     assert cli() == (code, "", "")
 
 
-def test_a_disk_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_an_environment_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(click, "echo", full)
     with pytest.raises(EnvironmentFailure, match="cannot write to standard output: No space left"):
-        say("text")
+        print_text("text")
 
 
 @pytest.mark.parametrize(
     ("encoding", "shown"),
     [("utf-8", "– ▁▅█ µs ✓"), ("cp1252", "- 158 us ?"), ("cp437", "- 158 us ?")],  # noqa: RUF001
 )
-def test_what_the_terminal_cannot_show_is_shown_in_plainer_characters(
+def test_unsupported_characters_are_printed_as_plainer_ones(
     tmp_path: Path, encoding: str, shown: str
 ) -> None:
     text = "– ▁▅█ µs ✓"  # noqa: RUF001
     done = subprocess.run(
-        [sys.executable, "-c", f"from sqlstress.cli.outputs import say; say({text!r})"],
+        [sys.executable, "-c", f"from sqlstress.cli.outputs import print_text; print_text({text!r})"],
         cwd=tmp_path, env={**environment(), "PYTHONIOENCODING": encoding}, capture_output=True, check=True,
     )  # fmt: skip
     assert done.stdout.decode(encoding).rstrip() == shown
 
 
-# What the smaller commands print
+# Output of the smaller commands
 
 
-def test_the_schema_is_one_that_a_report_fits(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
+def test_printed_schema_accepts_a_report(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
     said = cli("schema")
     assert (said.code, said.err) == (0, "")
     schema = json.loads(said.out)
@@ -234,7 +232,7 @@ def test_the_schema_is_one_that_a_report_fits(cli: Cli, session: type[FakeSessio
         jsonschema.Draft202012Validator(schema).validate(report)
 
 
-def test_doctor_says_what_a_sync_costs_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+def test_doctor_reports_the_cost_of_a_sync_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
     said = cli("doctor")
     assert (said.code, said.err) == (0, "")
     assert "Sync  " in said.out
@@ -243,7 +241,7 @@ def test_doctor_says_what_a_sync_costs_and_leaves_nothing(cli: Cli, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_doctor_warns_of_what_is_asked_for(cli: Cli) -> None:
+def test_doctor_warns_of_settings_on_the_command_line(cli: Cli) -> None:
     asked, plain = cli("doctor", "--synchronous", "off"), cli("doctor")
     assert asked.code == plain.code == 0
     assert "synchronous" in asked.out.casefold()
@@ -263,7 +261,7 @@ def test_doctor_needs_a_folder_that_is_there(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("app",), ("ab", "sql")], ids=["none", "app", "ab sql"])
-def test_help_may_be_asked_for_by_a_word(cli: Cli, words: tuple[str, ...]) -> None:
+def test_help_command_prints_the_help_of_the_option(cli: Cli, words: tuple[str, ...]) -> None:
     asked, usual = cli("help", *words), cli(*words, "--help")
     assert asked.code == 0 and asked.out.startswith("Usage: ")
     assert asked.out == usual.out

@@ -1,4 +1,4 @@
-"""Tests of compare through the command line: what it takes, what it refuses, what it needs."""
+"""Tests of compare through the command line: arguments, refusals, imports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def save(name: str, report: Report = EXAMPLE) -> None:
 
 @pytest.fixture
 def saved(cli: Cli) -> Cli:
-    """A folder with two reports, and with files that are none."""
+    """A folder with two reports, and with files that are not reports."""
     save("a.json")
     save("b.json")
     (run, *_) = EXAMPLE.runs
@@ -49,7 +49,7 @@ def test_the_published_comparison_is_one_command_with_its_warning(cli: Cli) -> N
     assert "B/A" not in said.out
 
 
-def test_the_published_figures_stand_beside_a_real_run(cli: Cli) -> None:
+def test_published_figures_are_compared_with_a_real_run(cli: Cli) -> None:
     said = cli("compare", str(MACOS), str(WINDOWS), str(ROOT / "reports" / "linux-classic.json"))
     assert (said.code, said.err) == (0, "")
     assert "C  linux-classic" in said.out and "C Linux" in said.out
@@ -70,7 +70,7 @@ def test_the_comparison_is_saved_as_the_page_that_report_makes(saved: Cli) -> No
     assert Path("compared.html").read_bytes() == Path("shown.html").read_bytes()
 
 
-def test_the_page_shows_ratios_that_mean_nothing_when_asked_for(cli: Cli) -> None:
+def test_page_shows_meaningless_ratios_on_request(cli: Cli) -> None:
     assert cli("compare", str(MACOS), str(WINDOWS), "--anyway", "-o", "anyway.html").code == 0
     assert "Ratios to A are shown because of " in Path("anyway.html").read_text(encoding="utf-8")
 
@@ -88,7 +88,7 @@ def test_every_format_keeps_the_whole_names_of_the_files(saved: Cli, form: str) 
     assert f"B: {name}." in saved("compare", "a.json", f"{name}.json", "-o", f"{form}:-").out
 
 
-def test_what_can_not_be_compared_is_told_in_a_line(saved: Cli) -> None:
+def test_reports_that_cannot_be_compared_are_one_line_errors(saved: Cli) -> None:
     assert_golden_refusals(saved, "compare.txt")
 
 
@@ -99,19 +99,19 @@ def test_what_can_not_be_compared_is_told_in_a_line(saved: Cli) -> None:
         ("a.json notes.json", "'notes.json': not a sqlstress report"),
     ],
 )
-def test_what_can_not_be_read_is_told_in_a_line(saved: Cli, words: str, named: str) -> None:
+def test_unreadable_file_is_a_one_line_error(saved: Cli, words: str, named: str) -> None:
     said = saved("compare", *words.split())
     assert (said.code, said.out, len(said.lines)) == (2, "", 1)
     assert named in said.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_a_file_is_known_again_behind_a_link(saved: Cli) -> None:
+def test_link_to_a_compared_file_is_recognized(saved: Cli) -> None:
     os.symlink("a.json", "link.json")  # noqa: PTH211
     assert "'link.json' is given twice" in saved("compare", "a.json", "link.json").err
 
 
-def test_reports_are_called_by_what_tells_their_files_apart() -> None:
+def test_reports_are_labelled_by_the_distinct_parts_of_their_paths() -> None:
     assert short_names([Path("x/a.json"), Path("b.json")]) == ["a", "b"]
     assert short_names([Path("x/a.json"), Path("y/a.json")]) == ["x/a", "y/a"]
     assert short_names([Path("a.json"), Path("a.txt")]) == ["a.json", "a.txt"]
@@ -147,7 +147,7 @@ def test_a_folder_is_compared_as_its_reports_and_those_of_its_subfolders(cli: Cl
     assert result == cli("compare", *files) == cli("compare", "hosts/anna.json", files[1], "hosts/old")
 
 
-def test_files_of_equal_names_are_shown_with_their_folders(cli: Cli) -> None:
+def test_files_of_equal_names_are_shown_with_their_folders_too(cli: Cli) -> None:
     save_hosts("hosts/artifact-a/report.json", "hosts/artifact-b/report.json")
     assert "artifact-b/report" in cli("compare", "hosts").out
 

@@ -14,7 +14,7 @@ from tests.crash_report import crash_report
 from tests.rows import thorough
 
 SHORT = ("--rounds", "3", "--seed", "1")
-"""In one round a writer is killed alone, in another one they are killed while they open the files."""
+"""In one round a single writer is killed, in another round all are killed while they open the files."""
 
 
 def kills_of() -> Kills:
@@ -70,7 +70,7 @@ DAMAGING = (
     *("--rounds", "4", "--seed", "0", "--journal-mode", "off", "--synchronous", "off"),
     *("--batch", "100", "--cache-size", "10"),
 )
-"""What leaves torn records whenever writers are killed."""
+"""Options with which killed writers leave torn records."""
 
 
 @pytest.mark.thorough
@@ -79,7 +79,7 @@ DAMAGING = (
     injected="writers without a journal killed",
     outcome="exit 1; which records are torn, and what to use instead",
 )
-def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli) -> None:
+def test_unsafe_journal_mode_fails(cli: Cli) -> None:
     said = cli("crash", *DAMAGING, "-o", "crash.json")
     assert said.code == 1
     assert said.err == "", "the report says it, and once is enough"
@@ -91,13 +91,13 @@ def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_not_printed_is_told_on_stderr(cli: Cli) -> None:
+def test_quiet_failure_is_one_line_on_stderr(cli: Cli) -> None:
     said = cli("crash", *DAMAGING, "--quiet")
     assert (said.code, said.out, len(said.lines)) == (1, "", 1)
     assert said.err.startswith("Error: FAILED: after 12 kills, ")
 
 
-def test_a_proof_of_nothing_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crash_test_without_evidence_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = Strike(opening=True, after_s=0.0, order=(1,), alone=False, then_s=0.0, held=False)
     monkeypatch.setattr("sqlstress.experiments.crash.study.draw", lambda seed, number, writers: at_once)
     said = cli("crash", "--rounds", "1", "-c", "1")
@@ -105,14 +105,14 @@ def test_a_proof_of_nothing_is_inconclusive(cli: Cli, monkeypatch: pytest.Monkey
     assert "Nothing is proved" in said.out
 
 
-def test_databases_are_kept_where_that_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+def test_keep_leaves_the_databases_in_the_printed_folder(cli: Cli, tmp_path: Path) -> None:
     said = cli("crash", "--rounds", "1", "-c", "1", "--keep")
     (folder,) = tmp_path.iterdir()
     assert (folder / "kv.db").exists()
     assert said.out.endswith(f"The databases are kept in {folder.name}.\n")
 
 
-def test_a_saved_crash_test_is_shown_again_and_neither_checked_nor_compared(cli: Cli, tmp_path: Path) -> None:
+def test_saved_crash_test_is_shown_but_neither_checked_nor_compared(cli: Cli, tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / f"{name}.json").write_text(to_json(crash_report()), encoding="utf-8")
     assert "Nothing was lost" in cli("report", "one.json").out
@@ -136,5 +136,5 @@ def test_a_thousand_kills_lose_nothing(cli: Cli, options: tuple[str, ...]) -> No
     said = cli("crash", "--rounds", "334", *options, "-o", "crash.json")
     assert (said.code, said.err) == (0, "")
     found = kills_of()
-    assert (found.kills, found.lost, found.torn) == (1002, 0, 0)
+    assert (found.kills, found.lost_count, found.torn_count) == (1002, 0, 0)
     assert found.wals + found.hot_journals > 0

@@ -1,4 +1,4 @@
-"""Commands as a user runs them: real programs on a real database, of which the original stays as it is."""
+"""Commands as a user runs them: real programs on a copy of a real database, whose original is unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from sqlstress.engine.folder import remove_abandoned
 from sqlstress.experiments.exec.work import marked_unread
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
-from sqlstress.show.formats import FORMATS
 from tests.cli.conftest import Cli, Said, saved
 from tests.pages import ROOT
 from tests.rows import thorough
@@ -34,20 +33,20 @@ with sqlite3.connect(os.environ["SQLSTRESS_DATABASE"]) as db:
     db.execute("INSERT INTO log (number, worker) VALUES (?, ?)", sys.argv[1:3])
 """
 SOME = ("--alone", "--ops", "2", "--repeat", "1")
-"""Commands enough, however long one takes to start."""
+"""Enough commands, even if each is slow to start."""
 ADDING = (*PYTHON, ADD, "{n}", "{worker}", "{db}")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="it uses a POSIX shell")
 
 
 def exec_(cli: Cli, *words: str, options: tuple[str, ...] = ("--alone",)) -> Said:
     window = () if "--ops" in options else ("--duration", "300ms", "--warmup", "200ms", "--repeat", "1")
-    # With all findings: which three are shown at first, noise decides.
+    # With all findings, because noise decides which three are shown first.
     return cli("exec", *window, "--details", "-c", "2", "-o", "report.json", *options, "--", *words)
 
 
 def answers(topic: str) -> list[Sighting]:
     (run,) = saved().runs
-    return [one for trial in run.trials for one in trial.sightings if one.topic == topic]
+    return [sighting for trial in run.trials for sighting in trial.sightings if sighting.topic == topic]
 
 
 def database(name: str) -> Path:
@@ -58,8 +57,10 @@ def database(name: str) -> Path:
 
 
 def marked() -> list[psutil.Process]:
-    """Return the commands that run; those of other tests are not children of this process."""
-    return [one for one in psutil.Process().children(recursive=True) if TRIAL in environment_of(one)]
+    """Return the running commands of this test; those of other tests are not children of this process."""
+    return [
+        process for process in psutil.Process().children(recursive=True) if TRIAL in environment_of(process)
+    ]
 
 
 def environment_of(process: psutil.Process) -> dict[str, str]:
@@ -69,7 +70,7 @@ def environment_of(process: psutil.Process) -> dict[str, str]:
         return {}
 
 
-def test_commands_work_on_a_copy_each_with_a_number_of_its_own(cli: Cli) -> None:
+def test_commands_work_on_a_copy_each_with_its_own_number(cli: Cli) -> None:
     original = database("app.db")
     before = original.read_bytes(), original.stat().st_mtime_ns
     Path("checks.sql").write_text(
@@ -123,7 +124,7 @@ def test_commands_that_make_tables_of_their_own_are_measured(cli: Cli) -> None:
     assert (said.code, said.err) == (0, "")
 
 
-def test_words_written_as_one_are_told_what_is_meant(cli: Cli) -> None:
+def test_command_in_a_single_word_is_refused_with_a_remedy(cli: Cli) -> None:
     said = exec_(cli, "./tool add 1")
     assert (said.code, said.out, len(said.lines)) == (2, "", 1)
     assert "no such program: './tool add 1'. Write its arguments as separate words." in said.err
@@ -139,19 +140,19 @@ def test_a_window_in_which_no_command_ended_is_no_measurement(cli: Cli) -> None:
 
 @posix
 @pytest.mark.thorough
-def test_a_command_that_takes_too_long_has_failed_and_is_told(cli: Cli) -> None:
+def test_command_that_is_too_slow_fails_and_is_reported(cli: Cli) -> None:
     said = exec_(cli, "sh", "-c", "sleep 1000", options=(*SOME, "--timeout", "100ms"))
     assert said.code == 1
     assert answers("exit code") == []
     # Its child may end a moment later, and be counted as left behind.
-    counts = {one.what: one.count for one in answers("ended")}
+    counts = {sighting.what: sighting.count for sighting in answers("ended")}
     assert counts["--timeout"] > 1
     assert "took longer than 0.1 s; they were ended" in " ".join(said.out.split())
 
 
 @pytest.mark.thorough
 @posix
-def test_what_escapes_from_its_group_is_ended_after_the_trial(cli: Cli) -> None:
+def test_process_outside_of_its_group_is_ended_after_the_trial(cli: Cli) -> None:
     code = (
         "import os, time\nours, theirs = os.pipe()\n"
         "if os.fork() == 0:\n    os.setsid()\n    os.close(theirs)\n    time.sleep(1000)\n"
@@ -159,7 +160,7 @@ def test_what_escapes_from_its_group_is_ended_after_the_trial(cli: Cli) -> None:
     )
     said = exec_(cli, *PYTHON, code, options=SOME)
     assert said.code == 0, said
-    assert [(one.what, one.count) for one in answers("ended")] == [("out of reach", 4)]
+    assert [(sighting.what, sighting.count) for sighting in answers("ended")] == [("out of reach", 4)]
     assert "no worker could reach any more (it was killed, or they left its group) (4 in all)" in " ".join(
         said.out.split()
     )
@@ -174,25 +175,9 @@ def test_a_command_that_writes_without_end_takes_no_memory_and_no_disk(cli: Cli)
     )
     assert said.code == 1
     (run,) = saved().runs
-    assert all((one.peak_memory_bytes or 0) < 100 << 20 for one in run.trials[0].workers)
+    assert all((worker.peak_memory_bytes or 0) < 100 << 20 for worker in run.trials[0].workers)
     (messages,) = answers("standard error")
     assert messages.what == "no room N"
-
-
-@pytest.mark.thorough
-def test_a_report_of_commands_is_shown_in_every_format_and_compared(cli: Cli) -> None:
-    said = exec_(cli, *ADDING, options=("--setup", "schema.sql"))
-    assert said.code == 2
-    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);")
-    said = exec_(cli, *ADDING, options=(*SOME[1:], "--setup", "schema.sql", "--max-failed", "100%"))
-    assert said.code == 0
-    for form in FORMATS:
-        assert cli("report", "report.json", "-o", f"{form}:shown").code == 0
-        assert Path("shown").stat().st_size > 0
-    Path("other.json").write_bytes(Path("report.json").read_bytes())
-    compared = cli("compare", "report.json", "other.json")
-    assert compared.code == 0
-    assert "empty command" in compared.out
 
 
 @pytest.mark.thorough
@@ -270,13 +255,13 @@ def test_a_program_whose_lines_all_fail_is_ended_with_its_worker(cli: Cli) -> No
         thorough("import sys; sys.exit(int(sys.argv[1]) % 2)", ()),
     ],
 )
-def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
+def test_load_continues_after_expected_or_mixed_failures(
     cli: Cli, program: str, options: tuple[str, ...]
 ) -> None:
     said = exec_(cli, *PYTHON, program, "{n}", options=("--alone", "--ops", "30", "--repeat", "1", *options))
     (run,) = saved().runs
     assert run.trials and run.trials[0].error is None
-    # What helps a command that met a lock is said where one did, and nowhere else.
+    # The remedy for locked commands appears only if a command met a lock.
     assert ("Without a busy timeout a program fails at once" in " ".join(said.out.split())) == (
         "locked" in program
     )
@@ -303,7 +288,7 @@ with open(sys.argv[3], "a") as file:
 
 @posix
 @pytest.mark.thorough
-def test_who_held_the_write_lock_is_told_by_program_within_the_stated_error(cli: Cli) -> None:
+def test_write_lock_is_reported_by_program_within_the_stated_error(cli: Cli) -> None:
     database("app.db")
     Path("hold.py").write_text(HOLD, encoding="utf-8")
     words = (sys.executable, "-S", "-E", "hold.py", "{db}", "{n}", str(Path("own").absolute()))
@@ -313,12 +298,12 @@ def test_who_held_the_write_lock_is_told_by_program_within_the_stated_error(cli:
     assert (said.code, said.err) == (0, ""), said
     ((trial,),) = (run.trials for run in saved().runs)
     assert trial.write_lock
-    (holder,) = (one for one in trial.write_lock.holders if "hold.py" in one.program)
+    (holder,) = (candidate for candidate in trial.write_lock.holders if "hold.py" in candidate.program)
     assert holder.program.endswith("-S -E hold.py kv.db N own")
     lines = Path("own").read_text(encoding="ascii").splitlines()
     least, most = zip(*(map(float, line.split()) for line in lines), strict=True)
     assert 0 < holder.processes <= len(least) == 6
-    # One seen hold is as long as the samples say, at least and at most.
+    # A hold that was sampled lies between the bounds that the samples give.
     assert holder.held.longest_s <= max(most) and min(least) <= holder.held.most_s
     share, truth = holder.held.samples / trial.write_lock.samples, sum(least) / trial.seconds
     assert abs(share - truth) < 2 * share_error(trial.write_lock.samples) + 0.05
@@ -344,7 +329,7 @@ def test_command_that_writes_into_the_original_is_stopped(cli: Cli) -> None:
     assert "uses the original" in said.err and "{db}" in said.err
     with closing(sqlite3.connect("app.db")) as connection:
         ((rows,),) = connection.execute("SELECT count(*) FROM t")
-    # Starting Python takes longer than the time between two looks.
+    # Starting Python takes longer than the time between two checks of the original.
     assert 1 <= rows < 100
 
 
@@ -370,6 +355,7 @@ def test_copy_that_no_command_opened_is_not_reported_as_measured(
     assert "No command opened" not in " ".join(said.out.split())
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows rarely notes that a file was read")
 def test_single_command_that_never_opened_the_copy_is_reported(cli: Cli, tmp_path: Path) -> None:
     (probe := tmp_path / "probe").write_bytes(b"1")

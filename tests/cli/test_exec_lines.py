@@ -32,7 +32,7 @@ def lines(cli: Cli, code: str, *words: str, options: tuple[str, ...] = ()) -> Sa
     return cli("exec", *options, "--", *PYTHON, code, *words)
 
 
-def test_each_line_is_an_operation_and_the_program_is_started_once_per_process(cli: Cli) -> None:
+def test_each_line_is_an_operation_of_one_program_per_process(cli: Cli) -> None:
     database("app.db")
     Path("checks.sql").write_text(
         "-- no number twice\nSELECT number FROM log GROUP BY number HAVING count(*) > 1;\n"
@@ -45,7 +45,7 @@ def test_each_line_is_an_operation_and_the_program_is_started_once_per_process(c
     assert "operations" in said.out and "commands" not in said.out.split("- While")[0]
 
 
-def test_a_program_that_breaks_off_or_answers_anything_else_is_told_of_and_started_again(cli: Cli) -> None:
+def test_program_that_exits_or_answers_wrongly_is_reported_and_restarted(cli: Cli) -> None:
     code = """
 import sys
 for number, line in enumerate(sys.stdin):
@@ -53,7 +53,7 @@ for number, line in enumerate(sys.stdin):
 """
     said = lines(cli, code, options=("--max-failed", "100%", "--details"))
     assert said.code == 0
-    kinds = {one.what for one in answers("answer")}
+    kinds = {answer.what for answer in answers("answer")}
     assert kinds == {"database is locked", "unexpected answer: 'hello'"}
     assert saved().runs[0].trials[0].failed
     assert "Answers other than ok" in said.out and marked() == []
@@ -71,7 +71,7 @@ for number, line in enumerate(sys.stdin):
         ),
     ],
 )
-def test_a_program_that_does_not_answer_its_first_line_is_told_of_before_any_load(
+def test_program_without_a_first_answer_is_an_error_before_any_load(
     cli: Cli, code: str, problem: str
 ) -> None:
     said = lines(cli, code, options=("--timeout", "500ms"))
@@ -89,17 +89,17 @@ def test_operations_within_a_command_are_counted_each(cli: Cli) -> None:
     assert "operations" in said.out
 
 
-def test_that_starting_hides_races_is_said_where_nothing_wrong_was_found(cli: Cli) -> None:
+def test_finding_that_starts_hide_races_needs_a_verdict_without_failure(cli: Cli) -> None:
     cli("exec", *SOME, "-c", "2", "-o", "report.json", "--", *PYTHON, "pass")
     (run,) = saved().runs
 
-    def found(seen: int, unseen: int, verdict: Verdict = run.trials[0].verdict) -> list[float]:
+    def shares(seen: int, unseen: int, verdict: Verdict = run.trials[0].verdict) -> list[float]:
         moments = tuple(Sighting(MOMENTS, what, n) for what, n in ((OPEN, seen), (CLOSED, unseen)))
         trial = replace(run.trials[0], sightings=moments, verdict=verdict)
         (group,) = group_runs([replace(run, trials=(trial,))])
-        return [one.facts["share"] for one in starting(group)]
+        return [finding.facts["share"] for finding in starting(group)]
 
-    assert found(1, 99) == [0.99]
-    assert found(20, 80) == []
-    assert found(0, 20) == []  # too few to say so
-    assert found(1, 99, Verdict((Check("checks after the load", "failed"),))) == []
+    assert shares(1, 99) == [0.99]
+    assert shares(20, 80) == []
+    assert shares(0, 20) == []  # too few to say so
+    assert shares(1, 99, Verdict((Check("checks after the load", "failed"),))) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.cluster import fleet
 from tests.cli.conftest import Cli
 
 pytest.importorskip("distributed")
@@ -42,7 +43,10 @@ def test_a_fleet_refuses_wrong_options_in_a_line(fleet_cli: Cli, words: str, rea
     assert (result.code, result.out) == (2, "") and reason in result.err
 
 
-def test_a_fleet_without_a_scheduler_exits_4_and_makes_no_folder(fleet_cli: Cli) -> None:
+def test_fleet_without_a_scheduler_exits_4_and_makes_no_folder(
+    fleet_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "CONNECT_S", 0.5)
     result = fleet_cli("fleet", "durable.toml", "--scheduler", "tcp://127.0.0.1:1", "--folder", "new")
     assert (result.code, result.out, len(result.lines)) == (4, "", 1)
     assert "no Dask scheduler responds at tcp://127.0.0.1:1" in result.err and not Path("new").exists()

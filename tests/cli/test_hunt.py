@@ -11,10 +11,12 @@ import pytest
 
 from sqlstress.experiments.hunt.result import WAL_RESET
 from sqlstress.machine.warnings import has_wal_reset_bug
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import versions
 
-pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+pytestmark = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason="there is no C extension here"
+)
 
 
 def sqlstress(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -39,7 +41,7 @@ def test_a_hunt_says_what_it_tried_and_leaves_nothing_behind(tmp_path: Path) -> 
 @pytest.mark.thorough
 @pytest.mark.skipif(not has_wal_reset_bug(versions()[1]), reason="this SQLite has no known bug")
 def test_the_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
-    """It may be patched here: then nothing may be found."""
+    """SQLite may be patched here; if so, the hunt may find nothing."""
     report = tmp_path / "hunt.json"
     done = sqlstress("hunt", "--max-time", "60s", "--shrink-time", "1s", "--dir", tmp_path, "-o", report)
     assert done.returncode in (0, 1) and done.stderr == ""
@@ -51,7 +53,7 @@ def test_the_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_doctor_hunts_where_it_is_asked(tmp_path: Path) -> None:
+def test_doctor_hunts_in_the_folder_of_dir(tmp_path: Path) -> None:
     pytest.importorskip("apsw")
     done = sqlstress("doctor", "--hunt", "--driver", "apsw", "--dir", tmp_path)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

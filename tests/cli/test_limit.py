@@ -26,11 +26,11 @@ OPTIONS = ("limit", "-o", "limit.json", "--no-progress", "--dir", ".")
 
 
 class Windows:
-    """Made-up windows of a store that does so many operations a second at most; perhaps somebody stops it."""
+    """Made-up windows of a store with a limited rate of operations; one of them may be interrupted."""
 
     stop_at: int | None = None
     late_s = 0.0
-    """How late the harness begins operations."""
+    """Delay with which the harness begins operations."""
     failing_over = 1 << 62
     cases: list[Case]
 
@@ -56,7 +56,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
     return made_up
 
 
-def test_it_finds_the_highest_rate_that_holds(windows: Windows, cli: Cli) -> None:
+def test_limit_is_between_the_highest_rate_that_holds_and_the_next(windows: Windows, cli: Cli) -> None:
     said = cli(*OPTIONS, "--p99", "10ms", "-c", "3")
     assert said.code == 0
     # p99 is 0.67 ms over the share that is left: 10 ms at 1,866/s.
@@ -94,7 +94,7 @@ def test_ctrl_c_keeps_what_was_measured(windows: Windows, cli: Cli) -> None:
     assert saved("limit.json").interrupted
 
 
-def test_time_that_is_over_is_said_and_exits_3_if_strict(windows: Windows, cli: Cli) -> None:
+def test_end_of_max_time_is_reported_and_exits_3_if_strict(windows: Windows, cli: Cli) -> None:
     clock = count(0.0, 0.5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limit.LimitStudy.__init__, "__defaults__", (lambda: next(clock),))
@@ -103,7 +103,7 @@ def test_time_that_is_over_is_said_and_exits_3_if_strict(windows: Windows, cli: 
     assert "Ended early: 4 s were over (--max-time)." in " ".join(found.out.split())
 
 
-def test_one_window_is_measured_however_long_the_closed_loop_took(
+def test_window_is_measured_even_after_a_slow_closed_loop(
     windows: Windows, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = count(0.0, 10.0)
@@ -112,7 +112,7 @@ def test_one_window_is_measured_however_long_the_closed_loop_took(
     assert len(windows.cases) == 2
 
 
-def test_a_promise_that_not_even_one_a_second_holds_is_a_whole_answer(windows: Windows, cli: Cli) -> None:
+def test_promise_broken_at_one_per_second_is_a_complete_answer(windows: Windows, cli: Cli) -> None:
     found = cli(*OPTIONS, "--max", "50us", "--strict")
     assert found.code == 0
     assert "Does not hold 1/s: most windows miss max within 0.05ms." in found.out
@@ -138,19 +138,19 @@ def test_a_harness_that_is_late_ends_the_search_at_once(windows: Windows, cli: C
     assert "2 windows not judged: the harness itself began operations late, by more than 50%" in text
 
 
-def test_it_searches_with_scripts_of_the_users_own(windows: Windows, cli: Cli) -> None:
+def test_search_runs_the_users_scripts(windows: Windows, cli: Cli) -> None:
     said = cli(*OPTIONS, "--p99", "10ms", "sql", "-b", "bank@2", "-b", "select-only", "-c", "3")
     assert said.code == 0, said
     text = " ".join(said.out.split())
     assert "Holds 1,620/s: " in text and "Does not hold 1,980/s. " in text
     assert "66.7% bank and 33.3% select-only" in text
-    # Nobody counts the commits of a script.
+    # sqlstress does not count the commits of a script.
     assert "The number of checkpoints in a window is unknown for this load" in text
     assert {(case.workload, case.concurrency) for case in windows.cases} == {("sql", 3)}
     assert len(saved("limit.json").runs) > 5
 
 
-def test_a_command_is_searched_with_alone(windows: Windows, cli: Cli) -> None:
+def test_search_runs_a_single_command(windows: Windows, cli: Cli) -> None:
     assert cli(*OPTIONS, "--p99", "10ms", "exec", "--timeout", "5s", "--", sys.executable, "{n}").code == 0
     assert {case.spec.command for case in windows.cases} == {(sys.executable, "{n}")}
     assert {case.spec.timeout_s for case in windows.cases} == {5.0}

@@ -18,7 +18,7 @@ SHORT = ("--repeat", "1", "--duration", "50ms", "--warmup", "100ms", "--key-spac
 
 
 class Log(Observer):
-    """Writes down everything it is told, and what lies in the folder then."""
+    """Records every call, and the files of the folder at that moment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,7 +40,7 @@ class Log(Observer):
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
-    """Log what the progress bar would be told."""
+    """Replace the progress bar by a log."""
     log = Log(tmp_path)
 
     @contextmanager
@@ -52,7 +52,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
 
 
 def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> None:
-    # By number: to a window a worker may come late, and then begins anew.
+    # By number: a worker may come late to a window and begin it again.
     said = cli("-c", "1,2", "-b", "3", "--ops", "20", "--key-space", "500", "--repeat", "2")
     trial = ["preparing", "starting", "measuring", "verifying"]
     assert (said.code, said.err) == (0, "")
@@ -62,13 +62,13 @@ def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> N
         "[pass 2/2] 3 buckets, 2 processes", *trial,
         "[pass 2/2] 3 buckets, 1 process", *trial,
     ]  # fmt: skip
-    # Prepared before the workers start, there until verified, and then for the next trial to restore them.
+    # Files are prepared before the workers start, exist until verified, and are restored for the next trial.
     assert log.databases == {"preparing": 3, "starting": 3, "measuring": 3, "verifying": 3}
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.thorough
-def test_the_observer_hears_what_has_been_done_meanwhile(cli: Cli, log: Log) -> None:
+def test_observer_gets_the_number_of_operations_during_the_trial(cli: Cli, log: Log) -> None:
     window = ("--duration=500ms", "--warmup=100ms", "--key-space=500")
     cli("-c2", "--driver=dry", "--repeat=1", *window)
     assert log.operations > 0
@@ -85,7 +85,7 @@ def test_a_measurement_is_shown_and_saved_in_every_form(cli: Cli, tmp_path: Path
     assert (report.planned, report.interrupted, run.case.seed, run.error) == (1, False, 5, None)
     assert run.verdict.status == "ok"
     assert trial.effective["journal_mode"] == "wal"
-    assert [one.worker for one in trial.workers] == [1, 2]
+    assert [worker.worker for worker in trial.workers] == [1, 2]
     with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as stream:
         assert len(list(csv.DictReader(stream))) == 2
     assert "| TPS" in re.sub(r"<br>|\s+", " ", (tmp_path / "README").read_text(encoding="utf-8"))
@@ -101,7 +101,7 @@ def test_the_published_script_counts_pairs(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_kept_databases_stay_where_it_is_said(cli: Cli, tmp_path: Path) -> None:
+def test_kept_databases_are_in_a_folder_per_case(cli: Cli, tmp_path: Path) -> None:
     said = cli("-c", "1,2", "-b", "1,2", "--keep", *SHORT)
     (folder,) = tmp_path.iterdir()
     assert (said.code, said.err) == (0, "")
@@ -125,7 +125,7 @@ def test_kept_databases_stay_where_it_is_said(cli: Cli, tmp_path: Path) -> None:
     ],
     ids=["an unknown pragma", "a value that was not taken", "too few keys for a batch in every file"],
 )
-def test_what_a_database_does_not_take_is_told_and_leaves_no_file(
+def test_refused_setting_is_reported_and_leaves_no_file(
     cli: Cli, tmp_path: Path, options: tuple[str, ...], told: str
 ) -> None:
     said = cli(*SHORT, *options)

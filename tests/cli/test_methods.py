@@ -52,13 +52,13 @@ def test_processes_at_once_share_the_work(cli: Cli) -> None:
     assert (said.code, said.err) == (0, "")
     for run in saved().runs:
         (trial,) = run.trials
-        assert [one.rows for one in trial.workers] == [13, 14, 14]
+        assert [worker.rows for worker in trial.workers] == [13, 14, 14]
         assert trial.rows == 41
 
 
 @pytest.mark.thorough
 def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli) -> None:
-    # A busy machine may need a tenth of a second for ten rows.
+    # A busy machine may need 0.1 s for ten rows.
     said = cli(
         *("methods", "--phase=insert", "--scale=10,500000,600000", "--method=1b1", "--timeout=500ms"),
         *("--driver", "sqlite3", *SMALL),

@@ -1,4 +1,4 @@
-"""Commands that measure the experiment that is named: which one that is, and what is left of the words."""
+"""Commands that take the name of an experiment: its name, and the remaining arguments."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ from tests.cli.conftest import Cli
         ("keys", "kv", "keys"),
     ],
 )
-def test_the_first_word_that_is_no_option_names_it(words: str, experiment: str, others: str) -> None:
+def test_first_argument_that_is_no_option_names_the_experiment(
+    words: str, experiment: str, others: str
+) -> None:
     assert named_experiment(words.split(), limit) == (experiment, others.split())
 
 
-def test_options_of_either_command_may_stand_before_it() -> None:
+def test_options_of_either_command_may_precede_the_experiment() -> None:
     words = ["--a", "-b bank", "--strict", "--github", "--max-pairs", "10", "sql"]
     assert named_experiment(words, ab) == ("sql", words[:-1])
 
 
-def test_each_has_help_of_its_own(cli: Cli) -> None:
+def test_each_experiment_has_its_own_help(cli: Cli) -> None:
     for command in ("limit", "ab"):
         assert "--key-space" in cli(command, "--help").out
         said = cli(command, "sql", "--help")

@@ -1,4 +1,4 @@
-"""PostgreSQL through the command line: real runs, on a server of somebody's and on one of our own."""
+"""PostgreSQL through the command line: real runs, on the user's server and on a temporary server."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ SHORT = ("kv", "--driver=psycopg", "--key-space=200", "--repeat=1", "--no-progre
 KV = SHORT[:3]
 
 
-def test_a_run_on_somebodys_server_is_proved_and_leaves_nothing_there_nor_says_its_password(
-    cli: Cli, server: str, url: str
-) -> None:
+def test_run_on_a_given_server_is_proved_and_leaves_no_trace(cli: Cli, server: str, url: str) -> None:
     said, report = measured(
         cli, *KV, "--dsn", url, "-c", "1,3", "-b", "2", "--batch", "3", "--update-ratio", "20%"
     )
@@ -44,7 +42,7 @@ def test_a_run_on_somebodys_server_is_proved_and_leaves_nothing_there_nor_says_i
 
 
 @pytest.mark.thorough
-def test_an_ab_test_in_python_says_no_password_either(server: str, url: str, tmp_path: Path) -> None:
+def test_ab_test_in_python_saves_no_password(server: str, url: str, tmp_path: Path) -> None:
     own, saved = {"driver": "psycopg", "dsn": url}, tmp_path / "ab.json"
     report = sqlstress.ab(
         a=own, b={**own, "synchronous": "normal"}, directory=tmp_path, save=saved, concurrency=1,
@@ -56,7 +54,7 @@ def test_an_ab_test_in_python_says_no_password_either(server: str, url: str, tmp
 
 
 @pytest.mark.thorough
-def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path: Path) -> None:
+def test_run_without_dsn_starts_a_server_and_removes_it(cli: Cli, tmp_path: Path) -> None:
     _, report = measured(cli, *KV, "-c", "2", "--verify", "full", "--key-type", "text")
     (run,) = report.runs
     assert run.verdict.status == "ok"
@@ -74,7 +72,7 @@ def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path
         ("serializable", "deferred", True),
     ],
 )
-def test_read_modify_write_loses_updates_where_it_is_said_to_and_nowhere_else(
+def test_read_modify_write_loses_updates_only_as_documented(
     cli: Cli, url: str, isolation: str, begin: str, holds: bool
 ) -> None:
     said, report = measured(
@@ -101,38 +99,36 @@ def test_read_modify_write_loses_updates_where_it_is_said_to_and_nowhere_else(
         ("full", "Every commit synced"),
     ],
 )
-def test_what_a_commit_waits_for_is_asked_for_read_back_and_told(
-    cli: Cli, url: str, level: str, told: str
-) -> None:
+def test_synchronous_level_is_set_read_back_and_reported(cli: Cli, url: str, level: str, told: str) -> None:
     said, report = measured(cli, *KV, "--dsn", url, "--synchronous", level, "-c", "1")
     assert report.runs[0].trials[0].effective["synchronous_commit"] == {"normal": "off", "full": "on"}[level]
     assert told in said.out.replace("\n", " ")
 
 
 @pytest.mark.thorough
-def test_operations_at_a_rate_are_done_there_too(cli: Cli, url: str) -> None:
+def test_rate_works_on_a_server(cli: Cli, url: str) -> None:
     _, report = measured(cli, *KV, "--dsn", url, "-c", "2", "--rate", "100")
     assert report.runs[0].verdict.status == "ok"
 
 
 def refused(cli: Cli, dsn: str, *options: str) -> str:
-    """Return why nothing was measured."""
+    """Return the error message of a refused measurement."""
     said = cli(*SHORT, "--dsn", dsn, *options)
     assert (said.code, len(said.lines)) == (4, 1)
     return said.err
 
 
-def test_a_server_that_is_not_there_is_told_in_a_line(cli: Cli) -> None:
+def test_unreachable_server_is_a_one_line_error(cli: Cli) -> None:
     assert "cannot use the server: connection" in refused(cli, "postgresql://me:s3cr3t@127.0.0.1:1/db")
 
 
-def test_a_wrong_password_is_told_and_not_shown(cli: Cli, url: str) -> None:
+def test_wrong_password_is_reported_without_the_password(cli: Cli, url: str) -> None:
     told = refused(cli, url.replace(password(url), "s3cr3t"))
     assert "password authentication failed" in told
     assert "s3cr3t" not in told and password(url) not in told
 
 
-def test_a_server_without_room_is_an_error_with_its_limit(cli: Cli, server: str, url: str) -> None:
+def test_server_without_free_connections_is_an_error_with_its_limit(cli: Cli, server: str, url: str) -> None:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE ROLE few LOGIN SUPERUSER PASSWORD 'x'")
         connection.execute("ALTER ROLE few NOSUPERUSER CONNECTION LIMIT 2")
@@ -146,7 +142,7 @@ def test_a_server_without_room_is_an_error_with_its_limit(cli: Cli, server: str,
             connection.execute("DROP ROLE few")
 
 
-def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
+def test_missing_database_is_an_error(cli: Cli, url: str) -> None:
     assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
 
 
@@ -154,7 +150,7 @@ LATE = ("--read-ratio=0", "--duration=4s", "-oreport.json")
 
 
 def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tuple[Said, Run]:
-    """Measure while something happens in the window; return what was said, and the run."""
+    """Measure while `act` is called in the window; return the ended command, and the run."""
     with in_the_window(dsn, act):
         said = cli(*SHORT, "--details", "--dsn", dsn, *LATE, *options)
     assert said.code == code, said.err
@@ -165,10 +161,10 @@ def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tup
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("all_at_once", [True, False], ids=["all are ended", "one is killed"])
-def test_sessions_that_end_in_the_window_lose_nothing_that_was_acknowledged(
+def test_sessions_that_end_in_the_window_lose_no_acknowledged_write(
     cli: Cli, tmp_path: Path, all_at_once: bool
 ) -> None:
-    """Where one of its processes is killed the server ends all sessions, and recovers what was committed."""
+    """If a server process is killed, the server ends all sessions and recovers all that was committed."""
 
     def end(connection: Any, rows: Any) -> None:
         for pid, *_ in rows if all_at_once else ():
@@ -185,7 +181,7 @@ def test_sessions_that_end_in_the_window_lose_nothing_that_was_acknowledged(
 
 
 @pytest.mark.thorough
-def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept(
+def test_trial_with_a_server_that_stops_is_kept_with_its_error(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sqlstress.targets.postgres import own_schema as sessions
@@ -218,7 +214,7 @@ def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(
 
 
 @pytest.mark.thorough
-def test_a_table_that_somebody_makes_anew_is_told(cli: Cli, server: str, url: str) -> None:
+def test_replaced_table_is_reported(cli: Cli, server: str, url: str) -> None:
     def exchange(connection: Any, _rows: Any) -> None:
         (schema,) = schemas(server)
         connection.execute(f"TRUNCATE {schema}.kv_0")
@@ -228,7 +224,7 @@ def test_a_table_that_somebody_makes_anew_is_told(cli: Cli, server: str, url: st
 
 
 @pytest.mark.thorough
-def test_an_index_more_is_told(cli: Cli, server: str, url: str) -> None:
+def test_foreign_index_is_reported(cli: Cli, server: str, url: str) -> None:
     def index(connection: Any, _rows: Any) -> None:
         (schema,) = schemas(server)
         connection.execute(f"CREATE INDEX theirs ON {schema}.kv_0 (value)")
@@ -239,7 +235,7 @@ def test_an_index_more_is_told(cli: Cli, server: str, url: str) -> None:
 
 @pytest.mark.thorough
 def test_statements_are_examined_next_to_a_temporary_server(cli: Cli) -> None:
-    # In a folder whose path is short enough, the server has a socket, which cannot be copied.
+    # If the path of its folder is short enough, the server has a socket, which cannot be copied.
     with TemporaryDirectory(prefix="s") as short:
         options = ("--builtin=bank", "--target=sqlite,postgres", "-c1", "--duration=100ms", "--warmup=50ms")
         said, _ = measured(cli, "sql", *options, "--dir", short)

@@ -1,4 +1,4 @@
-"""Programs of the user's on PostgreSQL, an application and commands: real runs, a real server."""
+"""The user's programs on PostgreSQL, an application and commands: real runs, a real server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from sqlstress.experiments.app.work import NAME
 from sqlstress.report import Trial
-from sqlstress.report.results import EXAMPLES
+from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from tests.cli.conftest import Cli, Said
 from tests.cli.on_postgres import OUTPUTS, left, measured, password
 from tests.pages import ROOT
@@ -40,7 +40,7 @@ SHORT = ("--duration=600ms", "--warmup=50ms")
 
 
 def app(cli: Cli, url: str, text: str, *options: str, code: int = 0) -> tuple[Said, Trial]:
-    """Measure an application on a server; return what was said, and the only trial."""
+    """Measure an application on a server; return the ended command, and the only trial."""
     Path("own.py").write_text(HEAD + text, encoding="utf-8")
     words = ("own.py", "--target=postgres", f"--dsn={url}", "-c2", *SHORT, *options)
     said, report = measured(cli, "app", *words, code=code)
@@ -51,10 +51,10 @@ def app(cli: Cli, url: str, text: str, *options: str, code: int = 0) -> tuple[Sa
 
 def status(trial: Trial, name: str = NAME) -> tuple[str, str]:
     (found,) = [check for check in trial.verdict.checks if check.name == name]
-    return found.status, " ".join((*found.counterexamples[:EXAMPLES], found.note)).strip()
+    return found.status, " ".join((*found.counterexamples[:MAX_COUNTEREXAMPLES], found.note)).strip()
 
 
-def test_an_application_is_proved_and_what_its_connections_ran_with_is_told(
+def test_application_is_proved_and_its_connection_settings_are_reported(
     cli: Cli, server: str, url: str
 ) -> None:
     said, trial = app(cli, url, CONNECTS)
@@ -72,9 +72,7 @@ def test_an_application_is_proved_and_what_its_connections_ran_with_is_told(
 
 
 @pytest.mark.thorough
-def test_the_level_that_is_asked_for_is_that_of_its_transactions_and_another_one_is_seen(
-    cli: Cli, url: str
-) -> None:
+def test_isolation_level_is_set_and_a_different_one_is_reported(cli: Cli, url: str) -> None:
     _, trial = app(cli, url, CONNECTS, "--isolation=serializable", "--max-failed=100%")
     assert trial.effective["transaction_isolation"] == "serializable"
     own = CONNECTS.replace(
@@ -96,7 +94,7 @@ def test_the_level_that_is_asked_for_is_that_of_its_transactions_and_another_one
 
 
 @pytest.mark.thorough
-def test_what_the_server_refused_is_counted_by_what_it_said(cli: Cli, url: str) -> None:
+def test_refused_transactions_are_counted_by_sqlstate(cli: Cli, url: str) -> None:
     text = """
 @connect
 def opened(url):
@@ -109,7 +107,7 @@ def meets(c):
         c.execute("UPDATE t SET x = x + 1")
 """
     said, trial = app(cli, url, text, "--isolation=repeatable-read", "--max-failed=100%")
-    (raised,) = [one for one in trial.sightings if one.topic == "exception"]
+    (raised,) = [sighting for sighting in trial.sightings if sighting.topic == "exception"]
     assert (raised.what, raised.traits["raised"]) == ("SQLSTATE 40001", "psycopg.errors.SerializationFailure")
     assert trial.busy_snapshot and trial.failed and not trial.busy
     assert "retry the whole transaction" in " ".join(said.out.split())
@@ -119,7 +117,7 @@ def meets(c):
 @pytest.mark.parametrize(
     ("text", "found", "told"),
     [
-        # Its connections are gone when one looks: the server has counted what they wrote.
+        # Its connections are closed before the check; the server has counted their writes.
         (
             "@transaction\ndef t(url):\n    with psycopg.connect(url) as c:\n"
             "        c.execute('UPDATE t SET x = x + 1')",
@@ -140,7 +138,7 @@ def meets(c):
         ),
     ],
 )
-def test_whether_it_worked_in_our_schema_is_told(
+def test_application_outside_of_our_schema_is_detected(
     cli: Cli, url: str, text: str, found: str, told: str
 ) -> None:
     said, trial = app(cli, url, text, code=1 if found == "failed" else 0)
@@ -152,9 +150,7 @@ def test_whether_it_worked_in_our_schema_is_told(
 
 
 @pytest.mark.thorough
-def test_a_process_that_is_killed_amid_a_transaction_keeps_nothing_from_being_told(
-    cli: Cli, server: str, url: str
-) -> None:
+def test_killed_process_does_not_prevent_the_report(cli: Cli, server: str, url: str) -> None:
     text = CONNECTS.replace(
         'x + 1")', 'x + 1") if random.random() < .9 else os.kill(os.getpid(), signal.SIGKILL)'
     )
@@ -171,9 +167,7 @@ def test_a_process_that_is_killed_amid_a_transaction_keeps_nothing_from_being_to
         ("from sqlstress import transaction\nimport psycopg\npsycopg.connect('')\n", "cannot be imported"),
     ],
 )
-def test_a_file_that_can_not_be_used_is_told_in_a_line(
-    cli: Cli, server: str, url: str, text: str, told: str
-) -> None:
+def test_unusable_file_is_a_one_line_error(cli: Cli, server: str, url: str, text: str, told: str) -> None:
     Path("own.py").write_text(text + "@transaction\ndef t(c): pass\n", encoding="utf-8")
     said = cli("app", "own.py", "--target=postgres", f"--dsn={url}", "-c1", "--repeat=1", "--no-progress")
     assert (said.code, len(said.lines)) == (2, 1), said.err
@@ -212,14 +206,12 @@ with psycopg.connect("") as c:
         time.sleep(0.01)
     c.execute("INSERT INTO ticket (number) VALUES (%s)", [number])
 """
-"""Takes the next number when another one has read the same: the page about exec says what comes of it."""
+"""Takes the next number, even if another process has read the number: docs/exec.md shows the consequence."""
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("isolation", ["read-committed", "serializable"])
-def test_two_commands_take_the_same_number_unless_they_are_kept_apart(
-    cli: Cli, url: str, isolation: str
-) -> None:
+def test_concurrent_commands_take_equal_numbers_unless_isolated(cli: Cli, url: str, isolation: str) -> None:
     Path("own.py").write_text(TAKES)
     tickets = (f"--setup={ROOT / 'examples/tickets.sql'}", f"--check={ROOT / 'examples/tickets_checks.sql'}")
     options = ("--target=postgres", f"--dsn={url}", "--isolation", isolation, *tickets)
@@ -233,7 +225,7 @@ def test_two_commands_take_the_same_number_unless_they_are_kept_apart(
 
 
 @pytest.mark.thorough
-def test_what_a_command_left_running_on_the_server_is_ended_there(cli: Cli, server: str, url: str) -> None:
+def test_statement_of_an_ended_command_is_ended_on_the_server(cli: Cli, server: str, url: str) -> None:
     Path("own.py").write_text("import psycopg\npsycopg.connect('').execute('SELECT pg_sleep(600)')\n")
     options = ("--target=postgres", f"--dsn={url}", "-c2", "--ops=1", "--timeout=2s", "--alone")
     said, report = measured(cli, "exec", *options, "--", sys.executable, "own.py", code=1)
@@ -255,7 +247,7 @@ def test_an_application_is_set_side_by_side_on_two_targets(cli: Cli, server: str
 
 
 @pytest.mark.thorough
-def test_with_nothing_at_hand_a_server_of_ours_is_told_them(
+def test_temporary_server_ignores_the_users_postgres_variables(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"PGHOSTADDR": "192.0.2.1", "PGSERVICE": "theirs"}.items():
@@ -274,13 +266,13 @@ WITHOUT = (
     "words",
     [
         ("app", "--target=postgres", "own.py"),
-        ("exec", "--target=postgres", "--", "true"),
-        ("kv", "--target=sqlite,postgres"),
+        thorough(("exec", "--target=postgres", "--", "true")),
+        thorough(("kv", "--target=sqlite,postgres")),
         ("kv", "--driver=psycopg", "--loop=python"),
     ],
     ids=["app", "exec", "kv", "kv in Python"],
 )
-def test_without_psycopg_a_line_says_what_to_install(cli: Cli, words: tuple[str, ...]) -> None:
+def test_missing_psycopg_is_refused_with_its_installation(cli: Cli, words: tuple[str, ...]) -> None:
     Path("own.py").write_text(HEAD + CONNECTS, encoding="utf-8")
     code = WITHOUT.format([*words])
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Tests of the progress bar: what it says, and that it is there only for who can see it."""
+"""Tests of the progress bar: its text, and that only terminals get it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 from sqlstress.cli.measure import Bar, clock_text, watcher
 from sqlstress.engine.study import Observer, Progress
-from sqlstress.experiments.crash.study import how_far as rounds_done
+from sqlstress.experiments.crash.study import progress_of as rounds_done
 from sqlstress.statistics.sequential import looks
-from sqlstress.studies.ab import how_far as pairs_done
+from sqlstress.studies.ab import pair_progress as pairs_done
 from tests.ab_report import TEST, ab_report, around
 from tests.crash_report import KILLS
 from tests.engine.processes import Command, sqlstress
@@ -27,7 +27,7 @@ SHORT = ("-c", "1,2", "--driver", "dry", "--key-space", "500", "--repeat", "1")
 
 
 class FakeTqdm:
-    """Takes down what would be drawn."""
+    """Records the drawn text."""
 
     def __init__(self) -> None:
         self.n, self.total, self.unit, self.desc = 0.0, 1.0, "", ""
@@ -42,7 +42,7 @@ class FakeTqdm:
 
 
 class Shown:
-    """A bar, its clock, and what it drew."""
+    """A bar, its clock, and its drawn text."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -50,7 +50,7 @@ class Shown:
         self.bar = Bar(self.tqdm, lambda: self.now)
 
     def after(self, seconds: float, progress: Progress) -> str:
-        """Return what was drawn last when so many seconds have passed and this is told."""
+        """Return the last drawn text after `progress` was reported at `seconds`."""
         self.now = seconds
         self.bar.progress(progress)
         return self.tqdm.drawn[-1]
@@ -59,40 +59,40 @@ class Shown:
 HALF = Progress("pair 6 of 10", 5, 10, "B/A ?", 9.0)
 
 
-def test_what_is_done_what_is_found_and_the_time_that_is_left_are_drawn() -> None:
+def test_bar_shows_position_result_and_time_left() -> None:
     shown = Shown()
     assert shown.after(0.0, HALF) == "pair 6 of 10 B/A ?   0:09 left"
     assert (shown.tqdm.n, shown.tqdm.total) == (5, 10)
 
 
-def test_every_line_is_as_wide_as_every_other_where_it_is_known_what_is_to_come() -> None:
+def test_lines_of_a_bar_with_a_known_total_have_one_width() -> None:
     shown = Shown()
     for second, note in enumerate(("starting", "measuring", "1,234,566 TPS")):
         shown.after(second, replace(HALF, label=f"[{note[:2]}]", note=note, label_width=9, note_width=13))
     assert len({len(line) for line in shown.tqdm.drawn}) == 1
 
 
-def test_what_is_told_at_every_moment_is_not_drawn_at_every_moment() -> None:
+def test_frequent_reports_are_drawn_at_a_limited_rate() -> None:
     shown = Shown()
     for step in range(100):
         shown.after(step * 0.01, HALF)
     assert 15 <= len(shown.tqdm.drawn) <= 20
 
 
-def test_what_is_told_ten_times_a_second_is_drawn_each_time() -> None:
+def test_ten_reports_per_second_are_all_drawn() -> None:
     shown = Shown()
     for step in range(10):
         shown.after(step * 0.1, HALF)
     assert len(shown.tqdm.drawn) == 10
 
 
-def test_the_end_is_drawn_however_soon_it_comes() -> None:
+def test_end_is_drawn_even_soon_after_the_last_report() -> None:
     shown = Shown()
     shown.after(0.0, HALF)
     assert shown.after(0.001, replace(HALF, label="pair 10 of 10", done=10)).startswith("pair 10")
 
 
-def test_a_bar_over_pairs_shows_the_narrowing_estimate_and_the_time_to_the_next_look() -> None:
+def test_bar_over_pairs_shows_the_estimate_and_the_time_to_the_next_look() -> None:
     def after(pairs: int, seconds: float) -> str:
         report = ab_report([around(0.97, pairs)], decided=False)
         return shown.after(seconds, pairs_done(report, looks(200), seconds))
@@ -105,7 +105,7 @@ def test_a_bar_over_pairs_shows_the_narrowing_estimate_and_the_time_to_the_next_
     assert shown.tqdm.total == 14
 
 
-def test_after_one_look_the_bar_shows_how_long_it_takes_until_it_is_decided() -> None:
+def test_bar_shows_the_time_to_a_decision_after_one_look() -> None:
     def after(ratio: float, spread: float, pairs: int, pair_s: float) -> Progress:
         report = ab_report([around(ratio, pairs, spread)], replace(TEST, max_time_s=180.0))
         return pairs_done(report, looks(200), pairs * pair_s)
@@ -113,7 +113,7 @@ def test_after_one_look_the_bar_shows_how_long_it_takes_until_it_is_decided() ->
     soon, late, near = after(1.0, 0.15, 10, 5.0), after(1.0, 0.4, 10, 30.0), after(0.92, 0.2, 10, 5.0)
     assert soon.note.endswith(", decided after about 2 minutes") and 10 < soon.total < 36
     assert soon.left_s == pytest.approx(5.0 * (soon.total - 10))
-    # There is time for 6 pairs only: it says so, and expects no more.
+    # The time suffices for 6 pairs only, so the bar expects no more.
     assert re.search(r", would take about \d\d minutes \(--max-time\)$", late.note) and late.left_s == 0
     assert near.note.endswith(", near the limit") and near.total == 36
 
@@ -161,7 +161,7 @@ def test_times_are_written_as_a_clock_does(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text
 
 
-def test_who_cannot_see_it_gets_no_bar() -> None:
+def test_invisible_bar_is_not_drawn() -> None:
     with watcher(visible=False) as observer:
         assert type(observer) is Observer
 
@@ -173,7 +173,7 @@ def test_standard_error_stays_empty_when_it_is_not_a_terminal(tmp_path: Path) ->
 
 
 def on_terminal(place: Path, *arguments: str, columns: int = 80, stream: str = "stderr") -> tuple[int, str]:
-    """Run a command one of whose streams is a terminal; return its exit code and what it drew there."""
+    """Run a command one of whose streams is a terminal; return its exit code and the text drawn there."""
     if sys.platform == "win32":
         raise AssertionError("there are no pseudo-terminals")
     import fcntl
@@ -195,7 +195,7 @@ def _until_closed(descriptor: int) -> Iterator[bytes]:
     while True:
         try:
             data = os.read(descriptor, 1 << 16)
-        except OSError:  # Linux says EIO when the other end is closed
+        except OSError:  # Linux raises EIO when the other end is closed
             return
         if not data:
             return
@@ -234,7 +234,7 @@ def test_on_a_terminal_every_case_is_shown_with_tps_and_time_left(tmp_path: Path
     assert len({len(line) for line in lines if "left" in line}) == 1
     assert lines[0].startswith("examining this machine |")
     assert "\n" not in drawn
-    assert drawn.endswith("\r" + " " * max(widths) + "\r")  # wiped off at the end
+    assert drawn.endswith("\r" + " " * max(widths) + "\r")  # erased at the end
 
 
 @pytest.mark.thorough

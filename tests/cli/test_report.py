@@ -24,7 +24,7 @@ from tests.faults.commands import posix
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """Save the example, and one with wrong data, in the folder in which commands run."""
+    """Save the example, and a report with wrong data, in the folder in which commands run."""
     (tmp_path / "good.json").write_text(to_json(EXAMPLE), encoding="utf-8")
     (tmp_path / "bad.json").write_text(to_json(failed_report()), encoding="utf-8")
     return tmp_path
@@ -49,7 +49,7 @@ def test_a_saved_report_is_written_in_every_format(cli: Cli, saved: Path, form: 
 
 
 @posix
-def test_a_reader_of_standard_output_that_has_had_enough_is_no_error(saved: Path) -> None:
+def test_closed_pipe_of_standard_output_is_no_error(saved: Path) -> None:
     theirs, ours = os.pipe()
     os.close(theirs)
     words = (sys.executable, "-m", "sqlstress", "report", "good.json", "-o", "json:-")
@@ -68,9 +68,7 @@ def test_a_page_of_several_reports_keeps_the_names_of_their_files(cli: Cli, save
     assert "<td>good</td>" in re.sub("<td[^>]*>", "<td>", page)
 
 
-def test_github_action_benchmark_gets_a_file_for_throughput_and_one_for_latency(
-    cli: Cli, saved: Path
-) -> None:
+def test_github_action_benchmark_gets_files_for_throughput_and_latency(cli: Cli, saved: Path) -> None:
     assert cli("report", "good.json", "-o", "github-action-benchmark:tps.json").code == 0
     assert (saved / "tps.json").read_text(encoding="utf-8") == throughput_json(EXAMPLE)
     assert (saved / "tps-latency.json").read_text(encoding="utf-8") == latency_json(EXAMPLE)
@@ -97,7 +95,7 @@ def test_several_reports_go_into_one_file_but_for_json(cli: Cli, saved: Path) ->
     ],
     ids=str,
 )
-def test_what_cannot_be_shown_is_told_in_a_line_and_nothing_is_written(
+def test_unusable_report_is_a_short_error_and_writes_no_file(
     cli: Cli, saved: Path, arguments: list[str], parts: list[str]
 ) -> None:
     (saved / "not.json").write_text("{", encoding="utf-8")
@@ -128,7 +126,7 @@ def test_github_gets_the_summary_and_the_annotations(
         ["check", "gone.json", "gone.json", "--github"],
     ],
 )
-def test_outside_of_github_it_is_told_before_anything_is_done(
+def test_github_option_outside_of_github_is_refused_at_once(
     cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)

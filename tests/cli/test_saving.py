@@ -14,7 +14,7 @@ from sqlstress.cli.outputs import Output, Saver, parse_output
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.report import from_json
 from sqlstress.show.formats import FORMATS
-from sqlstress.system.interrupt import stop_once
+from sqlstress.system.interrupt import install_stop_handlers
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
 from tests.faults.surroundings import is_root, read_only
 
@@ -32,7 +32,7 @@ from tests.faults.surroundings import is_root, read_only
         ("with space.json", "json", "with space.json"),
     ],
 )
-def test_the_format_is_the_suffix_or_what_stands_before_the_colon(
+def test_format_is_the_suffix_or_the_prefix_before_the_colon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, form: str, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -40,12 +40,12 @@ def test_the_format_is_the_suffix_or_what_stands_before_the_colon(
     assert parse_output(text) == Output(form, Path(name))
 
 
-def test_a_report_that_is_too_large_to_be_read_again_is_said_to_be(
+def test_report_that_is_too_large_to_read_again_is_a_warning(
     cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert cli("-o", "report.json", "--quiet").err == ""
     size = (tmp_path / "report.json").stat().st_size
-    monkeypatch.setattr("sqlstress.cli.outputs.LARGEST", size - 100)
+    monkeypatch.setattr("sqlstress.cli.outputs.MAX_BYTES", size - 100)
     said = cli("-o", "report.json", "-o", "report.csv", "--quiet")
     assert (said.code, len(said.lines)) == (0, 1)
     assert said.err.startswith("Warning: report.json is larger than ")
@@ -58,7 +58,7 @@ def test_reports_are_saved_in_several_forms_at_once(
     assert said == (0, "", "")
     for name, form in (("report.json", "json"), ("report.csv", "csv"), ("table", "md"), ("copy.md", "md")):
         text = (tmp_path / name).read_text(encoding="utf-8")
-        if form != "json":  # whose command line differs
+        if form != "json":  # The command line in JSON differs.
             assert text == FORMATS[form](EXAMPLE)
         else:
             assert from_json(text).runs == EXAMPLE.runs
@@ -80,7 +80,7 @@ def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
         saver = Saver([parse_output(str(pipe))])
         saver.after_step(EXAMPLE)
         assert os.read(reader, 1) == b""
-        saver.at_end(EXAMPLE)
+        saver.save_final(EXAMPLE)
         assert os.read(reader, 1 << 20).decode() == FORMATS["csv"](EXAMPLE)
         assert saver.problem is None
     finally:
@@ -89,9 +89,7 @@ def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "github-action-benchmark"])
-def test_a_dash_is_the_standard_output_which_then_holds_nothing_else(
-    cli: Cli, tmp_path: Path, form: str
-) -> None:
+def test_dash_is_standard_output_without_other_text(cli: Cli, tmp_path: Path, form: str) -> None:
     said = cli("-o", f"{form}:-", "-o", "copy.json", "--keep")
     assert (said.code, said.lines) == (0, ["The databases are kept in sqlstress-01234567."])
     saved = from_json((tmp_path / "copy.json").read_text(encoding="utf-8"))
@@ -101,10 +99,12 @@ def test_a_dash_is_the_standard_output_which_then_holds_nothing_else(
 
 @pytest.mark.usefixtures("session")
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
-def test_the_standard_output_under_another_name_holds_nothing_else_either(cli: Cli, name: str) -> None:
+def test_standard_output_by_another_name_gets_no_other_text(cli: Cli, name: str) -> None:
     if sys.platform == "win32":
         pytest.skip("there are no such paths")
-    assert cli("-o", f"csv:{name}").out == ""  # it goes to the descriptor itself, which is not captured here
+    assert (
+        cli("-o", f"csv:{name}").out == ""
+    )  # sqlstress writes to the descriptor itself, which is not captured here
 
 
 @pytest.mark.usefixtures("session")
@@ -127,7 +127,7 @@ def test_annotations_for_github_leave_the_standard_output_to_the_report(
     ],
     ids=str,
 )
-def test_what_can_not_go_to_the_standard_output_is_refused(
+def test_outputs_unfit_for_standard_output_are_refused(
     cli: Cli, tmp_path: Path, outputs: tuple[str, ...], told: str
 ) -> None:
     said = cli(*outputs)
@@ -141,7 +141,7 @@ def test_what_can_not_go_to_the_standard_output_is_refused(
     injected="the report's folder gone for a while",
     outcome="the report is saved once it is back",
 )
-def test_a_file_that_cannot_be_written_for_a_while_is_no_problem_in_the_end(tmp_path: Path) -> None:
+def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     saver = Saver([parse_output(str(tmp_path / "sub" / "report.json"))])
     (tmp_path / "sub").rmdir()
@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_written_for_a_while_is_no_problem_in_the_end(tmp_
     injected="a report's place that can't be written from the start",
     outcome="exit 2 before anything is measured",
 )
-def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
+def test_unwritable_folder_is_refused_before_the_measurement(
     where_rights_count: Path,
 ) -> None:
     where_rights_count.chmod(0o500)
@@ -233,21 +233,21 @@ def test_a_place_that_cannot_hold_a_report_is_refused_at_once(cli: Cli, tmp_path
 
 @pytest.fixture
 def heard_once() -> Iterator[None]:
-    """Signals to stop raise KeyboardInterrupt, as in the program; as before afterwards."""
+    """Let signals to stop raise KeyboardInterrupt, as in the program; restore the handlers afterwards."""
     before = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    stop_once()
+    install_stop_handlers()
     yield
     for number in before:
         if signal.getsignal(number) != before[number]:
             signal.signal(number, before[number])
 
 
-def test_a_stop_while_something_is_saved_is_told(heard_once: None) -> None:
+def test_stop_during_a_save_raises_interrupted(heard_once: None) -> None:
     with pytest.raises(Interrupted, match=r"^stopped\.$"), Saver([]).interruption_explained():
         signal.raise_signal(signal.SIGINT)
 
 
-def test_a_stop_when_all_is_saved_is_not_heard(heard_once: None) -> None:
+def test_stop_after_all_is_saved_is_ignored(heard_once: None) -> None:
     with Saver([]).interruption_explained():
         pass
     signal.raise_signal(signal.SIGINT)

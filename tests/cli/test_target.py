@@ -1,4 +1,4 @@
-"""Targets side by side, by the command line: which cases there are, and what is refused."""
+"""Several targets in one command line: the cases, and refused arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.pages import ROOT
 RIGHT, SCHEMA = (ROOT / "examples" / "transfer" / f"{name}.sql" for name in ("right", "schema"))
 
 
-def test_what_a_target_can_not_do_is_refused_in_a_line(cli: Cli) -> None:
+def test_unsupported_option_of_a_target_is_a_one_line_error(cli: Cli) -> None:
     pytest.importorskip("psycopg")
     Path("theirs.sql").write_text("CREATE TABLE public.theirs (x int);", encoding="utf-8")
     Path("own.py").write_text("from sqlstress import transaction\n@transaction\ndef t(c): pass\n")
@@ -28,7 +28,7 @@ def test_what_a_target_can_not_do_is_refused_in_a_line(cli: Cli) -> None:
         ("--target postgres,sqlite --driver apsw", ("psycopg", "apsw")),
         ("--target postgres", ("psycopg",)),
         ("--driver psycopg", ("psycopg",)),
-        # What means something to one of them is for that one.
+        # An option that only one of the targets supports applies to that target.
         ("--target sqlite,postgres --journal-mode delete", ("sqlite3", "psycopg")),
     ],
 )

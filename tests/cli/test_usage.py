@@ -1,4 +1,4 @@
-"""Tests of what is said of a command line that is wrong: one or two lines, and what to do."""
+"""Tests of the messages for wrong command lines: one or two lines, with a remedy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WRONG = [
     ("run folder.json", "folder.json", "cannot read the plan"),
     ("doctor here", "here", "sqlstress doctor --help"),
 ]
-"""Command lines of which the system, click or a parser says a part in words of its own."""
+"""Command lines whose error messages contain text of the system, click or a parser."""
 if sys.platform != "win32":
     WRONG.append((f"-o {'x' * 300}.json", "-o 'xxxxxx", "too long. Choose another file"))
 
@@ -50,13 +50,13 @@ def around(cli: Cli) -> Cli:
     return cli
 
 
-def test_a_wrong_command_line_is_told_what_is_wrong_and_what_to_do(around: Cli) -> None:
+def test_wrong_command_line_is_refused_with_cause_and_remedy(around: Cli) -> None:
     assert_golden_refusals(around, "usage.txt")
     assert FakeSession.cases == ()
 
 
 @pytest.mark.parametrize(("line", "named", "remedy"), WRONG, ids=lambda text: text[:40])
-def test_what_others_say_of_a_wrong_command_line_is_told_with_what_to_do(
+def test_foreign_error_messages_are_printed_with_a_remedy(
     around: Cli, line: str, named: str, remedy: str
 ) -> None:
     said = around(*line.split())
@@ -68,11 +68,11 @@ def test_what_others_say_of_a_wrong_command_line_is_told_with_what_to_do(
 
 
 ANY_TEXT = {"setup", "database", "check", "stdin", "builtin", "compare", "against", "a", "b"}
-"""Options that take names of files and others: wrong ones are above. So are those of the Pythons."""
+"""Options that take file names and similar; wrong ones are tested above. So are those of the Pythons."""
 
 
 @pytest.mark.parametrize("command", MEASURING)
-def test_every_option_says_that_a_value_is_wrong_and_which(around: Cli, command: str) -> None:
+def test_every_option_names_a_wrong_value(around: Cli, command: str) -> None:
     needed = {"ab": ["--a="], "limit": ["--p99=10ms"]}.get(command, [])
     program = ["--", "python"] if command == "exec" else []
     for name, option in by_name(command).items():
@@ -81,12 +81,12 @@ def test_every_option_says_that_a_value_is_wrong_and_which(around: Cli, command:
         said = around(command, *needed, f"--{name}=~wrong", *program)
         assert_short(said)
         assert (said.code, f"--{name}" in said.lines[0]) == (2, True), said
-        # In a connection string there may be a password.
+        # A connection string may contain a password.
         assert option.flag or name == "dsn" or "~wrong" in said.lines[0]
     assert FakeSession.cases == ()
 
 
-def test_a_driver_that_is_not_installed_says_what_to_install(
+def test_missing_driver_is_refused_with_its_installation(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli
 ) -> None:
     monkeypatch.undo()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.cli.commands import run
-from sqlstress.cli.measure import screen
+from sqlstress.cli.measure import moment_observer
 from sqlstress.experiments.watch.spec import WRITE
 from sqlstress.machine import host
 from sqlstress.report import FileSystem
@@ -23,7 +23,7 @@ from sqlstress.report import FileSystem
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
 BEGIN = "import os, sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n"
 HOLD = "c.execute('BEGIN IMMEDIATE'); print(1, flush=True); time.sleep(60)\n"
-# It knows itself for how long it has held the lock: from the answer to BEGIN to that to COMMIT.
+# The process measures the time of its lock: from the answer to BEGIN to that to COMMIT.
 BY_TURNS = """
 held, n, begun = 0, 0, time.perf_counter()
 print(1, flush=True)
@@ -65,7 +65,7 @@ def watch(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*words), capture_output=True, text=True, check=False)
 
 
-def test_who_holds_the_write_lock_too_long_is_named_and_the_exit_code_is_1(database: Path) -> None:
+def test_process_with_a_long_write_lock_is_named_and_exits_1(database: Path) -> None:
     report = database.with_name("watch.json")
     with process(database, HOLD) as holder:
         done = watch(database, "--until-held", "300ms", "-o", report)
@@ -77,7 +77,7 @@ def test_who_holds_the_write_lock_too_long_is_named_and_the_exit_code_is_1(datab
 
 
 @pytest.mark.thorough
-def test_shares_are_those_that_the_holder_knows_itself_within_the_stated_error(database: Path) -> None:
+def test_shares_equal_the_holders_own_count_within_the_stated_error(database: Path) -> None:
     report = database.with_name("watch.json")
     over = database.with_name("over")
     with process(database, BY_TURNS, str(over)) as holder:
@@ -87,15 +87,16 @@ def test_shares_are_those_that_the_holder_knows_itself_within_the_stated_error(d
         own, turns = map(float, holder.stdout.readline().split())
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
-    (writer,) = (one for one in found["processes"] if one["pid"] == holder.pid)
+    (writer,) = (entry for entry in found["processes"] if entry["pid"] == holder.pid)
     share = writer["locks"][WRITE]["samples"] / found["samples"]
-    # The watch sees another part of the time than the holder counts: as much again, and a turn or two.
+    # The watch sees another part of the time than the holder counts, so allow the error twice, and a turn or
+    # two.
     assert abs(share - own) < 2 * 1.96 * math.sqrt(own * (1 - own) / found["samples"]) + 0.05
     assert 0 < found["commits"] <= turns
 
 
 @pytest.mark.thorough
-def test_a_database_that_nobody_has_open_is_waited_for(database: Path) -> None:
+def test_watch_waits_for_a_process_with_the_database_open(database: Path) -> None:
     done = watch(database, "--duration", "1.2s")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0].endswith(f"no process has {database} open; waiting")
@@ -148,9 +149,9 @@ def test_hundreds_of_processes_are_watched(database: Path) -> None:
         crowd.communicate("")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
-    # The writers that were seen; and all readers, who pin the WAL, where the system lists them.
+    # The writers that were seen, and all readers (they pin the WAL) if the system lists them.
     assert len(found["processes"]) + found["others"] > (100 if sys.platform == "linux" else 5)
-    assert all(one["command"] for one in found["processes"] if not one["gone"])
+    assert all(entry["command"] for entry in found["processes"] if not entry["gone"])
 
 
 def test_a_file_on_a_network_file_system_is_watched_with_a_warning(
@@ -170,22 +171,22 @@ def test_a_file_on_a_network_file_system_is_watched_with_a_warning(
         pytest.param([Path(__file__).parent], "is not a file", marks=pytest.mark.thorough),
     ],
 )
-def test_what_cannot_be_watched_is_refused_in_a_line(words: list[str], message: str) -> None:
+def test_unwatchable_file_is_a_one_line_error(words: list[str], message: str) -> None:
     done = watch(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_a_page_is_drawn_in_the_place_of_the_last_one_and_taken_away(
+def test_page_replaces_the_last_page_and_is_erased_at_the_end(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with screen(True, plain=False) as shown:
+    with moment_observer(True, plain=False) as shown:
         shown.moment(lambda: "one\ntwo", lambda: "a line")
         shown.moment(lambda: "three", lambda: "a line")
     assert capsys.readouterr().out == "one\ntwo\n\033[2A\033[Jthree\n\033[1A\033[J"
-    with screen(True, plain=True) as shown:
+    with moment_observer(True, plain=True) as shown:
         shown.moment(lambda: "page", lambda: "a line")
     assert capsys.readouterr().out == "a line\n"
 
@@ -195,7 +196,7 @@ def test_dumb_terminal_gets_plain_lines(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
-    with screen(True, plain=False) as shown:
+    with moment_observer(True, plain=False) as shown:
         shown.moment(lambda: "page", lambda: "a line")
     assert capsys.readouterr().out == "a line\n"
 

@@ -1,4 +1,4 @@
-"""A real cluster on 127.0.0.1: a scheduler and workers, each a process, ended by its own id."""
+"""A real cluster on 127.0.0.1: a scheduler and workers, each a process that is ended by its own id."""
 
 from __future__ import annotations
 
@@ -28,22 +28,30 @@ concurrency = 1
 rate = 200
 key-space = 100
 """
-"""At a rate, so that the hosts, which are one machine, leave a processor to each other."""
+"""The load has a rate, because all hosts are the same machine and share its processors."""
 LONG = PLAN.replace('"100ms"', '"60s"')
 
 
 class LocalCluster:
-    """A scheduler, and the workers that are asked for."""
+    """A scheduler and its workers."""
 
     def __init__(self, folder: Path, security: Sequence[str] = ()) -> None:
         self.folder = folder
         self._security = security
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._known = folder / "scheduler.json"
+        self._scheduler_file = folder / "scheduler.json"
 
     def __enter__(self) -> Self:
         protocol = ("--protocol", "tls") if self._security else ()
-        place = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self._known))
+        place = (
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(self._scheduler_file),
+        )
         self._start("scheduler", *place, *protocol, *self._security)
         self.wait_for(self._has_begun)
         return self
@@ -51,16 +59,16 @@ class LocalCluster:
     def __exit__(self, *_: object) -> None:
         for process in reversed(self._processes):
             with suppress(psutil.Error):
-                own = psutil.Process(process.pid)
-                for one in (*own.children(recursive=True), own):
+                parent = psutil.Process(process.pid)
+                for child in (*parent.children(recursive=True), parent):
                     with suppress(psutil.Error):
-                        one.kill()
+                        child.kill()
             process.wait(PATIENCE_S)
 
     @property
     def address(self) -> str:
-        """Where the scheduler is."""
-        return str(json.loads(self._known.read_text(encoding="utf-8"))["address"])
+        """Address of the scheduler."""
+        return str(json.loads(self._scheduler_file.read_text(encoding="utf-8"))["address"])
 
     def worker(self, name: str, preload: Path, nanny: bool = False) -> psutil.Process:
         """Start `dask worker`, and wait until it has joined; return its process."""
@@ -92,15 +100,15 @@ class LocalCluster:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
-    def wait_for(self, is_so: Callable[[], object]) -> None:
-        """Wait until something is so; fail if it never is."""
+    def wait_for(self, condition: Callable[[], object]) -> None:
+        """Wait until a condition holds; fail if it never does."""
         until = time.monotonic() + PATIENCE_S
-        while not is_so():
+        while not condition():
             assert time.monotonic() < until, "it did not come to pass"
             time.sleep(0.1)
 
     def _has_begun(self) -> bool:
-        """Say whether the scheduler has told where it is: the file is there before it is written."""
+        """Return whether the scheduler has written its address: its file exists before it has content."""
         try:
             return bool(self.address)
         except (OSError, ValueError):
@@ -112,14 +120,14 @@ class LocalCluster:
         return psutil.Process(self._processes[0].pid)
 
     def measuring(self) -> list[psutil.Process]:
-        """Return the measurements that run on hosts: their guards, whoever their parent is by now."""
-        found = []
+        """Return the guards of the measurements on hosts, even if they have a new parent."""
+        jobs = []
         for process in psutil.process_iter(["cmdline"]):
             with suppress(psutil.Error):
                 is_job = "sqlstress.cluster.job" in (process.info["cmdline"] or ())
                 if is_job and Path(process.cwd()) == self.folder:
-                    found.append(process)
-        return found
+                    jobs.append(process)
+        return jobs
 
     def _start(self, *arguments: str, log: Path | None = None) -> subprocess.Popen[bytes]:
         with (log or self.folder / f"{arguments[0]}.log").open("wb") as out:
@@ -134,11 +142,11 @@ class LocalCluster:
 
 
 def certificates(folder: Path) -> tuple[str, str]:
-    """Make a certificate that is its own authority; return the files of it and of its key."""
+    """Make a self-signed certificate; return its file and that of its key."""
     cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
-    words = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    more = ("-days", "2", "-subj", "/CN=sqlstress-test", "-keyout", key, "-out", cert)
-    subprocess.run(["openssl", *words, *more], check=True, capture_output=True, timeout=PATIENCE_S)
+    command = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    options = ("-days", "2", "-subj", "/CN=sqlstress-test", "-keyout", key, "-out", cert)
+    subprocess.run(["openssl", *command, *options], check=True, capture_output=True, timeout=PATIENCE_S)
     return cert, key
 
 

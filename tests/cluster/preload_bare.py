@@ -1,4 +1,4 @@
-"""A preload for workers in tests: a host on which sqlstress is not installed."""
+"""A preload for workers in tests: simulates a host without sqlstress."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class NotThere(MetaPathFinder):
-    """Finds no sqlstress, in the words of Python."""
+    """Fails to find sqlstress, with Python's own message."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:
         if name == "sqlstress":
@@ -16,7 +16,7 @@ class NotThere(MetaPathFinder):
 
 
 def dask_setup(worker: Any) -> None:
-    """Take sqlstress away."""
+    """Unload sqlstress and prevent its import."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "sqlstress"]:
         del sys.modules[name]
     sys.meta_path.insert(0, NotThere())

@@ -1,4 +1,4 @@
-"""Tests of a fleet on a real scheduler with real workers: what comes back, what is lost, what stays."""
+"""A fleet on a real scheduler with real workers: reports, losses and clean-up."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PASSWORD = "geheim"
 HOST, BARE = (Path(__file__).with_name(f"preload_{name}.py") for name in ("host", "bare"))
 
 
-def ended(command: subprocess.Popen[str], code: int) -> tuple[str, str]:
-    """Wait for the end of a fleet; return what was printed, and what was complained of."""
+def finish(command: subprocess.Popen[str], code: int) -> tuple[str, str]:
+    """Wait for the end of a fleet; return its standard output and standard error."""
     out, err = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == code, err
     return out, err
@@ -39,8 +39,8 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_each_host_measures_once_and_what_happens_to_one_costs_its_own_report_only(tmp_path: Path) -> None:
-    """One after the other on one cluster: a scheduler and a worker take seconds to start."""
+def test_hosts_measure_once_and_a_loss_costs_only_its_own_report(tmp_path: Path) -> None:
+    """Run the checks in sequence on the same cluster: a scheduler and a worker take seconds to start."""
     pytest.importorskip("distributed")
     with LocalCluster(tmp_path.resolve()) as cluster:
         workers = {name: cluster.worker(name, HOST) for name in ("anna-1", "bert-1", "bert-2")}
@@ -53,11 +53,11 @@ def test_each_host_measures_once_and_what_happens_to_one_costs_its_own_report_on
 
 def each_host_measures_once(cluster: LocalCluster) -> None:
     reports = cluster.folder / "reports"
-    out, err = ended(cluster.command(f"# {PASSWORD}\n{PLAN}", reports), 0)
+    out, err = finish(cluster.command(f"# {PASSWORD}\n{PLAN}", reports), 0)
     assert names(reports) == ["anna.json", "bert.json"]
     saved = [read(path) for path in sorted(reports.iterdir())]
     assert all(run.error is None and len(run.trials) == 2 for report in saved for run in report.runs)
-    # One seed for all, though the plan has none.
+    # All have the same seed, although the plan has no seed.
     assert len({run.case.seed for report in saved for run in report.runs}) == 1
     saving = {f"{name}: saved in {reports / name}.json" for name in ("anna", "bert")}
     assert saving < set(err.splitlines()) and len(err.splitlines()) == 3
@@ -75,9 +75,9 @@ def ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
     command = cluster.command(LONG, cluster.folder / "stopped")
     cluster.wait_for(lambda: len(cluster.measuring()) == 2)
     command.send_signal(signal.SIGINT)
-    out, err = ended(command, 130)
-    said = "Error: stopped by SIGINT; 0 reports saved; nothing runs.\n"
-    assert out == "" and err.endswith(said) and "saved in" not in err
+    out, err = finish(command, 130)
+    stop_message = "Error: stopped by SIGINT; 0 reports saved; nothing runs.\n"
+    assert out == "" and err.endswith(stop_message) and "saved in" not in err
     assert not cluster.measuring() and not list(cluster.folder.glob("sqlstress-*"))
 
 
@@ -96,11 +96,11 @@ def killed_and_bare_hosts_are_lost(cluster: LocalCluster, anna: psutil.Process) 
     reports = cluster.folder / "some"
     command = cluster.command(PLAN.replace('"100ms"', '"4s"'), reports)
     cluster.wait_for(lambda: len(cluster.measuring()) == 3)
-    # Beside it there may be multiprocessing's tracker.
-    (dora,) = (one for one in nanny.children() if "resource_tracker" not in " ".join(one.cmdline()))
-    for killed in (anna, dora):
-        killed.kill()
-    _, err = ended(command, 4)
+    # There may also be multiprocessing's resource tracker.
+    (dora,) = (child for child in nanny.children() if "resource_tracker" not in " ".join(child.cmdline()))
+    for killed_process in (anna, dora):
+        killed_process.kill()
+    _, err = finish(command, 4)
     for name in ("anna", "dora"):
         assert f"{name}: it disappeared while it was measuring" in err
     assert "No module named 'sqlstress'" in err
@@ -114,25 +114,25 @@ def a_scheduler_that_is_killed_ends_it(cluster: LocalCluster) -> None:
     command = cluster.command(LONG, cluster.folder / "alone")
     cluster.wait_for(cluster.measuring)
     cluster.scheduler.kill()
-    _, err = ended(command, 4)
+    _, err = finish(command, 4)
     assert "bert: the scheduler no longer responds" in err and "distributed" not in err
     cluster.wait_for(lambda: not cluster.measuring())
 
 
-def test_two_fleets_take_turns_on_a_machine_one_of_them_over_tls_and_not_without_it(tmp_path: Path) -> None:
+def test_fleets_take_turns_on_a_machine_and_tls_needs_certificates(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     if not shutil.which("openssl"):
         pytest.skip("openssl is not here")
     for name in ("plain", "safe", "strange"):
         (tmp_path / name).mkdir()
     cert, key = certificates(tmp_path / "safe")
-    # Reports say the second in which they were begun: each takes more than two.
+    # Reports have their start in whole seconds: each takes more than two.
     plan = PLAN.replace('"100ms"', '"1s"')
-    theirs = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
-    # One worker does one task at a time: each fleet has a worker of its own.
+    tls_options = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
+    # A worker does a single task at a time: each fleet has its own worker.
     with (
         LocalCluster((tmp_path / "plain").resolve()) as plain,
-        LocalCluster((tmp_path / "safe").resolve(), theirs) as safe,
+        LocalCluster((tmp_path / "safe").resolve(), tls_options) as safe,
     ):
         for cluster in (plain, safe):
             cluster.worker("anna-1", HOST)
@@ -142,15 +142,15 @@ def test_two_fleets_take_turns_on_a_machine_one_of_them_over_tls_and_not_without
             for cluster, variables in ((plain, {}), (safe, tls_variables(cert, key)))
         ]
         for command in commands:
-            ended(command, 0)
+            finish(command, 0)
         first, second = (
             datetime.fromisoformat(read(cluster.folder / "reports" / "anna.json").created)
             for cluster in (plain, safe)
         )
         assert abs((first - second).total_seconds()) >= 2
         strange = certificates(tmp_path / "strange")
-        none = safe.folder / "none"
+        no_folder = safe.folder / "none"
         for variables in ({}, tls_variables(*strange)):
-            _, err = ended(safe.command(PLAN, none, variables), 4)
+            _, err = finish(safe.command(PLAN, no_folder, variables), 4)
             assert "no Dask scheduler responds" in err and len(err.splitlines()) == 1
-            assert not none.exists()
+            assert not no_folder.exists()

@@ -1,4 +1,4 @@
-"""The parts of a fleet that need no cluster."""
+"""Parts of a fleet that need no cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytest.importorskip("distributed")
 
 from sqlstress.cluster import fleet, job
 from sqlstress.cluster.fleet import Fleet, connected, file_name, order_of, security_of
-from sqlstress.cluster.job import Watch, identity, take_turn
+from sqlstress.cluster.job import HeartbeatMonitor, identity, take_turn
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
 from tests.drawing import CHARACTERS, examples
@@ -31,11 +31,11 @@ from tests.engine.processes import environment
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:65535"])
-def test_this_machine_needs_no_certificates(address: str) -> None:
+def test_local_address_needs_no_certificates(address: str) -> None:
     assert not security_of(address).require_encryption
 
 
-def test_another_machine_needs_encryption() -> None:
+def test_remote_address_needs_encryption() -> None:
     assert security_of("tls://scheduler:8786").require_encryption
 
 
@@ -87,7 +87,7 @@ def test_a_silent_server_is_refused_after_a_while(monkeypatch: pytest.MonkeyPatc
 
 
 def assert_no_scheduler(port: int) -> None:
-    """Assert that a connection fails in one line."""
+    """Assert that a connection fails with a message of a single line."""
     address = f"tcp://127.0.0.1:{port}"
     with (
         pytest.raises(EnvironmentFailure, match="no Dask scheduler responds") as error,
@@ -99,18 +99,18 @@ def assert_no_scheduler(port: int) -> None:
 
 @settings(max_examples=examples(0.5))
 @given(st.text(CHARACTERS, max_size=200), st.sets(st.text(CHARACTERS, max_size=8), max_size=2))
-def test_any_name_of_a_host_is_one_file_of_the_folder(host: str, others: set[str]) -> None:
-    taken: list[str] = []
-    for one in (*others, host, host, host.upper()):
-        taken.append(file_name(one, taken))
-    assert len({name.lower() for name in taken}) == len(taken)
-    for name in taken:
+def test_any_host_name_gives_a_unique_file_in_the_folder(host: str, others: set[str]) -> None:
+    file_names: list[str] = []
+    for host_name in (*others, host, host, host.upper()):
+        file_names.append(file_name(host_name, file_names))
+    assert len({name.lower() for name in file_names}) == len(file_names)
+    for name in file_names:
         assert Path("folder", f"{name}.json").parent == Path("folder")
         assert name.isascii() and name.isprintable() and not set(name) & set('/\\:*?"<>| ') and len(name) < 80
         assert not name.startswith(".")
 
 
-def test_a_machine_gives_one_turn_at_a_time() -> None:
+def test_machine_gives_a_single_turn_at_a_time() -> None:
     with socket.socket() as first, socket.socket() as second:
         first.bind(("127.0.0.1", 0))
         port = first.getsockname()[1]
@@ -119,13 +119,13 @@ def test_a_machine_gives_one_turn_at_a_time() -> None:
         assert take_turn(second, port)
 
 
-def test_a_host_measures_while_the_heart_beats() -> None:
+def test_host_measures_while_there_are_heartbeats() -> None:
     clock, beats = FakeClock(), iter(range(10**6))
-    watch = Watch(lambda: next(beats), clock)
+    watch = HeartbeatMonitor(lambda: next(beats), clock)
     for clock.now in range(0, 1001, 10):
         watch.check()
     with pytest.raises(EnvironmentFailure, match="the fleet was stopped"):
-        Watch(lambda: job.STOP, clock).check()
+        HeartbeatMonitor(lambda: job.STOP, clock).check()
 
 
 @pytest.mark.parametrize("silence", ["the same", "an error"])
@@ -137,7 +137,7 @@ def test_a_host_stops_without_a_new_heartbeat(silence: str) -> None:
             raise OSError("the connection is gone")
         return 7
 
-    watch = Watch(read, clock)
+    watch = HeartbeatMonitor(read, clock)
     watch.check()
     broken = silence == "an error"
     clock.now = job.SILENT_S - 1
@@ -152,7 +152,7 @@ def test_a_host_reports_its_name_and_machine() -> None:
     assert name == socket.gethostname() and machine and identity() == (name, machine)
 
 
-def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> None:
+def test_plan_is_sent_with_a_seed_that_all_hosts_share(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN, encoding="utf-8")
     seed, *lines = order_of(plan, ".")["plan"].splitlines()
@@ -162,9 +162,7 @@ def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("measuring", [False, True])
-def test_the_guard_is_stopped_by_the_end_of_its_input_and_leaves_nothing(
-    tmp_path: Path, measuring: bool
-) -> None:
+def test_guard_stops_at_the_end_of_its_input_and_leaves_nothing(tmp_path: Path, measuring: bool) -> None:
     order = json.dumps({"plan": LONG, "directory": ".", "port": 0}).encode() + b"\n"
     with subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.job"],
@@ -176,7 +174,7 @@ def test_the_guard_is_stopped_by_the_end_of_its_input_and_leaves_nothing(
         process.stdin.flush()
         if measuring:
             await_workers(process.pid)
-        # Else it is stopped at its very start, whatever it does then.
+        # Otherwise it is stopped at its start, in any state.
         _, err = process.communicate(timeout=PATIENCE_S)
     assert b"Traceback" not in err
     # A guard that is stopped at its start may still begin to measure.
@@ -185,9 +183,9 @@ def test_the_guard_is_stopped_by_the_end_of_its_input_and_leaves_nothing(
 
 
 def await_workers(pid: int) -> None:
-    """Wait until a process has children that have children: workers, forked by their server."""
+    """Wait until a process has grandchildren: workers, forked by their server."""
     until = time.monotonic() + PATIENCE_S
-    while not [one for child in psutil.Process(pid).children() for one in child.children()]:
+    while not [grandchild for child in psutil.Process(pid).children() for grandchild in child.children()]:
         assert time.monotonic() < until
         time.sleep(0.01)
 
@@ -208,7 +206,7 @@ class FakeFuture:
 
 
 class FakeClient:
-    """A cluster whose tasks have ended: it records what Dask would log of them."""
+    """A cluster whose tasks have ended; it records the text that Dask would log of them."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:
         self.answers = answers
@@ -237,7 +235,7 @@ class FakeVariable:
 def run_fleet(
     monkeypatch: pytest.MonkeyPatch, folder: Path, answers: Mapping[str, object], plan: str = PLAN
 ) -> tuple[Fleet, FakeClient, list[str]]:
-    """Run a fleet on hosts that give these answers; return it, its client and the lines that it reported."""
+    """Run a fleet on hosts with these answers; return the fleet, its client and its output lines."""
     monkeypatch.setattr("distributed.Variable", FakeVariable)
     client, lines = FakeClient(answers), list[str]()
     fleet = Fleet(client, folder, lines.append)
@@ -246,7 +244,7 @@ def run_fleet(
     return fleet, client, lines
 
 
-def test_a_password_in_a_plan_is_in_no_task_of_the_cluster(
+def test_password_of_a_plan_is_in_no_task_of_the_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dask shows and logs the arguments of a task."""

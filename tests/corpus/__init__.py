@@ -1,1 +1,1 @@
-"""The saved reports that whatever shows reports is tried on, and what every format made of each of them."""
+"""Saved reports for tests of all formats, and the digests of each report in every format."""

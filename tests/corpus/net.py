@@ -2,8 +2,8 @@
 
     python -m tests.corpus.net        write digests.json again, after an intended change, and compact reports/
 
-The reports are those of reports/, and those in this folder: of golden files, and of the user's own work (app,
-sql, exec). Other tests read them too (`corpus_report`). No text is kept: if a digest differs, the new text is
+The reports are those of reports/, and those in this folder: golden files, and the user's own work (app, sql,
+exec). Other tests read them too (`corpus_report`). No text is kept: if a digest differs, the new text is
 written to a `.got` file.
 """
 
@@ -29,14 +29,14 @@ def reports() -> list[Path]:
 
 
 def formats() -> dict[str, Callable[..., str]]:
-    """Return every way to show a report, by name."""
+    """Return every function that shows a report, by name."""
     from sqlstress.analysis.comparison import compare
     from sqlstress.show.formats import BESIDE, FORMATS
     from sqlstress.show.github import summary, workflow_commands
     from sqlstress.show.page.html_file import script
     from sqlstress.show.text import comparison_text, report_text
 
-    known: dict[str, Callable[..., str]] = {
+    renderers: dict[str, Callable[..., str]] = {
         **FORMATS,
         **{f"{name}{suffix}": render for name, (suffix, render) in BESIDE.items()},
         "txt": report_text,
@@ -45,7 +45,7 @@ def formats() -> dict[str, Callable[..., str]]:
         "compare": lambda report: comparison_text(compare([("one", report), ("same", report)], False)),
         "compare-anyway": lambda report: comparison_text(compare([("one", report), ("same", report)], True)),
     }
-    return known
+    return renderers
 
 
 def _without_assets(page: str) -> str:
@@ -55,7 +55,7 @@ def _without_assets(page: str) -> str:
     return before + rest.partition(">")[2]
 
 
-def written(path: Path) -> Iterator[tuple[str, str]]:
+def outputs(path: Path) -> Iterator[tuple[str, str]]:
     """Yield each format's name, and the report in that format, or the reason why it is refused."""
     from sqlstress.report import read
 
@@ -88,13 +88,15 @@ def digest(text: str) -> str:
 
 
 def digests() -> dict[str, dict[str, str]]:
-    """Return the digests of today's outputs."""
-    found = {path.stem: {name: digest(text) for name, text in written(path)} for path in reports()}
-    return {**found, "side by side": {name: digest(text) for name, text in pairs()}}
+    """Return the digests of the current outputs."""
+    digests_by_report = {
+        path.stem: {name: digest(text) for name, text in outputs(path)} for path in reports()
+    }
+    return {**digests_by_report, "side by side": {name: digest(text) for name, text in pairs()}}
 
 
 def compact(path: Path) -> None:
-    """Rewrite a JSON file without whitespace, which is a quarter of a report with its indentation."""
+    """Rewrite a JSON file without whitespace, which is a quarter of an indented report."""
     data = json.loads(path.read_text(encoding="utf-8"))
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     path.write_text(text + "\n", encoding="utf-8", newline="\n")

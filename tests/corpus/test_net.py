@@ -1,4 +1,4 @@
-"""Every saved report is shown in every format as it was: what is meant to change is changed by itself."""
+"""Every saved report has the same text in every format; intended changes need a new digest."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from tests.rows import thorough
 KNOWN = json.loads(net.DIGESTS.read_text(encoding="utf-8"))
 
 
-def changed(known: dict[str, str], texts: Iterable[tuple[str, str]], name: str) -> list[str]:
-    """Return which formats differ from what is known, and keep what they are now beside it."""
-    found = dict(texts)
+def changed(expected: dict[str, str], texts: Iterable[tuple[str, str]], name: str) -> list[str]:
+    """Return the formats whose digest differs, and save their current text next to the digests."""
+    current = dict(texts)
     different = sorted(
-        form for form in known.keys() | found.keys() if known.get(form) != net.digest(found.get(form, ""))
+        form
+        for form in expected.keys() | current.keys()
+        if expected.get(form) != net.digest(current.get(form, ""))
     )
     for form in different:
-        (net.HERE / f"{name}.{form}.got").write_text(found.get(form, ""), encoding="utf-8")
+        (net.HERE / f"{name}.{form}.got").write_text(current.get(form, ""), encoding="utf-8")
     return different
 
 
@@ -30,9 +32,9 @@ def changed(known: dict[str, str], texts: Iterable[tuple[str, str]], name: str) 
     [path if path.parent == net.HERE else thorough(path) for path in net.reports()],
     ids=lambda path: path.stem,
 )
-def test_a_saved_report_is_shown_as_before_in_every_format(path: Path) -> None:
-    assert changed(KNOWN[path.stem], net.written(path), path.stem) == []
+def test_saved_report_is_unchanged_in_every_format(path: Path) -> None:
+    assert changed(KNOWN[path.stem], net.outputs(path), path.stem) == []
 
 
-def test_saved_reports_are_compared_as_before() -> None:
+def test_comparisons_of_saved_reports_are_unchanged() -> None:
     assert changed(KNOWN["side by side"], net.pairs(), "side-by-side") == []

@@ -1,4 +1,4 @@
-"""The workloads, and what each of their files can suffer."""
+"""The workloads, and the possible damage of each of their files."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.crash.spec import Transactions
-from sqlstress.experiments.hunt.rounds import drawn
+from sqlstress.experiments.hunt.rounds import draw_round
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.damage import rows
 from tests.damage.flips import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK, flip
 from tests.damage.rows import drop, give, swap, tear
 from tests.damage.trial import Mutation, Trial, Words, measure, measure_killed
 
 WAL = Settings(synchronous="off", page_size=512, wal_autocheckpoint=16)
-"""Small pages, so that a few rows take several of them."""
+"""Small pages, so that a few rows take several pages."""
 ROLLBACK = replace(WAL, journal_mode="delete", wal_autocheckpoint=None)
 SALT = 1000
 
 ROWS = ("drop", "restore", "swap", "duplicate", "add", "tear")
-"""Changes of rows, as the table heads them."""
+"""Changes of rows, as the headings of the table."""
 BYTES = {
     "row byte": ROW,
     "index byte": ENTRY,
@@ -36,7 +36,7 @@ BYTES = {
     "page header": PAGE_HEADER,
     "trunk": TRUNK,
 }
-"""Changes of bytes, as the table heads them: what they are part of."""
+"""Parts of which bytes are changed, by the headings of the table."""
 CLEAN = "clean"
 """No change at all."""
 
@@ -46,12 +46,12 @@ NO_INDEX = {"index byte": "there is no index"}
 NO_FREE_PAGES = {"trunk": "there are no free pages"}
 
 Possible = Mapping[str, Mutation | str]
-"""What can be changed; a string says why nothing can."""
+"""Changes by name; a string is the reason why a change is impossible."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload to be tried."""
+    """A workload with its changes."""
 
     name: str
     case: Callable[[int], Case]
@@ -69,16 +69,16 @@ class Workload:
 
 
 def _possible(words: Words, changes: Possible, *without: Mapping[str, str]) -> Possible:
-    """Return changes of rows and of bytes; `without` says which bytes there are none of, and why."""
+    """Return changes of rows and of bytes; `without` has the reasons for impossible changes of bytes."""
     bytes_: Possible = {name: flip(part, words) for name, part in BYTES.items()}
-    return {**changes, **bytes_, **{name: why for one in without for name, why in one.items()}}
+    return {**changes, **bytes_, **{name: why for reasons in without for name, why in reasons.items()}}
 
 
 KV: Possible = {
-    "drop": drop(rows.written),
+    "drop": drop(rows.written_rows),
     "restore": rows.kv_restore,
-    "swap": swap(rows.written),
-    "duplicate": give(rows.written),
+    "swap": swap(rows.written_rows),
+    "duplicate": give(rows.written_rows),
     "add": rows.kv_add,
     "tear": ONE_ROW,
 }
@@ -104,7 +104,7 @@ ALLOCATED: Possible = {
     "swap": "all rows hold the same value",
     "duplicate": rows.result_duplicate,
     "add": rows.result_add,
-    "tear": tear(rows.results_of_one),
+    "tear": tear(rows.results),
 }
 QUERIED: Possible = {
     **ALLOCATED,
@@ -148,7 +148,7 @@ PARTS: Possible = {
 
 INSERTS = (("1b1", True), ("BLK", False), ("BLK/n", True), ("JSON", False))
 ALLOCATIONS = (*INSERTS, ("SPC", False))
-QUERIES = (("1b1", False), ("BLK", False), ("ROW", False), ("VALUES", False), ("JSON", False), ("SPC", False))
+QUERIES = (("1b1", False), ("BLK", False), ("VALUES", False), ("JSON", False), ("SPC", False))
 
 
 def _kv(name: str, changes: Possible, buckets: int = 1, **load: Any) -> Workload:
@@ -166,7 +166,7 @@ def _classic(buckets: int) -> Workload:
     changes: Possible = {
         **KV,
         "restore": ONCE,
-        "duplicate": give(rows.written) if buckets == 1 else rows.kv_duplicate_elsewhere,
+        "duplicate": give(rows.written_rows) if buckets == 1 else rows.kv_duplicate_elsewhere,
         "add": rows.kv_add_unknown,
     }
     possible = _possible(rows.kv_words, changes, NO_INDEX, NO_FREE_PAGES)
@@ -177,15 +177,14 @@ def _methods(phase: str, variants: tuple[tuple[str, bool], ...], scale: int, cha
     def case(seed: int) -> Case:
         name, transaction = variants[seed % len(variants)]
         method = Method(phase, name, transaction, scale, timeout_s=60.0, samples=16, chunk=7)
-        return Case(workload="methods", concurrency=2, settings=ROLLBACK, spec=method)
+        return Case(workload="methods", settings=ROLLBACK, spec=method)
 
     return Workload(f"methods, {phase}", case, _possible(rows.method_words, changes, NO_FREE_PAGES))
 
 
 def _keys(schema: str, id_type: str) -> Workload:
-    def case(seed: int) -> Case:
-        made_by = ID_MAKERS[seed % len(ID_MAKERS)] if schema.startswith("id-") else ID_MAKERS[0]
-        picks = Picks(schema, id_type, made_by, users=12, picks=10, items=40)
+    def case(_: int) -> Case:
+        picks = Picks(schema, id_type, users=12, picks=10, items=40)
         return Case(workload="keys", concurrency=2, duration_s=0, warmup_s=0, settings=WAL, spec=picks)
 
     paired: Possible = {"duplicate": rows.pick_duplicate_elsewhere} if schema.startswith("pair-") else {}
@@ -217,16 +216,16 @@ def _crash(buckets: int) -> Workload:
 
 
 def _hunt(name: str, **given: str) -> Workload:
-    """Return rounds of a hunt, drawn from the seed but for what is given.
+    """Return rounds of a hunt, drawn from the seed except for the given options.
 
-    Nothing checkpoints meanwhile: a library with the WAL-reset bug would lose commits that nobody changed.
+    There are no checkpoints: a library with the WAL-reset bug would lose commits even in unchanged files.
     """
     fixed = {"duration": "300ms", "writers": "3", "keys": "16", "churn": "off", **given}
     fixed |= {"checkpointers": "0", "wal-autocheckpoint": "0"}
     (base,) = cases_of(fixed, "hunt")
 
     def case(seed: int) -> Case:
-        return drawn(replace(base, seed=seed), seed)
+        return draw_round(replace(base, seed=seed), seed)
 
     return Workload(name, case, _possible(rows.hunt_words, PARTS, NO_FREE_PAGES))
 
@@ -237,7 +236,7 @@ def _all() -> Iterator[Workload]:
     yield _kv("kv, 3 files", elsewhere, buckets=3, key_type="text", value_size=100)
     yield _kv("kv, batches", {**KV, "tear": rows.kv_tear}, batch=5, key_type="blob")
     yield _kv("kv, updates", COUNTERS, update_ratio=0.6)
-    if lacks("sqlite3") is None:  # then C looks at the rows first
+    if native_unavailable("sqlite3") is None:  # if so, C checks the rows first
         yield _kv("kv, 1 file, in C", KV, loop="native")
         yield _kv("kv, 3 files, in C", elsewhere, buckets=3, key_type="text", value_size=100, loop="native")
         yield _kv("kv, batches, in C", {**KV, "tear": rows.kv_tear}, batch=5, key_type="blob", loop="native")
@@ -253,7 +252,7 @@ def _all() -> Iterator[Workload]:
     yield _crash(1)
     yield _crash(2)
     yield _hunt("hunt, as drawn", batch="2")
-    # A part of six rows is named: a verdict has five examples.
+    # All names of a change with six rows must appear, and a verdict has five examples.
     yield _hunt("hunt, batches", batch="6", filler="0")
 
 

@@ -1,7 +1,7 @@
-"""Changes of single bytes of a database file that carry meaning, by what they are part of.
+"""Changes of single bytes of a database file that carry meaning, by the part of the file.
 
-Free pages, and bytes of a page that hold nothing, may be anything. So may one more: what a record says of
-the column that stands for the rowid, since the rowid is read in its place.
+Free pages, and unused bytes of a page, may have any content. So may a further byte: a record's type of the
+column that is the rowid, since SQLite reads the rowid in its place.
 
 Source: https://www.sqlite.org/fileformat2.html
 """
@@ -19,34 +19,34 @@ from typing import Any, NamedTuple
 
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, OVERFLOW, Page, PageFile, Tree, varint
+from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, OVERFLOW, BtreePage, PageFile, Tree, varint
 from sqlstress.targets.sqlite.space import trees_of
 from tests.damage.trial import Change, Mutation, NothingToChange, Trial, Words
 
 ROW, ENTRY, POINTER, PAGE_HEADER, TRUNK = "row", "index entry", "pointer", "page header", "free-list trunk"
-"""What a byte is part of: a cell of a table or of an index, a pointer to a cell or to a page, …"""
+"""Parts of a file: a cell of a table or of an index, a pointer to a cell or to a page, …"""
 
 
 class Site(NamedTuple):
     """A byte."""
 
     part: str
-    """What it is part of."""
+    """Part of the file to which the byte belongs."""
     page: int
-    """The number of its page."""
+    """Number of its page."""
     offset: int
-    """Where it is in the file."""
+    """Offset in the file."""
     tree: Tree | None
-    """The b-tree of its page; None in the free list."""
+    """B-tree of its page; None in the free list."""
     other: int
-    """The page that a complaint may name instead.
+    """Page that a complaint may name instead.
 
-    That of the cell whose overflow it is in, or the child whose last rowid it repeats.
+    The page of the cell whose overflow contains the byte, or the child whose last rowid the byte repeats.
     """
 
 
 def flip(part: str, words: Words) -> Mutation:
-    """Return what flips bits of a random byte that belongs to such a part of a page."""
+    """Return a mutation that flips bits of a random byte in such a part of a page."""
 
     def mutate(trial: Trial, random: Random) -> Change:
         bucket = random.randrange(trial.case.buckets)
@@ -57,7 +57,7 @@ def flip(part: str, words: Words) -> Mutation:
                 by_page.setdefault(site.page, []).append(site)
         if not by_page:
             raise NothingToChange
-        # A page first: else the few pages of small things would never be met.
+        # Choose a page first; otherwise the few pages of small objects would never be chosen.
         site = random.choice(by_page[random.choice(sorted(by_page))])
         before, image = _readable(trial, bucket), bytearray(trial.images[path])
         image[site.offset] ^= random.randrange(1, 256)
@@ -65,8 +65,12 @@ def flip(part: str, words: Words) -> Mutation:
         was, now = trial.images[path][site.offset], image[site.offset]
         names = ["freelist"]
         if site.tree:
-            # A row that an index lacks is told with the index's name.
-            others = {one.tree for one in found if one.tree and one.tree.is_index}
+            # integrity_check names the index for a row that is missing in it.
+            others = {
+                site_in_index.tree
+                for site_in_index in found
+                if site_in_index.tree and site_in_index.tree.is_index
+            }
             names = [f"page {site.page}", f"page {site.other}"]
             names += sorted(tree.name for tree in others if tree.table == site.tree.table)
             names += ["schema"] * (site.tree.name == "sqlite_schema")
@@ -90,7 +94,7 @@ def _readable(trial: Trial, bucket: int) -> dict[str, Counter[tuple[Any, ...]]]:
             for (name,) in names:
                 found[name] = Counter(connection.execute(f'SELECT * FROM "{name}" NOT INDEXED'))
         except (sqlite3.Error, UnicodeDecodeError):
-            pass  # what can't be read names nothing
+            pass  # unreadable rows name nothing
     return found
 
 
@@ -133,10 +137,10 @@ def sites(image: bytes, trees: Sequence[Tree], numbered: Collection[str]) -> Ite
 
 
 Part = tuple[str, int, int, int]
-"""What it is, its begin and end in the file, and another page that is concerned or 0."""
+"""Part, its begin and end in the file, and another page that is concerned, or 0."""
 
 
-def _parts(image: bytes, file: PageFile, tree: Tree, page: Page, numbered: bool) -> Iterator[Part]:
+def _parts(image: bytes, file: PageFile, tree: Tree, page: BtreePage, numbered: bool) -> Iterator[Part]:
     base, content = (page.number - 1) * file.page_size, ENTRY if tree.is_index else ROW
     if page.kind == OVERFLOW:
         yield POINTER, base, base + 4, 0
@@ -152,7 +156,7 @@ def _parts(image: bytes, file: PageFile, tree: Tree, page: Page, numbered: bool)
             yield POINTER, at, at + 4, 0
             (child,) = struct.unpack_from(">I", image, at)
             at += 4
-        if page.kind == INTERNAL and not tree.keyed:  # a divider: only a rowid
+        if page.kind == INTERNAL and not tree.keyed:  # a divider has only a rowid
             yield content, at, varint(image, at)[1], child
         else:
             yield from _cell(image, file.usable, tree, content, at, numbered)
@@ -162,7 +166,7 @@ def _cell(image: bytes, usable: int, tree: Tree, content: str, at: int, numbered
     size, payload = varint(image, at)
     if not tree.keyed:
         _, payload = varint(image, payload)
-    here = pages.stored_here(size, usable, tree.keyed)
+    here = pages.local_bytes(size, usable, tree.keyed)
     end = payload + here
     if numbered:  # the first column's type is the first byte after the header's length
         yield content, at, payload + 1, 0

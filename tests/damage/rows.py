@@ -1,7 +1,9 @@
-"""Changes of rows, behind the back of whoever wrote them, and what a counter-example must then call them.
+"""Changes of rows without the knowledge of their writers, and the names by which a counter-example must call
+them.
 
-`…_restore` gives a row an older value, `…_duplicate` lets it be there twice, `…_add` adds one that nobody
-wrote, `…_tear` undoes a part of a transaction. `…_words` is what a counter-example may call a row.
+`…_restore` gives a row an older value, `…_duplicate` stores it twice, `…_add` adds a row that no worker
+wrote, `…_tear` undoes a part of a transaction. `…_words` returns the names of a row that a counter-example
+may use.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 from sqlstress.engine.values import Values
 from sqlstress.experiments.classics.cycles_worker import table
 from sqlstress.experiments.classics.keys_worker import ITEMS, MAKERS, USERS, picked_by
-from sqlstress.experiments.classics.methods_tables import PATH, PENDING, pair_place, part_of
+from sqlstress.experiments.classics.methods_tables import PATH, PENDING
 from sqlstress.experiments.classics.proof import short_id
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.experiments.kv import acks
@@ -32,12 +34,14 @@ class Table:
     trial: Trial
     name: str
     key: str
-    """Its columns that say which row is meant."""
+    """Columns that identify a row."""
     value: str
     bucket: int = 0
 
     def rows(self, name: Callable[[Any, Any], str]) -> list[Row]:
-        """Return its rows, each with what it is called by its key (a tuple, of several columns) and value."""
+        """Return its rows; `name` makes their names from key (a tuple if there are several columns) and
+        value.
+        """
         sql = f"SELECT {self.key}, {self.value} FROM {self.name} ORDER BY {self.key}"
         found = []
         for *key, value in self.trial.rows(sql, bucket=self.bucket):
@@ -46,7 +50,7 @@ class Table:
         return found
 
     def add(self, key: Cells, value: Any) -> None:
-        """Insert a row; without a key the table gives it one."""
+        """Insert a row; without a key the table chooses one."""
         columns = f"{self.key}, {self.value}" if key else self.value
         places = ", ".join("?" * (len(key) + 1))
         sql = f"INSERT INTO {self.name} ({columns}) VALUES ({places})"
@@ -55,13 +59,13 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of one."""
+    """A row of a table."""
 
     table: Table
     key: Cells
     value: Any
     name: str
-    """What a counter-example must call it."""
+    """Name by which a counter-example must call it."""
 
     def drop(self) -> None:
         self._execute(f"DELETE FROM {self.table.name}")
@@ -75,7 +79,7 @@ class Row:
 
 
 Some = Callable[[Trial, Random], list[Row]]
-"""Returns rows of a kind: of one process, or of one transaction, where that is drawn."""
+"""Returns rows of a kind: of one process, or of one transaction, if that is drawn."""
 
 
 def drop(some: Some) -> Mutation:
@@ -83,29 +87,29 @@ def drop(some: Some) -> Mutation:
 
 
 def tear(some: Some) -> Mutation:
-    """Return what undoes a part of rows that were inserted in one transaction."""
+    """Return a mutation that undoes a part of rows that were inserted in one transaction."""
     return lambda trial, random: _dropped(_part_of(some(trial, random), random))
 
 
 def _part_of(rows: list[Any], random: Random) -> list[Any]:
-    """Return some of them, in their order."""
+    """Return a random part of the rows, in their order."""
     return [rows[i] for i in sorted(random.sample(range(len(rows)), random.randrange(1, len(rows))))]
 
 
 def _dropped(rows: list[Row]) -> Change:
-    """Drop rows that are in the order in which a verdict tells them: it must name the first."""
+    """Drop rows that are in the order of a verdict, which must name the first."""
     for row in rows:
         row.drop()
     return changed(f"{len(rows)} rows dropped", rows[0].name)
 
 
 def swap(some: Some) -> Mutation:
-    """Return what gives two rows each other's values."""
+    """Return a mutation that swaps the values of two rows."""
 
     def mutate(trial: Trial, random: Random) -> Change:
         one, other = _two_that_differ(some(trial, random), random)
         for row in (one, other):
-            row.drop()  # first: some values may not be there twice
+            row.drop()  # first, because some values must be unique
         one.table.add(one.key, other.value)
         other.table.add(other.key, one.value)
         return changed("values swapped", one.name, other.name)
@@ -114,7 +118,7 @@ def swap(some: Some) -> Mutation:
 
 
 def give(some: Some) -> Mutation:
-    """Return what gives a row's value to another row too."""
+    """Return a mutation that stores a row's value in another row too."""
 
     def mutate(trial: Trial, random: Random) -> Change:
         one, other = _two_that_differ(some(trial, random), random)
@@ -143,7 +147,7 @@ def _kv(trial: Trial, bucket: int) -> Table:
     return Table(trial, "kv", "key", "value", bucket)
 
 
-def written(trial: Trial, _: Random) -> list[Row]:
+def written_rows(trial: Trial, _: Random) -> list[Row]:
     rows = [
         row
         for bucket in range(trial.case.buckets)
@@ -159,8 +163,8 @@ def _number(row: Row) -> int:
 
 
 def kv_restore(trial: Trial, random: Random) -> Change:
-    """Give a key its preloaded value, or that of another process, which ended before."""
-    rows = written(trial, random)
+    """Restore a key's preloaded value, or an earlier value of another process."""
+    rows = written_rows(trial, random)
     older = [(row, value) for row in rows for value in _older_of_others(trial, row)]
     if older and random.random() < 0.5:
         row, value = random.choice(older)
@@ -172,7 +176,7 @@ def kv_restore(trial: Trial, random: Random) -> Change:
 
 
 def _older_of_others(trial: Trial, row: Row) -> Iterator[Any]:
-    """Yield what other processes last wrote to a key, if a later write began after it had ended."""
+    """Yield other processes' last writes to a key that had ended before the latest write began."""
     case, number = trial.case, _number(row)
     workers = range(1, case.concurrency + 1)
     areas = {worker: acks.area_of(case, trial.shared[0], worker) for worker in workers}
@@ -183,9 +187,9 @@ def _older_of_others(trial: Trial, row: Row) -> Iterator[Any]:
 
 
 def kv_duplicate_elsewhere(trial: Trial, random: Random) -> Change:
-    """Put a row into another file too, under the same key."""
-    row = random.choice(written(trial, random))
-    bucket = random.choice([one for one in range(trial.case.buckets) if one != row.table.bucket])
+    """Copy a row into another file, under its key."""
+    row = random.choice(written_rows(trial, random))
+    bucket = random.choice([number for number in range(trial.case.buckets) if number != row.table.bucket])
     _kv(trial, bucket).add(row.key, row.value)
     return changed("put into another file too", row.name)
 
@@ -197,7 +201,7 @@ def kv_add(trial: Trial, random: Random) -> Change:
 
 
 def kv_add_unknown(trial: Trial, random: Random) -> Change:
-    """Add a key that no worker drew, into the file where it belongs."""
+    """Add a key that no worker drew, to the file to which it belongs."""
     key = LARGEST_KEY + 1 + random.randrange(1000)
     return _kv_added(trial, random, key, key % trial.case.buckets)
 
@@ -211,7 +215,7 @@ def _kv_added(trial: Trial, random: Random, key: Any, bucket: int) -> Change:
 def kv_tear(trial: Trial, random: Random) -> Change:
     """Give a part of a transaction's rows their preloaded values."""
     transactions: dict[tuple[int, int], list[Row]] = {}
-    for row in written(trial, random):
+    for row in written_rows(trial, random):
         stamp = _values(trial).read(row.value)
         assert stamp
         number = (stamp.sequence - 1) // trial.case.spec.batch
@@ -237,7 +241,7 @@ def _counter(trial: Trial, counter: int) -> str:
 
 
 def counters(trial: Trial, _: Random) -> list[Row]:
-    """Return those that have been updated."""
+    """Return the counters that have been updated."""
     rows = Table(trial, "counter", "id", "n").rows(lambda counter, _: _counter(trial, counter))
     return [row for row in rows if row.value]
 
@@ -253,7 +257,7 @@ def counter_duplicate(trial: Trial, random: Random) -> Change:
 
 
 def counter_add(trial: Trial, random: Random) -> Change:
-    """Add a counter, or an update to one, that nobody wrote."""
+    """Add a counter, or an update of a counter, that no worker wrote."""
     if random.random() < 0.5:
         return _counter_added(trial, random, random.randrange(2))
     row = random.choice(counters(trial, random))
@@ -270,16 +274,9 @@ def _counter_added(trial: Trial, random: Random, n: int) -> Change:
 # Samples of the experiment with methods, and results of their pairs
 
 
-def _places(trial: Trial, random: Random) -> range:
-    """Return the places of the rows of one worker."""
-    return part_of(trial.case, random.randint(1, trial.case.concurrency)).places
-
-
-def samples(trial: Trial, random: Random) -> list[Row]:
-    """Return those that one process inserted, in one transaction."""
-    paths = {PATH.format(place) for place in _places(trial, random)}
-    rows = Table(trial, "sample", "id", "path").rows(lambda _, path: path)
-    return [row for row in rows if row.value in paths]
+def samples(trial: Trial, _: Random) -> list[Row]:
+    """Return all samples, which one process inserted in one transaction."""
+    return Table(trial, "sample", "id", "path").rows(lambda _, path: path)
 
 
 def sample_duplicate(trial: Trial, random: Random) -> Change:
@@ -296,13 +293,8 @@ def _sample_added(trial: Trial, path: str) -> Change:
 
 
 def results(trial: Trial, _: Random) -> list[Row]:
-    # A verdict that says more of a pair goes on behind its numbers.
+    # The name has no closing bracket, because some verdicts add more of a pair after its numbers.
     return Table(trial, "result", "a_id, b_id", "val").rows(lambda pair, _: "({}, {}".format(*pair))
-
-
-def results_of_one(trial: Trial, random: Random) -> list[Row]:
-    places, scale = _places(trial, random), trial.case.spec.scale
-    return [row for row in results(trial, random) if pair_place(row.key[0], row.key[1], scale) in places]
 
 
 def result_duplicate(trial: Trial, random: Random) -> Change:
@@ -312,7 +304,7 @@ def result_duplicate(trial: Trial, random: Random) -> Change:
 
 
 def result_add(trial: Trial, random: Random) -> Change:
-    """Add a result of samples that are not there."""
+    """Add a result for samples that do not exist."""
     return _result_added(trial, random.randrange(1, 5), random.randrange(100, 200), PENDING)
 
 
@@ -330,7 +322,7 @@ def method_words(_: Trial, table: str, row: Cells) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """Who picked what, by the numbers of users and items, and their ids."""
+    """Picks of users, by the numbers of users and items, and their ids."""
 
     trial: Trial
     users: list[Any]
@@ -339,7 +331,7 @@ class Picks:
 
     @classmethod
     def of(cls, trial: Trial) -> Picks:
-        users, items = ([one for (one,) in trial.rows(sql)] for sql in (USERS, ITEMS))
+        users, items = ([identifier for (identifier,) in trial.rows(sql)] for sql in (USERS, ITEMS))
         return cls(trial, users, items, {user: picked_by(trial.case, user) for user in range(len(users))})
 
     def row(self, user: int, item: int) -> Row:
@@ -348,7 +340,7 @@ class Picks:
         return Row(table, (self.users[user], self.items[item]), self.items[item], name)
 
     def insert(self, user: int, item: int) -> None:
-        """Insert a pick, under an id of its own if it has one."""
+        """Insert a pick, with its own id if the table has one."""
         load, both = self.trial.case.spec, (self.users[user], self.items[item])
         if not load.own_id:
             Table(self.trial, "picks", "user", "item").add(both[:1], both[1])
@@ -388,7 +380,7 @@ def pick_duplicate(trial: Trial, random: Random) -> Change:
 
 
 def pick_duplicate_elsewhere(trial: Trial, random: Random) -> Change:
-    """Let another user have picked the same item: no user can have picked one twice."""
+    """Let another user pick the same item: no user can have picked an item twice."""
     picks = Picks.of(trial)
     item = random.choice(sorted({item for items in picks.picked.values() for item in items}))
     user = random.choice([user for user, items in picks.picked.items() if item not in items])
@@ -396,7 +388,7 @@ def pick_duplicate_elsewhere(trial: Trial, random: Random) -> Change:
 
 
 def pick_add(trial: Trial, random: Random) -> Change:
-    """Add a pick that nobody was told of, of a user and an item that are there."""
+    """Add a pick that no worker acknowledged, of an existing user and an existing item."""
     picks = Picks.of(trial)
     user = random.choice([*picks.picked])
     others = [item for item in range(len(picks.items)) if item not in picks.picked[user]]
@@ -423,13 +415,13 @@ def pick_words(trial: Trial, table: str, row: Cells) -> list[str]:
 
 
 def cycles(trial: Trial, random: Random) -> list[Row]:
-    """Return the rows of a process, which the last insertions left."""
+    """Return the rows of a process that remain from its last insertions."""
     name = table(random.randint(1, trial.case.concurrency))
     return Table(trial, name, "id", "value").rows(lambda _, value: repr(value))
 
 
 def cycle_restore(trial: Trial, random: Random) -> Change:
-    """Give a row the value that stood in its place before: of another insertion, or of an earlier cycle."""
+    """Restore an earlier value of a row: of another insertion, or of an earlier cycle."""
     row, last = random.choice(cycles(trial, random)), trial.case.spec.cycles
     if random.random() < 0.5:
         older = row.value.replace("insertion 2", "insertion 1")
@@ -476,11 +468,11 @@ class File:
     def rows(self, entry: Entry) -> list[Row]:
         """Return the rows of records that a transaction wrote."""
         table = Table(self.trial, "record", "key", "value", self.bucket)
-        written = self.records.rows(entry)
-        return [Row(table, (key,), value, f"record {entry.record}") for key, value in written]
+        written_rows = self.records.rows(entry)
+        return [Row(table, (key,), value, f"record {entry.record}") for key, value in written_rows]
 
     def before(self, entry: Entry) -> Entry:
-        earlier = [one for one in self.log[: self.log.index(entry)] if one.record == entry.record]
+        earlier = [logged for logged in self.log[: self.log.index(entry)] if logged.record == entry.record]
         return earlier[-1] if earlier else self.records.created(entry.record)
 
     def enter(self, entry: Entry) -> Change:
@@ -498,11 +490,11 @@ def records(trial: Trial, random: Random) -> list[Row]:
 
 
 def crash_drop(trial: Trial, random: Random) -> Change:
-    """Drop an acknowledged transaction from the log, or a row that one wrote."""
+    """Drop an acknowledged transaction from the log, or a row that a transaction wrote."""
     if random.random() < 0.5:
         return _dropped([random.choice(records(trial, random))])
     file, (told,) = File(trial, random), trial.shared
-    entry = random.choice([one for one in file.log if one.number <= told[one.writer].least])
+    entry = random.choice([logged for logged in file.log if logged.number <= told[logged.writer].least])
     table = Table(trial, "log", "writer, number", "record", file.bucket)
     return _dropped([Row(table, entry[:2], entry.record, _transaction(entry))])
 
@@ -512,7 +504,7 @@ def crash_restore(trial: Trial, random: Random) -> Change:
 
 
 def crash_tear(trial: Trial, random: Random) -> Change:
-    """Undo a part of a transaction, of several rows where there are."""
+    """Undo a part of a transaction, of several rows if there is one."""
     return _records_restored(trial, random, random.randrange(1, trial.case.spec.batch))
 
 
@@ -530,7 +522,7 @@ def crash_duplicate(trial: Trial, random: Random) -> Change:
 
 
 def crash_add(trial: Trial, random: Random) -> Change:
-    """Add a transaction that was never begun to the log, or a row to no record."""
+    """Add a transaction that was never begun to the log, or a row that belongs to no record."""
     file, (told,) = File(trial, random), trial.shared
     if random.random() < 0.5:
         writer = random.choice([*told])
@@ -551,7 +543,7 @@ def crash_words(trial: Trial, table: str, row: Cells) -> list[str]:
     return [transaction, f"writer {writer!r:.40}", f"record {record}"]
 
 
-# A round of a hunt: the last transaction that wrote each row of a writer's
+# A round of a hunt: the last transaction that wrote each row of a writer
 
 
 def parts(trial: Trial, _: Random) -> list[Row]:
@@ -565,7 +557,7 @@ def part_restore(trial: Trial, random: Random) -> Change:
 
 
 def part_tear(trial: Trial, random: Random) -> Change:
-    """Take back a part of a transaction's rows."""
+    """Undo a part of a transaction's rows."""
     by_transaction: dict[tuple[int, int], list[Row]] = {}
     for row in parts(trial, random):
         writer = row.key[0] // trial.case.spec.keys
@@ -590,5 +582,5 @@ def part_add(trial: Trial, random: Random) -> Change:
 
 def hunt_words(_: Trial, table: str, row: Cells) -> list[str]:
     if table == "writer":
-        return [f"writer {row[0] + 1}"] if isinstance(row[0], int) else []  # damage may have made it anything
+        return [f"writer {row[0] + 1}"] if isinstance(row[0], int) else []  # damage may have changed its type
     return [f"row {row[0]}"] if table == "part" else ["accounts"]

@@ -1,4 +1,4 @@
-"""A trial of real processes whose files have not been looked at; they can be changed and had back."""
+"""A trial of real processes whose files have not been verified; they can be changed and restored."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.pool import Pool, WorkerExit
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import plan_window
 from sqlstress.experiment import experiment_of
-from sqlstress.experiments.crash.database import Acknowledged, Database
+from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase
 from sqlstress.experiments.crash.study import Victims
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
@@ -27,14 +27,14 @@ from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 ANSWER_S = 0.05
-"""So long the workers may take to hear of the window."""
+"""Seconds that the workers may take to notice that the window opens."""
 READY_S = 60.0
 TRANSACTIONS = 60
 """Acknowledged transactions after which writers are killed."""
 
 
 class NothingToChange(Exception):
-    """This trial's files hold nothing that could be changed in this way."""
+    """The files of this trial contain nothing that could be changed in this way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Change:
     """One change of the files of a trial."""
 
     text: str
-    """What was done, in words."""
+    """Description of the change."""
     names: tuple[tuple[str, ...], ...]
-    """What counter-examples must name: of each of these at least one of its words."""
+    """Names for counter-examples: at least one word of each tuple must appear."""
 
     def is_named(self, counterexamples: Iterable[str]) -> bool:
         """Return whether counter-examples name everything that was changed."""
@@ -54,25 +54,25 @@ class Change:
 
 
 def changed(how: str, *names: str) -> Change:
-    """Return a change of which every name must be told."""
+    """Return a change all of whose names must appear."""
     return Change(f"{' and '.join(names)} {how}", tuple((name,) for name in names))
 
 
 @dataclass
 class Trial:
-    """What is left of a trial: its files, and what its workers were told."""
+    """The remains of a trial: its files, and the acknowledged work of its workers."""
 
     case: Case
     folder: Path
     salt: int
     shared: tuple[Any, ...]
-    """What the workers shared with the workload's other half."""
+    """Memory that the workers shared with the parent's half of the workload."""
     verdict: Callable[[str], Verdict]
-    """Verifies the files as they are now, at one of the levels of --verify."""
+    """Verifies the present files, at one of the levels of --verify."""
     images: dict[Path, bytes] = field(default_factory=dict)
-    """The files as the workers left them, their WALs put into them."""
+    """Contents of the files after the workers' end, with their WALs checkpointed."""
     sites: dict[int, list[Any]] = field(default_factory=dict)
-    """The bytes that carry meaning, by bucket, once they were asked for."""
+    """Bytes that carry meaning, by bucket; computed on first use."""
 
     def __post_init__(self) -> None:
         for path in self.paths:
@@ -86,14 +86,14 @@ class Trial:
         return files.paths(self.case, self.folder)
 
     def restore(self) -> None:
-        """Put the files back as the workers left them."""
+        """Restore the files to their state after the workers' end."""
         files.remove(files.paths(self.case, self.folder))
         for path, image in self.images.items():
             path.write_bytes(image)
 
     @contextmanager
     def _connected(self, bucket: int) -> Iterator[sqlite3.Connection]:
-        """Yield a connection of nobody's, whose changes are committed at the end."""
+        """Yield a connection outside of the trial, whose changes are committed at the end."""
         with closing(sqlite3.connect(self.paths[bucket])) as connection, connection:
             yield connection
 
@@ -111,9 +111,9 @@ class Trial:
 
 
 Mutation = Callable[[Trial, Random], Change]
-"""Changes the files of a trial. Raises NothingToChange."""
+"""A function that changes the files of a trial. Raises NothingToChange."""
 Words = Callable[[Trial, str, tuple[Any, ...]], list[str]]
-"""What a counter-example may call a row of a table."""
+"""A function that returns the names of a table's row that a counter-example may use."""
 
 
 @dataclass
@@ -121,12 +121,12 @@ class Worked:
     """Both halves of a trial after its work."""
 
     work: Work
-    ended: Sequence[Ended]
-    """How each worker ended."""
+    ended: Sequence[WorkerExit]
+    """Result of each worker."""
     seen: Sequence[Series]
-    """What the processes beside them saw."""
+    """Series that the workers' companions recorded."""
     problem: str | None
-    """What went wrong with those."""
+    """Failure of the companions, or None."""
 
 
 def work_on(
@@ -136,9 +136,9 @@ def work_on(
     carry: dict[Any, Any],
     during: Callable[[Pool], None] = lambda pool: None,
 ) -> Worked:
-    """Let a case's workers do their work; `during` may meddle with it, and delays their results.
+    """Let a case's workers do their work; `during` may interfere, and delays their results.
 
-    Raises RuntimeError when a worker could not start.
+    Raises RuntimeError if a worker could not start.
     """
     place = open_place(case, folder)
     work = experiment_of(case).open_work(case, place, salt, carry)
@@ -159,13 +159,13 @@ def work_on(
 def measure(case: Case, folder: Path, salt: int, trials: int) -> Trial:
     """Let a case's workers do their work, in several trials over the same files; the last is to be verified.
 
-    Raises RuntimeError when a worker could not start, or an earlier trial failed.
+    Raises RuntimeError if a worker could not start, or an earlier trial failed.
     """
     carry: dict[Any, Any] = {}
     for number in range(trials):
         worked = work_on(case, folder, salt + number, carry)
         work, ended = worked.work, outcomes(worked.ended)
-        # A sweep's verdict also tells the next trial what it must find.
+        # A sweep's verdict also stores the state that the next trial must find.
         if number + 1 < trials and work.verify(ended, nothing).status != "ok":
             raise RuntimeError("an earlier trial over the same files failed")
     before = {key: dict(value) for key, value in carry.items() if isinstance(value, dict)}
@@ -181,9 +181,9 @@ def measure(case: Case, folder: Path, salt: int, trials: int) -> Trial:
 
 
 def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
-    """Kill the writers of a crash test amid their work."""
+    """Kill the writers of a crash test during their work."""
     place = SqlitePlace(case, folder)
-    database = Database(place)
+    database = CrashDatabase(place)
     database.create()
     with Victims(case, place, before=0) as victims:
         victims.start(nothing)
@@ -195,7 +195,7 @@ def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
         victims.kill([*victims.alive])
         done = {number: ledger.acknowledged() for number, ledger in victims.ledgers.items()}
         told = {
-            number: Acknowledged(done[number], done[number] + ledger.under_way())
+            number: AcknowledgedRecords(done[number], done[number] + ledger.under_way())
             for number, ledger in victims.ledgers.items()
         }
 
@@ -209,4 +209,4 @@ def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
 
 
 def nothing() -> None:
-    """Let the work go on."""
+    """Do nothing."""

@@ -21,7 +21,7 @@ class Outcome:
     named: bool
     """Whether the verdict failed and its counter-examples name everything that was changed."""
     text: str
-    """The change, and the counter-examples."""
+    """The change, and the counter-examples, as text."""
 
 
 Outcomes = dict[tuple[str, str], Outcome]
@@ -29,7 +29,7 @@ Outcomes = dict[tuple[str, str], Outcome]
 
 
 def try_all(workload: Workload, trial: Trial, seed: int) -> Outcomes:
-    """Return the outcomes of the unchanged files and of each change that is possible."""
+    """Return the outcomes of the unchanged files and of each possible change."""
     outcomes = dict(_judge(trial, CLEAN, Change("nothing", ())))
     for name, mutation in workload.changes.items():
         if isinstance(mutation, str):

@@ -1,4 +1,4 @@
-"""Benches in a folder of a test: nothing is examined, nothing is caught."""
+"""Benches in a test's folder, without a look at the environment and without signal handlers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import NOBODY, Observer
+from sqlstress.engine.study import SILENT, Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.system.interrupt import StopSignals
 from tests.example_report import example_report
@@ -15,7 +15,7 @@ BLANK = replace(example_report(), runs=(), planned=0)
 
 
 def bench(
-    folder: Path, *, keep: bool = False, signals: StopSignals | None = None, observer: Observer = NOBODY
+    folder: Path, *, keep: bool = False, signals: StopSignals | None = None, observer: Observer = SILENT
 ) -> Bench:
-    """Return a bench whose trials are real ones."""
+    """Return a bench that runs real trials."""
     return Bench(BLANK, TrialRunner(folder, keep, signals or StopSignals(), observer, 0))

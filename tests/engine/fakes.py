@@ -1,4 +1,4 @@
-"""A clock that stands still until it is moved, and a source whose operations move it."""
+"""A clock that moves only when a test moves it, and a source whose operations move it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST = 64
 
 
 class FakeClock:
-    """Time, in the unit of whoever looks, that passes only when somebody says so or sleeps."""
+    """A clock, in the caller's unit, that moves only by `now` or `sleep`."""
 
     def __init__(self, now: Any = 0) -> None:
         self.now = now
@@ -28,13 +28,13 @@ class FakeClock:
 
 
 class Busy(Exception):
-    """What the fake store answers when a lock stayed taken."""
+    """Error of the fake store if a lock was not released."""
 
 
 class FakeSource:
-    """Operations of given lengths; preparing and settling a chunk takes a given time, too.
+    """Operations of fixed lengths; preparing and settling a chunk also take fixed times.
 
-    An operation is (kind, nanoseconds) or (kind, nanoseconds, what happens at its end).
+    An operation is (kind, nanoseconds) or (kind, nanoseconds, function called at its end).
     """
 
     kinds: Sequence[str] = KINDS
@@ -90,12 +90,12 @@ class FakeSource:
 
 
 def gets(count: int, ns: int) -> list[tuple[int, int]]:
-    """Return so many gets of the same length."""
+    """Return `count` gets of the same length."""
     return [(GET, ns)] * count
 
 
 def idling(clock: FakeClock, gap_ns: int) -> Run:
-    """Return what begins each operation so long after the one before it ended, as a loop with a rate may."""
+    """Return a loop that begins each operation `gap_ns` after the previous end, as a loop with a rate may."""
 
     def run(source: Source, chunk: Chunk, begin: int, closes_ns: int, _: Any) -> tuple[list[Any], Stamps]:
         results: list[Any] = []
@@ -120,7 +120,7 @@ def idling(clock: FakeClock, gap_ns: int) -> Run:
 
 
 def raising(error: Exception) -> Any:
-    """Return a function that raises."""
+    """Return a function that raises this error."""
 
     def act() -> None:
         raise error

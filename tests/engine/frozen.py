@@ -1,8 +1,8 @@
-"""The command line, which stops itself with all its processes amid its first loads, as a frozen machine does.
+"""The command line, which stops itself and its processes during the first loads, like a frozen machine.
 
 Usage: python tests/engine/frozen.py LOADS ARGUMENTS OF SQLSTRESS
 
-Somebody else has to let it go on.
+Another process has to continue it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlstress.engine.study import Observer
 
 
 class Freezer(Observer):
-    """Stops all when it is looked how far a load is: from then on the clock is watched."""
+    """Stops all processes at the first progress report of a load: from then on stalls are detected."""
 
     def __init__(self, loads: int) -> None:
         self._left, self._due = loads, False
@@ -40,7 +40,7 @@ if __name__ == "__main__":
 
     @contextmanager
     def freezing(*_: object) -> Iterator[Freezer]:
-        """Stand in for the progress bar."""
+        """Replace the progress bar."""
         yield freezer
 
     make_brief()

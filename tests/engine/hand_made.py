@@ -1,11 +1,11 @@
-"""What workers sent, made by hand."""
+"""Hand-made results of workers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sqlstress.engine.loop import FOREVER_NS, Totals, Window
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.worker import Done
 from sqlstress.statistics.histogram import bucket_of
@@ -16,8 +16,8 @@ WINDOW = Window(OPENS_NS - NS_PER_S, OPENS_NS, OPENS_NS + 2 * NS_PER_S)
 FIXED = Window(OPENS_NS, OPENS_NS, FOREVER_NS)
 
 
-def done(worker: int, gets: int = 0, replaces: int = 0, **fields: Any) -> Ended:
-    """Return a worker that did so many operations, gets of 2 µs and replaces of 50 µs."""
+def done(worker: int, gets: int = 0, replaces: int = 0, **fields: Any) -> WorkerExit:
+    """Return the result of a worker with these numbers of gets (2 µs each) and replaces (50 µs each)."""
     counts = {"get": gets, "replace": replaces}
     latencies = {"get": 2_000, "replace": 50_000}
     effective = fields.pop("effective", {})
@@ -30,9 +30,9 @@ def done(worker: int, gets: int = 0, replaces: int = 0, **fields: Any) -> Ended:
         largest_ns={kind: latencies[kind] for kind, count in counts.items() if count},
         **fields,
     )
-    return Ended(worker, Done(totals, Findings(effective=effective)))
+    return WorkerExit(worker, Done(totals, Findings(effective=effective)))
 
 
-def dead(worker: int, reason: str = "was killed by SIGKILL") -> Ended:
-    """Return a worker that sent nothing."""
-    return Ended(worker, reason=reason)
+def dead(worker: int, reason: str = "was killed by SIGKILL") -> WorkerExit:
+    """Return the exit of a worker that sent no result."""
+    return WorkerExit(worker, reason=reason)

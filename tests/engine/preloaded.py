@@ -1,4 +1,4 @@
-"""A process that begins as a worker does, and tells what it imported meanwhile."""
+"""A process that begins like a worker and sends the names of the modules that it imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.worker import peak_memory_bytes
-from sqlstress.system.child import Pipe, begin_child
+from sqlstress.system.child import Pipe, init_child
 from sqlstress.targets import open_place
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def begin(source: Callable[..., Any], case: Case, where: Path, shared: tuple[Any, ...], pipe: Pipe) -> None:
-    """Connect and seal as a worker, and look at what one looks at in the end."""
+    """Connect and seal like a worker, and read what a worker reads at its end."""
     before = set(sys.modules)
-    begin_child()
+    init_child()
     place = open_place(case, where)
     half = source(case, place, 1, 1, shared)
     seal = place.seal()

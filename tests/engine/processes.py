@@ -1,4 +1,4 @@
-"""The command line in a process of its own, watched from outside."""
+"""The command line in its own process, watched from outside."""
 
 from __future__ import annotations
 
@@ -59,50 +59,50 @@ class Command:
         self.process.communicate()
 
     def children(self) -> list[psutil.Process]:
-        """Return all processes that it has started."""
+        """Return all descendants of the command."""
         try:
             return psutil.Process(self.process.pid).children(recursive=True)
         except psutil.Error:
             return []
 
     def workers(self) -> list[psutil.Process]:
-        """Return its worker processes: those that its fork server forked, or where it has none, spawned."""
+        """Return the worker processes: children of the fork server, or spawned ones if there is none."""
         ours = [child for child in self.children() if "spawn_main" in " ".join(command_of(child))]
         return ours if sys.platform == "win32" else [child for child in ours if parent_of(child) in ours]
 
     def folders(self) -> list[Path]:
-        """Return the folders of ours that there are."""
+        """Return the folders that sqlstress made below `place`."""
         return sorted(self.place.glob(f"{PREFIX}????????"))
 
     def files(self, name: str) -> list[Path]:
-        """Return the files of this name in folders of ours."""
+        """Return the files with this name in the folders that sqlstress made."""
         return sorted(self.place.glob(f"{PREFIX}????????/{name}"))
 
     def await_load(self, workers: int) -> list[psutil.Process]:
-        """Wait until so many workers write; return them."""
-        found = self.until(lambda: workers <= len(now := self.workers()) and now, f"{workers} workers")
-        before = self._written()
-        self.until(lambda: self._written() != before, "a write")
-        return sorted(found, key=lambda process: process.pid)
+        """Wait until `workers` workers run and a WAL changes; return the workers."""
+        processes = self.until(lambda: workers <= len(now := self.workers()) and now, f"{workers} workers")
+        previous = self._wal_states()
+        self.until(lambda: self._wal_states() != previous, "a write")
+        return sorted(processes, key=lambda process: process.pid)
 
-    def _written(self) -> list[tuple[int, int]]:
-        told = []
+    def _wal_states(self) -> list[tuple[int, int]]:
+        states = []
         for path in self.files("*.db-wal"):
             try:
-                found = path.stat()
+                stat = path.stat()
             except FileNotFoundError:
                 continue
-            told += [(found.st_size, found.st_mtime_ns)] if found.st_size else []
-        return told
+            states += [(stat.st_size, stat.st_mtime_ns)] if stat.st_size else []
+        return states
 
-    def until(self, condition: Callable[[], Any], what: str) -> Any:
-        """Look until a condition holds; fail when the process ends before."""
+    def until(self, condition: Callable[[], Any], condition_name: str) -> Any:
+        """Poll until a condition holds; fail if the process ends first."""
         end = time.monotonic() + PATIENCE_S
-        while not (found := condition()):
+        while not (result := condition()):
             if self.process.poll() is not None or time.monotonic() > end:
-                raise AssertionError(f"no {what}; it said: {self.finish()}")
+                raise AssertionError(f"no {condition_name}; it said: {self.finish()}")
             time.sleep(0.005)
-        return found
+        return result
 
     def finish(self) -> tuple[int, str, str]:
         """Wait for the end; return (exit code, standard output, standard error)."""
@@ -112,7 +112,7 @@ class Command:
 
 
 def parent_of(process: psutil.Process) -> psutil.Process | None:
-    """Return a process's parent; None when it has ended meanwhile."""
+    """Return the parent of a process, or None if the process has ended."""
     try:
         return process.parent()
     except psutil.Error:
@@ -120,12 +120,12 @@ def parent_of(process: psutil.Process) -> psutil.Process | None:
 
 
 def saved_report(place: Path) -> Report:
-    """Return the report that was saved there."""
+    """Return the report saved in this folder."""
     return from_json((place / "report.json").read_text(encoding="utf-8"))
 
 
 def gone(processes: Sequence[psutil.Process], within_s: float = PATIENCE_S) -> bool:
-    """Wait for processes to end; say whether all did."""
+    """Wait for processes to end; return whether all did."""
     until = time.monotonic() + within_s
     while any(map(runs, processes)):
         if time.monotonic() > until:
@@ -135,7 +135,7 @@ def gone(processes: Sequence[psutil.Process], within_s: float = PATIENCE_S) -> b
 
 
 def runs(process: psutil.Process) -> bool:
-    """Return whether a process has not ended: an orphan that has waits for init, which takes its time."""
+    """Return whether a process still runs. An ended orphan is a zombie until init reaps it."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

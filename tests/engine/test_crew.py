@@ -1,4 +1,4 @@
-"""Workers stay for a next trial that is alike, hold nothing meanwhile, and leave in the end."""
+"""Workers stay for a next trial of a similar case, hold no files between trials, and end with the crew."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.pool import Crew
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.pool import IdleWorkers
+from sqlstress.engine.study import SILENT
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.processes import starting
-from tests.rows import fault
+from sqlstress.system.processes import process_starter
+from tests.rows import fault, thorough
 
 CASE = Case(
     concurrency=2,
@@ -30,9 +30,9 @@ CASE = Case(
 
 
 class Sweep:
-    """Trials of cases in a folder, with the workers who stay between them."""
+    """Trials of cases in a folder, with workers that stay between them."""
 
-    def __init__(self, runner: TrialRunner, crew: Crew) -> None:
+    def __init__(self, runner: TrialRunner, crew: IdleWorkers) -> None:
         self._runner, self._crew = runner, crew
 
     def run(self, case: Case) -> Trial:
@@ -42,19 +42,19 @@ class Sweep:
         return trial
 
     def sleeping(self) -> dict[int, psutil.Process]:
-        return {number: psutil.Process(one.pid) for number, (one, _) in self._crew._sleeping.items()}
+        return {number: psutil.Process(process.pid) for number, (process, _) in self._crew._sleeping.items()}
 
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Iterator[Sweep]:
-    with starting(["sqlstress.engine.worker"]) as starter, Crew() as crew:
-        runner = TrialRunner(tmp_path, False, StopSignals(), NOBODY, 0, starter, crew=crew)
+    with process_starter(["sqlstress.engine.worker"]) as starter, IdleWorkers() as crew:
+        runner = TrialRunner(tmp_path, False, StopSignals(), SILENT, 0, starter, crew=crew)
         yield Sweep(runner, crew)
         last = Sweep(runner, crew).sleeping()
     assert not any(process.is_running() for process in last.values())
 
 
-def test_workers_stay_for_the_next_trial_and_some_sleep_while_fewer_are_needed(sweep: Sweep) -> None:
+def test_workers_stay_for_the_next_trial_even_if_fewer_are_needed(sweep: Sweep) -> None:
     sweep.run(CASE)
     first = sweep.sleeping()
     assert list(first) == [1, 2]
@@ -63,13 +63,13 @@ def test_workers_stay_for_the_next_trial_and_some_sleep_while_fewer_are_needed(s
     assert sweep.sleeping() == first
 
 
-def test_who_sleeps_has_no_file_open(sweep: Sweep, tmp_path: Path) -> None:
+def test_sleeping_worker_has_no_file_open(sweep: Sweep, tmp_path: Path) -> None:
     sweep.run(CASE)
-    assert [one for process in sweep.sleeping().values() for one in process.open_files()] == []
+    assert [file for process in sweep.sleeping().values() for file in process.open_files()] == []
 
 
 @fault("workers", "a worker killed between two trials", "the next trial starts another one")
-def test_who_was_killed_in_its_sleep_is_replaced(sweep: Sweep) -> None:
+def test_worker_killed_between_trials_is_replaced(sweep: Sweep) -> None:
     sweep.run(CASE)
     first = sweep.sleeping()
     first[2].kill()
@@ -84,11 +84,11 @@ def test_who_was_killed_in_its_sleep_is_replaced(sweep: Sweep) -> None:
     "other",
     [
         replace(CASE, settings=Settings(synchronous="off", pragmas=(("soft_heap_limit", "9000000"),))),
-        replace(CASE, buckets=2),
+        thorough(replace(CASE, buckets=2)),
     ],
     ids=["settings", "layout"],
 )
-def test_nobody_stays_for_what_is_not_alike(sweep: Sweep, other: Case) -> None:
+def test_workers_are_replaced_for_a_dissimilar_case(sweep: Sweep, other: Case) -> None:
     sweep.run(CASE)
     first = sweep.sleeping()
     sweep.run(other)
@@ -96,7 +96,7 @@ def test_nobody_stays_for_what_is_not_alike(sweep: Sweep, other: Case) -> None:
     assert not any(process.is_running() for process in first.values())
 
 
-def test_who_looks_where_the_time_goes_does_not_stay(sweep: Sweep) -> None:
+def test_workers_with_where_do_not_stay(sweep: Sweep) -> None:
     sweep.run(replace(CASE, spec=Load(key_space=50, where=True)))
     assert sweep.sleeping() == {}
 

@@ -1,4 +1,4 @@
-"""Tests of the folder of a measurement, and of what is removed when its owner is gone."""
+"""The folder of a measurement, and the removal of folders whose owner is dead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from sqlstress.engine import folder as folders
-from sqlstress.engine.folder import MARKER, RunFolder, further, remove_abandoned, remove_ours
+from sqlstress.engine.folder import MARKER, RunFolder, further, remove_abandoned, remove_our_files
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock
 from tests.held_open import held_open
@@ -34,11 +34,11 @@ with RunFolder(Path(sys.argv[1]), keep=False) as folder:
 """
 
 
-def abandoned(parent: Path, name: str = "sqlstress-0badcafe", **told: object) -> Path:
-    """Make a folder as a killed run leaves it: marked, and nobody holds the lock."""
+def abandoned(parent: Path, name: str = "sqlstress-0badcafe", **fields: object) -> Path:
+    """Make a folder as a killed run leaves it: with a marker, and the lock released."""
     path = parent / name
     path.mkdir()
-    marker = {"made_by": "sqlstress", "pid": 1, "keep": False, **told}
+    marker = {"made_by": "sqlstress", "pid": 1, "keep": False, **fields}
     (path / MARKER).write_text(json.dumps(marker), encoding="utf-8")
     fill(path, OURS)
     return path
@@ -51,7 +51,7 @@ def fill(path: Path, names: tuple[str, ...]) -> None:
 
 @contextmanager
 def living_owner(parent: Path) -> Iterator[Path]:
-    """Another process has a folder below `parent`."""
+    """Let another process own a folder below `parent`; yield that folder."""
     command = [sys.executable, "-c", HOLDER, str(parent)]
     root = Path(folders.__file__).parents[2]
     with subprocess.Popen(
@@ -65,16 +65,16 @@ def living_owner(parent: Path) -> Iterator[Path]:
 def test_a_fresh_marked_folder_is_made_and_removed(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         assert folder.path.parent == folders_in
-        told = json.loads((folder.path / MARKER).read_text(encoding="utf-8"))
-        assert told == {"made_by": "sqlstress", "pid": os.getpid(), "keep": False}
+        marker = json.loads((folder.path / MARKER).read_text(encoding="utf-8"))
+        assert marker == {"made_by": "sqlstress", "pid": os.getpid(), "keep": False}
         fill(folder.path, OURS)
     assert list(folders_in.iterdir()) == []
     with pytest.raises(ZeroDivisionError), RunFolder(folders_in, keep=False):
         _ = 1 / 0
     assert list(folders_in.iterdir()) == []
-    with RunFolder(folders_in, keep=False) as one, RunFolder(folders_in, keep=False) as other:
-        assert one.path != other.path
-        assert one.path.is_dir()
+    with RunFolder(folders_in, keep=False) as first, RunFolder(folders_in, keep=False) as second:
+        assert first.path != second.path
+        assert first.path.is_dir()
 
 
 def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
@@ -86,14 +86,14 @@ def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
 
 
 @fault("parent", "SIGKILL with `--keep`", "the databases stay")
-def test_a_kept_folder_whose_run_was_killed_stays_too(folders_in: Path) -> None:
+def test_kept_folder_of_a_killed_run_stays(folders_in: Path) -> None:
     path = abandoned(folders_in, keep=True)
     assert remove_abandoned(folders_in) == []
     assert (path / "kv.db").exists()
 
 
 @fault("resources", "files of somebody else in our folder", "they stay; ours are removed")
-def test_what_lies_in_it_besides_stays(folders_in: Path) -> None:
+def test_foreign_files_stay_when_a_folder_is_removed(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         fill(folder.path, OURS + FOREIGN)
     assert {path.name for path in folder.path.iterdir()} == set(FOREIGN)
@@ -125,7 +125,7 @@ def test_a_folder_with_a_living_owner_is_left_alone(folders_in: Path) -> None:
     assert not path.exists()
 
 
-def test_an_owner_in_this_process_is_a_living_one_too(folders_in: Path) -> None:
+def test_owner_in_this_process_counts_as_living(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         assert remove_abandoned(folders_in) == []
         assert (folder.path / MARKER).exists()
@@ -144,7 +144,7 @@ def test_an_owner_in_this_process_is_a_living_one_too(folders_in: Path) -> None:
         "\ud800",
     ],
 )
-def test_a_strangers_folder_of_the_same_name_is_never_touched(folders_in: Path, marker: str | None) -> None:
+def test_foreign_folder_with_our_name_is_never_touched(folders_in: Path, marker: str | None) -> None:
     path = folders_in / "sqlstress-12345678"
     path.mkdir()
     fill(path, OURS)
@@ -155,7 +155,7 @@ def test_a_strangers_folder_of_the_same_name_is_never_touched(folders_in: Path, 
     assert sorted(path.iterdir()) == before
 
 
-def test_what_programs_left_in_a_trials_folder_is_removed_with_it(folders_in: Path) -> None:
+def test_files_of_programs_in_a_trial_folder_are_removed(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (path / "trial" / "cache").mkdir(parents=True)
     (path / "trial" / "cache" / "cache.db").write_bytes(b"x")
@@ -163,7 +163,7 @@ def test_what_programs_left_in_a_trials_folder_is_removed_with_it(folders_in: Pa
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="who may make a link there is a setting")
-def test_a_link_of_that_name_leads_nowhere(folders_in: Path) -> None:
+def test_link_in_place_of_a_trial_folder_is_not_followed(folders_in: Path) -> None:
     path, strangers = abandoned(folders_in), folders_in / "strangers"
     strangers.mkdir()
     (strangers / "data").write_bytes(b"x")
@@ -172,7 +172,7 @@ def test_a_link_of_that_name_leads_nowhere(folders_in: Path) -> None:
     assert (strangers / "data").exists()
 
 
-def test_what_is_no_folder_of_our_name_is_never_touched(folders_in: Path) -> None:
+def test_folders_and_files_with_other_names_are_never_touched(folders_in: Path) -> None:
     path = abandoned(folders_in, name="databases")
     assert remove_abandoned(folders_in) == []
     assert (path / "kv.db").exists()
@@ -180,7 +180,7 @@ def test_what_is_no_folder_of_our_name_is_never_touched(folders_in: Path) -> Non
     (folders_in / "sqlstress-12345678").write_bytes(b"x")
     assert remove_abandoned(folders_in) == []
     assert (folders_in / "sqlstress-12345678").read_bytes() == b"x"
-    assert remove_ours(folders_in / "sqlstress-12345678") is False
+    assert remove_our_files(folders_in / "sqlstress-12345678") is False
 
 
 link_in_place = "a symbolic link in place of our folder, marker or database"
@@ -195,7 +195,7 @@ def link(path: Path, target: Path) -> None:
 
 
 @linked
-def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> None:
+def test_symbolic_link_with_our_name_is_never_followed(folders_in: Path) -> None:
     elsewhere = folders_in / "elsewhere"
     elsewhere.mkdir()
     path = abandoned(elsewhere)
@@ -205,7 +205,7 @@ def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> 
 
 
 @linked
-def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -> None:
+def test_symbolic_link_as_marker_is_ignored(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (path / MARKER).rename(folders_in / "marker")
     link(path / MARKER, folders_in / "marker")
@@ -214,7 +214,7 @@ def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -
 
 
 @linked
-def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_in: Path) -> None:
+def test_linked_database_loses_only_the_link(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (folders_in / "precious.db").write_bytes(b"precious")
     (path / "kv.db").unlink()
@@ -224,17 +224,17 @@ def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_
 
 
 @fault("resources", "an abandoned folder of ours that may not be read", "it is left alone; no message")
-def test_a_folder_that_another_user_has_closed_is_left_alone(where_rights_count: Path) -> None:
+def test_folder_without_permission_is_left_alone(where_rights_count: Path) -> None:
     path = abandoned(where_rights_count)
     path.chmod(0)
-    found = remove_abandoned(where_rights_count)
+    removed = remove_abandoned(where_rights_count)
     path.chmod(0o700)
-    assert found == []
+    assert removed == []
     assert remove_abandoned(where_rights_count) == [path]
 
 
 @pytest.mark.parametrize("name", ["is_symlink", "is_file", "open"])
-def test_a_folder_that_cannot_be_looked_into_is_left_alone(
+def test_unreadable_folder_is_left_alone(
     folders_in: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     path, look = abandoned(folders_in), getattr(Path, name)
@@ -251,27 +251,27 @@ def test_a_folder_that_cannot_be_looked_into_is_left_alone(
 
 
 @fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
-def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
+def test_missing_parent_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot make a folder .* Choose another --dir"):
         RunFolder(tmp_path / "missing", keep=False).__enter__()
 
 
 @fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
+def test_parent_without_subfolders_says_what_to_do() -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
         RunFolder(Path("/proc"), keep=False).__enter__()
 
 
 @fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
-def test_a_parent_that_cannot_be_written_says_what_to_do(where_rights_count: Path) -> None:
+def test_unwritable_parent_says_what_to_do(where_rights_count: Path) -> None:
     where_rights_count.chmod(0o500)
     with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
         RunFolder(where_rights_count, keep=False).__enter__()
     where_rights_count.chmod(0o700)
 
 
-def test_a_disk_that_is_full_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -281,7 +281,7 @@ def test_a_disk_that_is_full_leaves_no_folder(folders_in: Path, monkeypatch: pyt
     assert list(folders_in.iterdir()) == []
 
 
-def test_somebody_who_only_looks_at_a_new_marker_does_no_harm(
+def test_marker_lock_is_retried_while_another_run_reads_it(
     folders_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = [BlockingIOError(), BlockingIOError()]
@@ -299,7 +299,7 @@ def test_somebody_who_only_looks_at_a_new_marker_does_no_harm(
     assert len(slept) == 2
 
 
-def test_a_file_system_without_locks_is_told_of(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_system_without_locks_is_an_error(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(_: object) -> None:
         raise OSError(37, "No locks available")
 
@@ -315,7 +315,7 @@ def test_a_file_system_without_locks_is_told_of(folders_in: Path, monkeypatch: p
     "a database still open in another program (Windows)",
     "the file is named; the next start removes it",
 )
-def test_a_file_that_cannot_be_removed_is_named_and_the_next_start_removes_it(folders_in: Path) -> None:
+def test_unremovable_file_is_named_and_removed_at_the_next_start(folders_in: Path) -> None:
     with held_open("kv_0.db"):
         with RunFolder(folders_in, keep=False) as folder:
             fill(folder.path, OURS)
@@ -326,7 +326,7 @@ def test_a_file_that_cannot_be_removed_is_named_and_the_next_start_removes_it(fo
     assert list(folders_in.iterdir()) == []
 
 
-def test_a_further_folder_is_removed_with_the_one_that_it_is_in_but_for_foreign_files(
+def test_subfolders_are_removed_except_foreign_files(
     folders_in: Path,
 ) -> None:
     with RunFolder(folders_in, keep=False) as folder:

@@ -1,4 +1,4 @@
-"""Tests of what is seen of a stranger's hand in a trial's databases, on real files."""
+"""Detection of changes that other programs make to a trial's databases, on real files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.trial import Guard, unread
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
@@ -36,15 +36,15 @@ def case(request: pytest.FixtureRequest) -> Case:
     return case_of(request.param)
 
 
-def prepared(case: Case, folder: Path) -> Guard:
+def make_guard(case: Case, folder: Path) -> Guard:
     table = table_of(case, folder)
     table.fill([[(key, key) for key in range(30)]] * BUCKETS, nothing)
     table.release()
     return Guard(open_place(case, folder), nothing)
 
 
-def told(case: Case, folder: Path, act: Act, *ended: Ended) -> Disturbance | None:
-    guard = prepared(case, folder)
+def disturbance_after(case: Case, folder: Path, act: Act, *ended: WorkerExit) -> Disturbance | None:
+    guard = make_guard(case, folder)
     act(folder / VICTIM)
     return guard.disturbance(ended)
 
@@ -63,9 +63,9 @@ def damage(path: Path) -> None:
         file.write(b"something else")
 
 
-def test_a_database_that_only_workers_used_is_undisturbed(case: Case, tmp_path: Path) -> None:
+def test_database_used_only_by_workers_is_undisturbed(case: Case, tmp_path: Path) -> None:
     work = sql("REPLACE INTO kv VALUES (1, 2)", "INSERT INTO kv VALUES (100, 1)", "PRAGMA wal_checkpoint")
-    assert told(case, tmp_path, work, done(1), dead(2)) is None
+    assert disturbance_after(case, tmp_path, work, done(1), dead(2)) is None
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ def test_a_database_that_only_workers_used_is_undisturbed(case: Case, tmp_path: 
     ],
     ids=["deleted", "with its folder", "replaced"],
 )
-def test_a_file_that_is_not_the_same_leaves_nothing_to_prove(
+def test_deleted_or_replaced_file_fails_without_a_proof(
     case: Case, tmp_path: Path, act: Act, text: str
 ) -> None:
     (tmp_path / "own").mkdir()
-    found = told(case, tmp_path / "own", act)
-    assert found is not None
-    verdict = unread(found)
+    disturbance = disturbance_after(case, tmp_path / "own", act)
+    assert disturbance is not None
+    verdict = unread(disturbance)
     assert verdict is not None
-    assert (found.text, verdict.status, verdict.counterexamples) == (text, "failed", (text,))
+    assert (disturbance.text, verdict.status, verdict.counterexamples) == (text, "failed", (text,))
 
 
 @pytest.mark.parametrize(
@@ -96,68 +96,70 @@ def test_a_file_that_is_not_the_same_leaves_nothing_to_prove(
         (("PRAGMA application_id=77",), "application_id"),
     ],
 )
-def test_what_a_stranger_changes_beside_the_rows_is_told(
+def test_foreign_schema_change_is_reported(
     case: Case, tmp_path: Path, statements: tuple[str, ...], mark: str
 ) -> None:
-    found = told(case, tmp_path, sql(*statements))
-    assert found is not None
-    assert found.text.startswith(f"another program changed kv_1.db while it was measured: its {mark} was ")
-    assert unread(found) is None
+    disturbance = disturbance_after(case, tmp_path, sql(*statements))
+    assert disturbance is not None
+    assert disturbance.text.startswith(
+        f"another program changed kv_1.db while it was measured: its {mark} was "
+    )
+    assert unread(disturbance) is None
 
 
-def test_a_worker_whose_settings_are_not_those_asked_for_is_told(case: Case, tmp_path: Path) -> None:
+def test_changed_worker_setting_is_reported(case: Case, tmp_path: Path) -> None:
     answers = {"journal_mode": case.settings.journal_mode, "synchronous": "off"}
-    one, other = done(1, effective=answers), done(2, effective={**answers, "synchronous": "off / full"})
-    found = told(case, tmp_path, lambda _: None, one, other)
-    assert found == Disturbance("synchronous was off and became off / full while it was measured")
-    assert told(case, tmp_path, lambda _: None, one) is None
+    first, second = done(1, effective=answers), done(2, effective={**answers, "synchronous": "off / full"})
+    disturbance = disturbance_after(case, tmp_path, lambda _: None, first, second)
+    assert disturbance == Disturbance("synchronous was off and became off / full while it was measured")
+    assert disturbance_after(case, tmp_path, lambda _: None, first) is None
 
 
-def test_a_worker_that_held_a_file_which_is_gone_is_heard(case: Case, tmp_path: Path) -> None:
-    one = done(1)
-    assert one.done is not None
-    one.done.findings.broken_seal = "kv_1.db-wal was deleted"
-    found = told(case, tmp_path, lambda _: None, dead(2), one)
-    assert found == Disturbance("kv_1.db-wal was deleted while it was measured")
+def test_broken_seal_of_a_worker_is_reported(case: Case, tmp_path: Path) -> None:
+    first = done(1)
+    assert first.done is not None
+    first.done.findings.broken_seal = "kv_1.db-wal was deleted"
+    disturbance = disturbance_after(case, tmp_path, lambda _: None, dead(2), first)
+    assert disturbance == Disturbance("kv_1.db-wal was deleted while it was measured")
 
 
-def test_a_database_that_cannot_be_read_is_told_with_sqlites_name_for_it(case: Case, tmp_path: Path) -> None:
-    found = told(case, tmp_path, damage)
-    assert found == Disturbance("cannot read kv_1.db: SQLITE_NOTADB: file is not a database")
+def test_unreadable_database_is_reported_with_sqlites_error_name(case: Case, tmp_path: Path) -> None:
+    disturbance = disturbance_after(case, tmp_path, damage)
+    assert disturbance == Disturbance("cannot read kv_1.db: SQLITE_NOTADB: file is not a database")
 
 
 @pytest.fixture
 def stranger(tmp_path: Path, case: Case) -> Iterator[sqlite3.Connection]:
-    prepared(case, tmp_path)
+    make_guard(case, tmp_path)
     with closing(sqlite3.connect(tmp_path / VICTIM, isolation_level=None)) as connection:
         yield connection
 
 
 @pytest.mark.parametrize("kind", ["IMMEDIATE", "EXCLUSIVE"])
-def test_a_lock_that_stays_is_told_and_leaves_the_proof_open(
+def test_foreign_lock_is_reported_and_the_verdict_is_unknown(
     case: Case, tmp_path: Path, stranger: sqlite3.Connection, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.targets.sqlite.files.PATIENCE_MS", 0)
+    monkeypatch.setattr("sqlstress.targets.sqlite.files.LOCK_TIMEOUT_MS", 0)
     guard = Guard(open_place(case, tmp_path), nothing)
     stranger.execute(f"BEGIN {kind}")
-    found = guard.disturbance([])
-    assert found is not None
-    assert found.text == "kv_1.db is locked by another program: end it and measure again"
-    verdict = unread(found)
+    disturbance = guard.disturbance([])
+    assert disturbance is not None
+    assert disturbance.text == "kv_1.db is locked by another program: end it and measure again"
+    verdict = unread(disturbance)
     assert verdict is not None
-    assert (verdict.status, verdict.checks[0].note) == ("unknown", found.text)
+    assert (verdict.status, verdict.checks[0].note) == ("unknown", disturbance.text)
     stranger.execute("ROLLBACK")
     assert guard.disturbance([]) is None
 
 
-def test_where_nothing_is_there_there_is_nothing_to_guard(case: Case, tmp_path: Path) -> None:
+def test_missing_files_fail_and_a_dry_place_is_never_disturbed(case: Case, tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot read kv_0\.db: SQLITE_CANTOPEN"):
         Guard(open_place(case, tmp_path / "gone"), nothing)
     assert Guard(open_place(Case(driver="dry"), tmp_path), nothing).disturbance([done(1)]) is None
 
 
-def test_whoever_looks_at_the_databases_can_be_stopped_at_each_of_them(case: Case, tmp_path: Path) -> None:
-    prepared(case, tmp_path)
+def test_guard_can_be_interrupted_at_each_database(case: Case, tmp_path: Path) -> None:
+    make_guard(case, tmp_path)
     assert (
         stopped_everywhere(lambda pulse: Guard(open_place(case, tmp_path), pulse).disturbance([]))
         == 2 * BUCKETS

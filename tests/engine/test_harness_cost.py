@@ -1,4 +1,4 @@
-"""What the harness costs by itself, and a binding's cheapest call."""
+"""Cost of the harness without a database, and cost of a binding's cheapest call."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from tests.pulses import Pulses, nothing
     ],
     ids=["one file", "batches over three"],
 )
-def test_the_harness_costs_something_whatever_the_case(case: Case) -> None:
+def test_harness_cost_is_positive_for_every_case(case: Case) -> None:
     cost = harness_ns(case, {}, nothing)
     assert cost is not None
     assert 0 < cost < 1_000_000
 
 
-def test_a_process_that_got_no_turn_in_the_window_measures_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_harness_cost_is_measured_again_without_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter([None, None, 250.0])
     monkeypatch.setattr(harness_cost, "_cost_ns", lambda source: next(turns))
     assert harness_ns(Case(spec=Load(key_space=100)), {}, nothing) == 250.0
 
 
-def test_a_whole_script_has_no_cost_of_one_operation() -> None:
+def test_published_script_has_no_harness_cost() -> None:
     assert harness_ns(Case(workload="classic", ops=10), {}, nothing) is None
 
 
 @pytest.mark.thorough
-def test_who_stops_it_need_not_wait_until_every_key_has_its_file() -> None:
+def test_harness_cost_stops_before_all_keys_are_assigned() -> None:
     with pytest.raises(Interrupted):
         harness_ns(Case(buckets=20, spec=Load(key_space=10**8)), {}, Pulses(stop_at=3))
 
@@ -53,7 +53,7 @@ SLOW_S = 0.001
 
 
 class Slow(DryPlace):
-    """A place whose binding takes a known time; every tenth call takes ten times as long."""
+    """A place whose bare call takes SLOW_S; every twentieth call takes ten times as long."""
 
     calls = 0
     closed = False
@@ -68,16 +68,16 @@ class Slow(DryPlace):
         self.closed = True
 
 
-def test_it_is_the_median_of_rounds_of_a_few_ms_and_the_connection_is_closed() -> None:
-    place, heard = Slow(Case(), Path()), list[None]()
-    found = bare_call_ns(place, lambda: heard.append(None))
-    assert 1e9 * SLOW_S <= found < 5e9 * SLOW_S
-    assert place.closed and len(heard) == ROUNDS
+def test_bare_call_cost_is_a_median_and_the_connection_is_closed() -> None:
+    place, pulses = Slow(Case(), Path()), list[None]()
+    cost_ns = bare_call_ns(place, lambda: pulses.append(None))
+    assert 1e9 * SLOW_S <= cost_ns < 5e9 * SLOW_S
+    assert place.closed and len(pulses) == ROUNDS
     assert place.calls <= 20 + ROUNDS * ROUND_NS / 1e9 / SLOW_S
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
-def test_every_store_has_one_that_asks_nothing_of_the_data(driver: str, tmp_path: Path) -> None:
+def test_every_driver_has_a_bare_call_that_leaves_the_data_alone(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
     place = open_place(Case(driver=driver, spec=Load(loop="python")), tmp_path)
     table = place.table("int", 8, 0)

@@ -1,4 +1,4 @@
-"""Tests of the descriptors that are provided for."""
+"""The number of file descriptors that a case needs, and the limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INFINITE = resource.RLIM_INFINITY
 
 
 class Limit:
-    """What stands in for the system's limit: soft, hard, and what the system refuses to go beyond."""
+    """A fake of the system's limit: soft, hard, and a maximum above which setting it fails."""
 
     def __init__(self, soft: int, hard: int, most: int = 1 << 40) -> None:
         self.soft, self.hard, self.most = soft, hard, most
@@ -42,10 +42,10 @@ class Limit:
         self.soft, self.hard = limits
 
 
-def provided(monkeypatch: pytest.MonkeyPatch, limit: Limit, count: int) -> tuple[int, int]:
+def limits_after_provide(monkeypatch: pytest.MonkeyPatch, limit: Limit, count: int) -> tuple[int, int]:
     monkeypatch.setattr(resource, "getrlimit", limit.get)
     monkeypatch.setattr(resource, "setrlimit", limit.set)
-    limits.provide(count)
+    limits.raise_descriptor_limit(count)
     return limit.soft, limit.hard
 
 
@@ -59,46 +59,48 @@ def provided(monkeypatch: pytest.MonkeyPatch, limit: Limit, count: int) -> tuple
         (INFINITE,) * 2 + (-1,),
     ],
 )
-def test_the_soft_limit_is_raised_to_what_is_needed_and_never_lowered(
+def test_soft_limit_is_raised_to_the_need_and_never_lowered(
     monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, expected: int
 ) -> None:
-    assert provided(monkeypatch, Limit(soft, hard), 3064) == (expected, hard)
+    assert limits_after_provide(monkeypatch, Limit(soft, hard), 3064) == (expected, hard)
 
 
-def test_a_limit_that_is_too_low_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_low_hard_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EnvironmentFailure, match=r"3064 open files, .*limit is 1024.*ulimit -Hn 3064"):
-        provided(monkeypatch, Limit(256, 1024), 3064)
+        limits_after_provide(monkeypatch, Limit(256, 1024), 3064)
     with pytest.raises(EnvironmentFailure, match=r"30064 open files, and raising the limit of 256 failed"):
-        provided(monkeypatch, Limit(256, INFINITE, most=10_240), 30_064)
+        limits_after_provide(monkeypatch, Limit(256, INFINITE, most=10_240), 30_064)
 
 
-def test_every_bucket_and_every_worker_needs_its_descriptors_where_there_is_a_store() -> None:
-    one = limits.needed(Case())
-    assert one > TARGET.DESCRIPTORS + limits.PER_WORKER + limits.SPARE
-    assert limits.needed(Case(buckets=1000)) - one == TARGET.DESCRIPTORS * 999
-    assert limits.needed(Case(concurrency=1000)) - one == limits.PER_WORKER * 999
-    assert limits.needed(Case(driver="dry", buckets=1000)) == limits.needed(Case(driver="dry"))
+def test_needed_descriptors_grow_with_buckets_and_workers() -> None:
+    single = limits.needed_descriptors(Case())
+    assert single > TARGET.DESCRIPTORS + limits.DESCRIPTORS_PER_WORKER + limits.SPARE_DESCRIPTORS
+    assert limits.needed_descriptors(Case(buckets=1000)) - single == TARGET.DESCRIPTORS * 999
+    assert limits.needed_descriptors(Case(concurrency=1000)) - single == limits.DESCRIPTORS_PER_WORKER * 999
+    assert limits.needed_descriptors(Case(driver="dry", buckets=1000)) == limits.needed_descriptors(
+        Case(driver="dry")
+    )
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
-def test_what_is_provided_for_the_parent_is_what_it_holds(tmp_path: Path) -> None:
-    held: list[int] = []
+def test_parent_holds_the_descriptors_provided_for(tmp_path: Path) -> None:
+    counts: list[int] = []
 
     class Counting(Observer):
         def phase(self, name: str) -> None:
-            held.append(len(list(Path("/proc/self/fd").iterdir())))
+            counts.append(len(list(Path("/proc/self/fd").iterdir())))
 
-    beside = Checkpointing("restart", 0.02, pinned_reader=True)
-    load = Load(key_space=100, checkpointing=beside)
+    checkpointing = Checkpointing("restart", 0.02, pinned_reader=True)
+    load = Load(key_space=100, checkpointing=checkpointing)
     case = Case(buckets=30, concurrency=4, ops=1, warmup_s=0.0, spec=load)
     active_children()
-    gc.collect()  # what earlier tests have dropped must not be closed meanwhile
+    gc.collect()  # close now what earlier tests have dropped, not during the count
     before = len(list(Path("/proc/self/fd").iterdir()))
     with StopSignals() as signals:
         TrialRunner(tmp_path, False, signals, Counting(), 0).run(case, 0)
-    _, starting, measuring, *_ = (count - before for count in held)
-    # One connection stays with each file, and has left a descriptor more. Two others come with the proof.
+    _, starting, measuring, *_ = (count - before for count in counts)
+    # One connection stays with each file and keeps an extra descriptor. The proof opens two more.
     kept = (TARGET.DESCRIPTORS - 2) * 30
-    assert kept <= starting <= limits.needed(case) - limits.PER_WORKER * 7
-    assert limits.PER_WORKER * 7 + kept <= measuring <= limits.needed(case)
+    assert kept <= starting <= limits.needed_descriptors(case) - limits.DESCRIPTORS_PER_WORKER * 7
+    assert limits.DESCRIPTORS_PER_WORKER * 7 + kept <= measuring <= limits.needed_descriptors(case)

@@ -1,4 +1,4 @@
-"""Tests of the timed loop, with a fake source and a fake clock."""
+"""The timed loop, with a fake source and a fake clock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlstress.engine.loop import (
     Totals,
     Window,
     closed_loop,
-    next_size,
+    next_chunk_size,
     timed_loop,
 )
 from sqlstress.engine.protocols import Stamps
@@ -34,7 +34,7 @@ NO_END = Window(0, 0, FOREVER_NS)
     scope="module", params=[True, False], ids=["acknowledging", "not-acknowledging"], autouse=True
 )
 def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The loop has a cheaper way for sources that acknowledge nothing; both must count the same."""
+    """Run each test also without acknowledgements: that loop is cheaper and must count the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FakeSource, "acknowledges", request.param)
         yield
@@ -50,7 +50,7 @@ def source_of(operations: Any, **times: int) -> FakeSource:
     return FakeSource(FakeClock(), operations, **times)
 
 
-def test_nothing_begins_after_the_window_has_closed() -> None:
+def test_no_operation_begins_after_the_window_closes() -> None:
     source = source_of([(GET, 190), (GET, 20), (GET, 20), (GET, 20)])
     totals = run(source)
     assert source.begun == 2
@@ -61,7 +61,7 @@ def test_nothing_begins_after_the_window_has_closed() -> None:
     assert source.begun == 0
 
 
-def test_a_limit_is_met_exactly_and_a_source_that_is_dry_ends_the_loop() -> None:
+def test_loop_ends_at_its_limit_or_with_an_empty_source() -> None:
     source = FakeSource(FakeClock(5), repeat((REPLACE, 1)))
     totals = run(source, NO_END, limit=101)
     assert (source.begun, totals.operations, totals.rows) == (101, {"replace": 101}, 1010)
@@ -72,7 +72,7 @@ def test_a_limit_is_met_exactly_and_a_source_that_is_dry_ends_the_loop() -> None
     assert run(source_of(gets(21, 3)), NO_END).operations == {"get": 21}
 
 
-def test_the_stop_flag_ends_the_loop_after_the_chunk_that_is_under_way() -> None:
+def test_stop_flag_ends_the_loop_after_the_current_chunk() -> None:
     stop = [0]
     operations = [*gets(2, 1), (GET, 1, lambda: stop.__setitem__(0, 1)), *gets(1000, 1)]
     source = source_of(operations)
@@ -83,12 +83,12 @@ def test_the_stop_flag_ends_the_loop_after_the_chunk_that_is_under_way() -> None
     assert source.begun == 0
 
 
-def test_progress_is_told_after_every_chunk_without_what_was_given_up() -> None:
+def test_progress_counts_completed_operations_after_each_chunk() -> None:
     progress = [0]
-    told: list[int] = []
-    source = source_of(repeat((GET, 1, lambda: told.append(progress[0]))))
+    progress_seen: list[int] = []
+    source = source_of(repeat((GET, 1, lambda: progress_seen.append(progress[0]))))
     timed_loop(source, NO_END, 24, progress, [0], closed_loop(source), source.clock)
-    assert told == [0] * 8 + [8] * 16
+    assert progress_seen == [0] * 8 + [8] * 16
     assert progress == [24]
     progress = [0]
     source = source_of([*gets(2, 1), *[(REPLACE, 1, raising(Busy()))] * 5, *gets(3, 1)])
@@ -117,13 +117,13 @@ def test_chunks_grow_with_short_operations_and_shrink_with_long_ones() -> None:
         (16, 3, LONG_NS + 1, 16),
     ],
 )
-def test_the_next_size_depends_on_what_the_last_chunk_took(
+def test_next_chunk_size_depends_on_the_time_of_the_last_chunk(
     size: int, done: int, took_ns: int, expected: int
 ) -> None:
-    assert next_size(size, done, took_ns, LARGEST) == expected
+    assert next_chunk_size(size, done, took_ns, LARGEST) == expected
 
 
-def test_an_operation_given_up_is_counted_as_failed_inside_the_window_and_its_result_is_none() -> None:
+def test_abandoned_operation_counts_as_failed_and_has_no_result() -> None:
     source = source_of([*gets(12, 10), (REPLACE, 15, raising(Busy())), *gets(3, 10)])
     totals = run(source)
     assert totals.failed == 1
@@ -155,7 +155,7 @@ def test_busy_answers_are_counted_inside_the_window_only() -> None:
     assert (totals.busy, totals.busy_snapshot) == (2, 1)
 
 
-def test_what_is_done_between_chunks_is_the_harness_and_its_proof_inside_the_window() -> None:
+def test_time_between_chunks_is_counted_as_harness_and_proof() -> None:
     source = source_of(gets(8 + 16 + 32, 10), prepare_ns=3, settle_ns=7)
     totals = run(source, Window(0, 0, 10_000))
     assert totals.largest_ns == {"get": 10}
@@ -166,7 +166,7 @@ def test_what_is_done_between_chunks_is_the_harness_and_its_proof_inside_the_win
     assert (totals.harness_ns, totals.proof_ns) == (0, 0)
 
 
-def test_in_a_closed_loop_an_operation_begins_when_the_one_before_it_ended() -> None:
+def test_closed_loop_begins_each_operation_at_the_previous_end() -> None:
     source = source_of([*gets(2, 5), (GET, 7), *gets(6, 1)], prepare_ns=3, settle_ns=2)
     run(source, NO_END)
     (*_, first), (*_, second) = source.settled
@@ -192,14 +192,14 @@ def test_idle_time_is_in_no_latency_and_no_time_of_the_harness() -> None:
     assert (totals.harness_ns, totals.proof_ns) == (2 * (3 + 7), 2 * 7)
 
 
-def test_an_operation_pending_at_the_end_has_waited_since_its_own_begin() -> None:
+def test_operation_pending_at_the_end_waited_since_its_own_begin() -> None:
     totals = idle(source_of([*gets(3, 10), (GET, 300)]), 40)
     assert totals.longest_wait_ns == 300
     totals = idle(source_of([*gets(3, 10), (GET, 300)]), 40, WINDOW)  # the last begins at 190
     assert (totals.operations, totals.longest_wait_ns) == ({"get": 2}, 300)
 
 
-def test_idle_time_keeps_chunks_small_and_a_window_that_closes_meanwhile_ends_the_loop() -> None:
+def test_idle_time_keeps_chunks_small_and_the_window_end_stops_the_loop() -> None:
     source = source_of(gets(8 + 16 + 16, 1))
     idle(source, SHORT_NS // 9)
     assert source.sizes == [8, 16, 16]
@@ -212,7 +212,7 @@ def test_idle_time_keeps_chunks_small_and_a_window_that_closes_meanwhile_ends_th
     assert source.settled == [(0, [], Stamps([], []))]
 
 
-def test_the_clock_is_the_common_one_unless_another_is_given() -> None:
+def test_clock_defaults_to_perf_counter_ns() -> None:
     source = source_of(gets(5, 0))
     totals = timed_loop(source, NO_END, None, [0], [0], closed_loop(source))
     assert totals.last_ns > 0
@@ -224,7 +224,7 @@ def test_the_clock_is_the_common_one_unless_another_is_given() -> None:
     st.integers(0, 1000),
     st.integers(0, 1000),
 )
-def test_the_counts_are_those_of_a_plain_reading_of_the_times(
+def test_counts_equal_a_plain_evaluation_of_the_times(
     operations: list[tuple[int, int]], opens: int, length: int
 ) -> None:
     totals = run(source_of(operations), Window(0, opens, opens + length))

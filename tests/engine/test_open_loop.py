@@ -1,4 +1,4 @@
-"""Tests of the open loop, with a fake source and a fake clock: when operations begin, and what is counted."""
+"""The open loop, with a fake source and a fake clock: begins of operations, and counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.loop import Totals, Window, closed_loop, timed_loop
-from sqlstress.engine.open_loop import IDLE_NS, MOST_NS, OpenLoop, Waiting, due_times
+from sqlstress.engine.open_loop import IDLE_NS, MOST_NS, DueSleeper, OpenLoop, due_times
 from sqlstress.experiments.kv.worker import GET, REPLACE
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics.histogram import percentile
@@ -23,7 +23,7 @@ WINDOW = Window(0, 100 * MS, 1100 * MS)
 
 
 class Machine:
-    """A clock that pauses, and polls, and a source on it."""
+    """A fake clock for pauses and polls, and a fake source on it."""
 
     def __init__(self, operations: Any, late_ns: int = 0, **times: int) -> None:
         self.clock, self.late_ns = FakeClock(), late_ns
@@ -43,16 +43,16 @@ class Machine:
         return totals
 
 
-def every(gap_ns: int) -> Iterator[int]:
+def due_every(gap_ns: int) -> Iterator[int]:
     return count(0, gap_ns)
 
 
-def counted(totals: Totals) -> dict[str, int]:
+def latency_counts(totals: Totals) -> dict[str, int]:
     return {kind: sum(buckets.values()) for kind, buckets in totals.arrived.buckets.items()}
 
 
 def from_due(totals: Totals, share: float) -> float:
-    """Return a percentile, in ms, of the latencies of all operations from the moment they were due."""
+    """Return a percentile of the latencies of all operations from their due times, in ms."""
     whole: dict[int, int] = {}
     for buckets in totals.arrived.buckets.values():
         for index, number in buckets.items():
@@ -60,21 +60,21 @@ def from_due(totals: Totals, share: float) -> float:
     return (percentile(whole, share) or 0.0) / MS
 
 
-def test_an_operation_begins_when_it_is_due_and_the_idle_time_costs_nothing() -> None:
+def test_operation_begins_when_due_and_idle_time_is_no_harness_cost() -> None:
     machine = Machine(gets(1000, MS))
-    totals = machine.run(every(10 * MS))
+    totals = machine.run(due_every(10 * MS))
     begins = list(chain.from_iterable(stamps.begins for _, _, stamps in machine.source.settled))
     assert len(begins) == 110
     assert all(0 <= begin - 10 * MS * number < 1000 for number, begin in enumerate(begins))
     assert totals.operations == {"get": 100}
-    assert counted(totals) == {"get": 100}
-    totals = Machine(gets(1000, MS)).run(every(100 * MS))
+    assert latency_counts(totals) == {"get": 100}
+    totals = Machine(gets(1000, MS)).run(due_every(100 * MS))
     assert totals.harness_ns < 10 * MS
 
 
-def test_one_that_is_overdue_begins_at_once_and_its_latency_has_the_wait() -> None:
+def test_overdue_operation_begins_at_once_and_its_latency_has_the_wait() -> None:
     machine = Machine([(REPLACE, 35 * MS), *gets(1000, MS)])
-    totals = machine.run(every(10 * MS), window=Window(0, 0, 100 * MS))
+    totals = machine.run(due_every(10 * MS), window=Window(0, 0, 100 * MS))
     (_, _, stamps), *_ = machine.source.settled
     assert [begin // MS for begin in stamps.begins[:6]] == [0, 35, 36, 37, 40, 50]
     # The second was due at 10 and ended at 36.
@@ -83,18 +83,18 @@ def test_one_that_is_overdue_begins_at_once_and_its_latency_has_the_wait() -> No
     assert totals.longest_wait_ns // MS == 35
 
 
-def test_a_standstill_is_seen_by_all_who_came_meanwhile_where_a_closed_loop_sees_it_once() -> None:
+def test_stall_delays_all_due_operations_but_only_one_of_a_closed_loop() -> None:
     def operations() -> Iterator[tuple[int, int]]:
         return chain(gets(40, MS), [(REPLACE, 500 * MS)], repeat((GET, MS)))
 
-    open_one, closed_one = Machine(operations()), Machine(operations())
-    totals = open_one.run(every(10 * MS))
-    of_closed = timed_loop(
-        closed_one.source, WINDOW, None, [0], [0], closed_loop(closed_one.source), closed_one.tick
+    open_machine, closed_machine = Machine(operations()), Machine(operations())
+    totals = open_machine.run(due_every(10 * MS))
+    closed_totals = timed_loop(
+        closed_machine.source, WINDOW, None, [0], [0], closed_loop(closed_machine.source), closed_machine.tick
     )
-    # Of 100 that were due, 50 came while nothing was done, and some more while those were caught up with.
+    # Of 100 due operations, 50 came during the stall, and some more during the catching up.
     assert 200 < from_due(totals, 0.75) < 500
-    assert (percentile(of_closed.buckets["get"], 0.99) or 0) / MS < 1.1
+    assert (percentile(closed_totals.buckets["get"], 0.99) or 0) / MS < 1.1
 
 
 @given(
@@ -102,60 +102,66 @@ def test_a_standstill_is_seen_by_all_who_came_meanwhile_where_a_closed_loop_sees
     st.integers(MS // 2, 5 * MS),
     st.none() | st.integers(0, 20 * MS),
 )
-def test_whatever_was_due_in_the_window_is_done_given_up_skipped_or_queued(
+def test_due_operations_are_done_abandoned_skipped_or_queued(
     lengths: list[tuple[int, bool]], gap_ns: int, limit_ns: int | None
 ) -> None:
     window = Window(0, 10 * MS, 60 * MS)
     operations = [(GET, ns, *([raising(Busy())] if busy else [])) for ns, busy in lengths]
-    totals = Machine(operations * 200).run(every(gap_ns), limit_ns, window)
+    totals = Machine(operations * 200).run(due_every(gap_ns), limit_ns, window)
     due = len(
-        [time_ns for time_ns in islice(every(gap_ns), 300) if window.opens_ns <= time_ns < window.closes_ns]
+        [
+            time_ns
+            for time_ns in islice(due_every(gap_ns), 300)
+            if window.opens_ns <= time_ns < window.closes_ns
+        ]
     )
     arrived = totals.arrived
-    given_up = due - arrived.skipped - sum(counted(totals).values())
+    given_up = due - arrived.skipped - sum(latency_counts(totals).values())
     assert arrived.due == due
-    assert counted(totals).get("queued", 0) == arrived.queued
+    assert latency_counts(totals).get("queued", 0) == arrived.queued
     assert given_up == 0 or any(busy for _, busy in lengths)
     assert given_up >= 0
     if limit_ns is None:
         assert arrived.skipped == 0
 
 
-def test_what_is_late_is_queued_or_skipped_and_counted() -> None:
-    totals = Machine([*gets(1, MS), (GET, 10_000 * MS)]).run(every(10 * MS), window=Window(0, 0, 100 * MS))
+def test_late_operations_are_queued_or_skipped_and_counted() -> None:
+    totals = Machine([*gets(1, MS), (GET, 10_000 * MS)]).run(
+        due_every(10 * MS), window=Window(0, 0, 100 * MS)
+    )
     assert totals.arrived.queued == 9
     assert totals.arrived.largest_ns["queued"] == 90 * MS
-    assert counted(totals) == {"get": 1, "queued": 9}
+    assert latency_counts(totals) == {"get": 1, "queued": 9}
     machine = Machine([(GET, 100 * MS), *gets(1000, MS)])
-    totals = machine.run(every(10 * MS), limit_ns=21 * MS, window=Window(0, 0, 200 * MS))
-    # At 100 ms, those of 10 to 70 are more than 21 ms late; the one of 80 is just in time.
+    totals = machine.run(due_every(10 * MS), limit_ns=21 * MS, window=Window(0, 0, 200 * MS))
+    # At 100 ms, operations due at 10 to 70 ms are more than 21 ms late; that of 80 is just in time.
     assert totals.arrived.skipped == 7
     assert totals.arrived.due == 20
     assert machine.source.begun == 13
 
 
-def test_the_lateness_of_the_harness_is_its_own_and_no_queue() -> None:
+def test_lateness_of_the_harness_is_separate_from_the_queue() -> None:
     operations = [(GET, 35 * MS), *gets(1000, MS)]
-    busy_machine = Machine(operations).run(every(10 * MS), window=Window(0, 0, 1000 * MS))
+    busy_machine = Machine(operations).run(due_every(10 * MS), window=Window(0, 0, 1000 * MS))
     assert busy_machine.arrived.latest_ns < MS / 10
-    slow_harness = Machine(gets(1000, MS), prepare_ns=15 * MS).run(every(10 * MS))
+    slow_harness = Machine(gets(1000, MS), prepare_ns=15 * MS).run(due_every(10 * MS))
     assert 4 * MS < slow_harness.arrived.latest_ns < 16 * MS
 
 
-def test_what_was_given_up_is_in_no_latency_and_begins_and_ends_are_told_apart() -> None:
+def test_abandoned_operations_have_no_latency_and_stamps_keep_both_times() -> None:
     operations = [(GET, MS, raising(Busy())), (GET, MS)] * 500
-    totals = Machine(operations).run(every(10 * MS))
+    totals = Machine(operations).run(due_every(10 * MS))
     assert totals.failed == 50
-    assert counted(totals) == {"get": 50}
+    assert latency_counts(totals) == {"get": 50}
     assert totals.arrived.due == 100
     machine = Machine(gets(3, MS))
-    machine.run(every(10 * MS), window=Window(0, 0, 25 * MS))
+    machine.run(due_every(10 * MS), window=Window(0, 0, 25 * MS))
     begins, ends = (list(row[:3]) for row in machine.source.stamps)
     assert [begin // MS for begin in begins] == [0, 10, 20]
     assert [end - begin for begin, end in zip(begins, ends, strict=True)] == [MS + 100] * 3
 
 
-def test_a_worker_without_anything_to_do_looks_whether_it_is_to_stop() -> None:
+def test_idle_worker_checks_the_stop_flag() -> None:
     machine = Machine(gets(1000, MS))
     stop = [0]
     loop = OpenLoop(iter([10 * NS_PER_S, 1 << 62]), None, Window(0, 0, 20 * NS_PER_S), machine.pause)
@@ -169,9 +175,9 @@ def test_a_worker_without_anything_to_do_looks_whether_it_is_to_stop() -> None:
 
 
 @pytest.mark.parametrize("late_ns", [0, 80_000, 700_000, 50 * MS])
-def test_it_learns_how_late_the_system_wakes_it_and_polls_no_longer_than_it_must(late_ns: int) -> None:
+def test_waiting_learns_the_wake_up_delay_and_polls_briefly(late_ns: int) -> None:
     machine = Machine([], late_ns)
-    waiting = Waiting(Window(0, 0, 1 << 62), machine.pause)
+    waiting = DueSleeper(Window(0, 0, 1 << 62), machine.pause)
     for number in range(1, 101):
         waiting.until(number * 100 * MS, machine.tick)
     assert waiting.margin_ns <= MOST_NS
@@ -196,10 +202,10 @@ def within(case: Case, worker: int, seconds: int) -> Sequence[int]:
 
 
 @given(st.integers(1, 100_000), st.integers(1, 64))
-def test_even_arrivals_of_all_workers_together_are_at_equal_distances(rate: int, processes: int) -> None:
+def test_even_arrivals_of_all_workers_are_equally_spaced(rate: int, processes: int) -> None:
     case = arrivals(rate, "even", processes)
-    each = [islice(due_times(case, worker, 1, 1000), 3) for worker in range(1, processes + 1)]
-    together = sorted(chain.from_iterable(each))
+    dues = [islice(due_times(case, worker, 1, 1000), 3) for worker in range(1, processes + 1)]
+    together = sorted(chain.from_iterable(dues))
     assert together[0] == 1000
     gaps = [after - before for before, after in pairwise(together)]
     assert all(abs(gap - NS_PER_S / rate) <= 2 for gap in gaps)
@@ -207,17 +213,17 @@ def test_even_arrivals_of_all_workers_together_are_at_equal_distances(rate: int,
 
 @pytest.mark.parametrize("spacing", ["poisson", "even"])
 @pytest.mark.parametrize("processes", [1, 3])
-def test_all_workers_together_have_the_rate(spacing: str, processes: int) -> None:
+def test_workers_together_have_the_requested_rate(spacing: str, processes: int) -> None:
     case = arrivals(3000, spacing, processes)
     number = sum(len(within(case, worker, 3)) for worker in range(1, processes + 1))
-    # Four standard deviations of a Poisson process; the seed is given, so it holds always or never.
+    # Four standard deviations of a Poisson process; the seed is fixed, so it holds always or never.
     assert abs(number - 9000) < (4 * 9000**0.5 if spacing == "poisson" else 4)
 
 
-def test_poisson_arrivals_come_at_the_same_times_for_a_seed_and_at_others_for_another_worker() -> None:
+def test_poisson_arrivals_depend_on_seed_and_worker() -> None:
     case = arrivals(1000, "poisson", 2)
     assert within(case, 1, 1) == within(case, 1, 1)
     assert set(within(case, 1, 1)) != set(within(case, 2, 1))
     gaps = sorted(b - a for a, b in pairwise(within(case, 1, 1)))
-    # Of exponential gaps a tenth is shorter than a tenth of the mean, about; of even ones none is.
+    # About a tenth of exponential gaps is shorter than a tenth of the mean; no even gap is.
     assert gaps[len(gaps) // 10] < 0.2 * 2 * MS

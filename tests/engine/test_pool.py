@@ -1,4 +1,4 @@
-"""The pool of worker processes, whose they are, and how their failures are told; a few start real ones."""
+"""The pool of worker processes, their owner, and messages on failures; a few tests start real processes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import pytest
 
 from sqlstress.engine import pool as pools
 from sqlstress.engine.loop import Totals, Window
-from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours, starts_silently
+from sqlstress.engine.pool import Pool, WorkerExit, WorkerFailure, ours, starts_without_disk
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.study import as_failure
 from sqlstress.engine.trial import plan_window
-from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Observed, Ready
+from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, FailedWork, Observed, Ready
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system.child import MORE, PIECE, send
-from sqlstress.system.processes import GROUP, wait_some
+from sqlstress.system.processes import MAX_PIPES, wait_readable
 from sqlstress.targets import open_place
 from tests.halves import open_work
 from tests.pulses import nothing
@@ -36,12 +36,12 @@ DRY = Case(driver="dry", concurrency=2, ops=100, warmup_s=0.0)
 DONE = Done(Totals(), Findings())
 
 
-def test_more_pipes_are_waited_for_than_windows_waits_for_at_once() -> None:
-    pairs = [Pipe() for _ in range(2 * GROUP + 5)]
+def test_pipes_beyond_the_limit_of_windows_are_waited_for() -> None:
+    pairs = [Pipe() for _ in range(2 * MAX_PIPES + 5)]
     try:
-        for number in (0, GROUP - 1, GROUP, 2 * GROUP + 4):
+        for number in (0, MAX_PIPES - 1, MAX_PIPES, 2 * MAX_PIPES + 4):
             pairs[number][1].send("here")
-        ready = wait_some([ours for ours, _ in pairs], 0.0)
+        ready = wait_readable([ours for ours, _ in pairs], 0.0)
         assert [[ours for ours, _ in pairs].index(pipe) for pipe in ready] == [0, 59, 60, 124]
     finally:
         for pair in pairs:
@@ -50,7 +50,7 @@ def test_more_pipes_are_waited_for_than_windows_waits_for_at_once() -> None:
 
 
 class Clock:
-    """Moves on a second with every look."""
+    """A clock that moves a second with every call."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -65,14 +65,14 @@ class Clock:
 
 @contextmanager
 def silent(case: Case, *companions: str) -> Iterator[tuple[Pool, list[Any]]]:
-    """Yield a pool without processes, and the ends of its pipes that workers and companions would hold."""
-    pool, theirs = Pool(case, open_place(case, Path()), 0, (), companions), []
+    """Yield a pool without processes, and those ends of its pipes that workers and companions would hold."""
+    pool, their_ends = Pool(case, open_place(case, Path()), 0, (), companions), []
     for number in range(1, case.concurrency + len(companions) + 1):
-        ours, other = Pipe()
+        ours, their_end = Pipe()
         pool._listen(ours, number)
-        theirs.append(other)
-    yield pool, theirs
-    for pipe in (*pool._pipes, *theirs):
+        their_ends.append(their_end)
+    yield pool, their_ends
+    for pipe in (*pool._pipes, *their_ends):
         pipe.close()
 
 
@@ -89,75 +89,75 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any], 
 Waiting = tuple[Pool, list[Any], Clock]
 
 
-def test_who_is_not_ready_in_time_is_told(waiting: Waiting) -> None:
-    pool, (one, _), _ = waiting
-    send(one, Ready(500))
+def test_worker_not_ready_in_time_is_reported(waiting: Waiting) -> None:
+    pool, (first, _), _ = waiting
+    send(first, Ready(500))
     late = pool.wait_ready(5.0, nothing)
-    assert late == [Ended(2, reason="did not get ready within the time-out, and was ended")]
+    assert late == [WorkerExit(2, reason="did not get ready within the time-out, and was ended")]
 
 
-def test_a_start_takes_as_long_as_it_goes_on(waiting: Waiting) -> None:
-    pool, (one, other), clock = waiting
-    begun = clock.now
-    due = [(begun + 4.0, one), (begun + 8.0, other)]
+def test_start_continues_while_workers_become_ready(waiting: Waiting) -> None:
+    pool, (first, second), clock = waiting
+    start_s = clock.now
+    due = [(start_s + 4.0, first), (start_s + 8.0, second)]
 
     def pulse() -> None:
         while due and clock.now >= due[0][0]:
             send(due.pop(0)[1], Ready(500))
 
     assert pool.wait_ready(6.0, pulse) == []
-    assert clock.now > begun + 8.0
+    assert clock.now > start_s + 8.0
 
 
-def test_who_fails_while_starting_is_told(waiting: Waiting) -> None:
-    pool, (one, other), _ = waiting
-    send(one, Failed("SQLITE_CANTOPEN: unable to open database file"))
-    send(other, Ready(500))
+def test_worker_that_fails_while_starting_is_reported(waiting: Waiting) -> None:
+    pool, (first, second), _ = waiting
+    send(first, FailedWork("SQLITE_CANTOPEN: unable to open database file"))
+    send(second, Ready(500))
     failed = pool.wait_ready(5.0, nothing)
-    assert failed == [Ended(1, reason="SQLITE_CANTOPEN: unable to open database file")]
+    assert failed == [WorkerExit(1, reason="SQLITE_CANTOPEN: unable to open database file")]
     assert failed[0].over_ns == 1_000
 
 
 @pytest.mark.parametrize("stamp_ns", [-1, 1_001])
-def test_a_clock_that_is_not_the_parents_is_noticed(waiting: Waiting, stamp_ns: int) -> None:
-    pool, (one, other), _ = waiting
-    send(one, Ready(stamp_ns))
-    send(other, Ready(1_000))
-    assert pool.wait_ready(5.0, nothing) == [Ended(1, reason="its clock is not the parent's")]
+def test_worker_with_another_clock_is_reported(waiting: Waiting, stamp_ns: int) -> None:
+    pool, (first, second), _ = waiting
+    send(first, Ready(stamp_ns))
+    send(second, Ready(1_000))
+    assert pool.wait_ready(5.0, nothing) == [WorkerExit(1, reason="its clock is not the parent's")]
 
 
 def test_results_come_in_the_order_of_the_workers(waiting: Waiting) -> None:
-    pool, (one, other), _ = waiting
-    send(other, DONE)
+    pool, (first, second), _ = waiting
+    send(second, DONE)
     pulses: list[int] = []
 
     def pulse() -> None:
         if not pulses:
-            send(one, DONE)
+            send(first, DONE)
         pulses.append(1)
 
     assert [ended.worker for ended in pool.gather(9.0, pulse)] == [1, 2]
 
 
-def test_a_worker_that_does_nothing_any_more_is_given_up_and_the_others_kept(waiting: Waiting) -> None:
-    pool, (one, _), _ = waiting
-    send(one, DONE)
+def test_hung_worker_is_ended_and_other_results_are_kept(waiting: Waiting) -> None:
+    pool, (first, _), _ = waiting
+    send(first, DONE)
     ended = pool.gather(30.0, nothing)
-    assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+    assert ended == [WorkerExit(1, DONE), WorkerExit(2, reason="hung within the time-out, and was ended")]
     assert ended[1].over_ns == 0, "it may still write"
 
 
-def test_results_of_which_half_has_come_are_waited_for_and_then_given_up(waiting: Waiting) -> None:
-    pool, (one, other), _ = waiting
-    send(one, DONE)
-    other.send_bytes(MORE + bytes(PIECE))
+def test_half_sent_results_are_abandoned_after_the_time_out(waiting: Waiting) -> None:
+    pool, (first, second), _ = waiting
+    send(first, DONE)
+    second.send_bytes(MORE + bytes(PIECE))
     pulses: list[int] = []
     ended = pool.gather(30.0, lambda: pulses.append(1))
-    assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
+    assert ended == [WorkerExit(1, DONE), WorkerExit(2, reason="hung within the time-out, and was ended")]
     assert len(pulses) > 10
 
 
-def test_who_still_does_something_is_waited_for_however_long_it_takes(waiting: Waiting) -> None:
+def test_worker_that_makes_progress_is_waited_for(waiting: Waiting) -> None:
     pool, theirs, clock = waiting
 
     def work() -> None:
@@ -166,12 +166,12 @@ def test_who_still_does_something_is_waited_for_however_long_it_takes(waiting: W
             for pipe in theirs:
                 send(pipe, DONE)
 
-    assert pool.gather(30.0, work) == [Ended(1, DONE), Ended(2, DONE)]
+    assert pool.gather(30.0, work) == [WorkerExit(1, DONE), WorkerExit(2, DONE)]
     assert clock.now > 500
     assert pool.done_so_far() == pool._words[2 * SLOT_WORDS]
 
 
-def test_a_pulse_that_raises_ends_the_waiting(waiting: Waiting) -> None:
+def test_raising_pulse_ends_the_wait(waiting: Waiting) -> None:
     pool, _, _ = waiting
 
     def stop() -> None:
@@ -181,63 +181,63 @@ def test_a_pulse_that_raises_ends_the_waiting(waiting: Waiting) -> None:
         pool.gather(30.0, stop)
 
 
-def test_a_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -> None:
-    pool, (one, other), _ = waiting
-    one.close()
+def test_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -> None:
+    pool, (first, second), _ = waiting
+    first.close()
     pool.go(Window(0, 0, 1))
-    assert other.recv() == Window(0, 0, 1)
+    assert second.recv() == Window(0, 0, 1)
 
 
 @pytest.fixture
-def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any]]]:
-    """A pool of a worker and two companions without processes: we hold the companions' ends."""
+def companions(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any]]]:
+    """A pool of a worker and two companions without processes, with the companions' ends of the pipes."""
     monkeypatch.setattr(pools, "time", Clock())
     with silent(Case(driver="dry"), "checkpointer", "WAL watcher") as (pool, (_, *theirs)):
         yield pool, theirs
 
 
-def seen(name: str) -> Observed:
+def observed(name: str) -> Observed:
     return Observed([Series(name, "frames", (1, 2), (0, 5))])
 
 
-def test_what_companions_have_seen_comes_in_their_order_once_they_are_told_to_end(
-    beside: tuple[Pool, list[Any]],
+def test_companions_send_series_in_order_once_dismissed(
+    companions: tuple[Pool, list[Any]],
 ) -> None:
-    pool, (checkpointer, watcher) = beside
-    send(watcher, seen("b"))
+    pool, (checkpointer, watcher) = companions
+    send(watcher, observed("b"))
 
     def pulse() -> None:
         if pool._words[DISMISSED]:
-            send(checkpointer, seen("a"))
+            send(checkpointer, observed("a"))
 
     series, problem = pool.dismiss(1000.0, pulse)
-    assert [one.name for one in series] == ["a", "b"]
+    assert [entry.name for entry in series] == ["a", "b"]
     assert problem is None
 
 
-def test_of_companions_that_failed_the_first_is_told_and_what_the_others_saw_is_kept(
-    beside: tuple[Pool, list[Any]],
+def test_failed_companion_is_reported_and_other_series_are_kept(
+    companions: tuple[Pool, list[Any]],
 ) -> None:
-    pool, (checkpointer, watcher) = beside
-    send(checkpointer, Failed("SQLITE_FULL: database or disk is full"))
-    send(watcher, seen("b"))
+    pool, (checkpointer, watcher) = companions
+    send(checkpointer, FailedWork("SQLITE_FULL: database or disk is full"))
+    send(watcher, observed("b"))
     series, problem = pool.dismiss(1000.0, nothing)
-    assert [one.name for one in series] == ["b"]
+    assert [entry.name for entry in series] == ["b"]
     assert problem == (
         "the checkpointer failed: SQLITE_FULL: database or disk is full; the workers' figures are kept"
     )
 
 
-def test_a_companion_that_does_not_end_is_told(beside: tuple[Pool, list[Any]]) -> None:
-    pool, (checkpointer, _) = beside
-    send(checkpointer, seen("a"))
+def test_hung_companion_is_reported(companions: tuple[Pool, list[Any]]) -> None:
+    pool, (checkpointer, _) = companions
+    send(checkpointer, observed("a"))
     series, problem = pool.dismiss(5.0, nothing)
-    assert [one.name for one in series] == ["a"]
+    assert [entry.name for entry in series] == ["a"]
     assert problem is not None
     assert problem.startswith("the WAL watcher did not end within the time-out, and was ended")
 
 
-def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_cannot_start_is_named_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
@@ -250,7 +250,7 @@ def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch:
 
 
 class Stubborn:
-    """A process that ends only when the strongest of these things is done to it."""
+    """A process that ends only when the method named `heeds` is called; "": it has already ended."""
 
     def __init__(self, heeds: str) -> None:
         self.heeds, self.exitcode = heeds, None if heeds else 0
@@ -262,9 +262,9 @@ class Stubborn:
     def join(self, timeout: float) -> None:
         pass
 
-    def _do(self, what: str) -> None:
-        self.done.append(what)
-        if what == self.heeds:
+    def _do(self, call: str) -> None:
+        self.done.append(call)
+        if call == self.heeds:
             self.exitcode = -1
 
     def terminate(self) -> None:
@@ -277,7 +277,7 @@ class Stubborn:
 @pytest.mark.parametrize(
     ("heeds", "expected"), [("", []), ("terminate", ["terminate"]), ("kill", ["terminate", "kill"])]
 )
-def test_who_does_not_heed_is_terminated_and_then_killed(
+def test_stubborn_process_is_terminated_and_then_killed(
     waiting: Waiting, monkeypatch: pytest.MonkeyPatch, heeds: str, expected: list[str]
 ) -> None:
     pool, _, _ = waiting
@@ -291,7 +291,7 @@ def test_who_does_not_heed_is_terminated_and_then_killed(
     assert process.done == expected
 
 
-def test_whoever_waits_for_the_end_of_processes_can_be_stopped(waiting: Waiting) -> None:
+def test_waiting_for_the_end_of_processes_can_be_interrupted(waiting: Waiting) -> None:
     pool, _, _ = waiting
     process: Any = Stubborn("neither")
     pool._processes = [process]
@@ -305,7 +305,7 @@ def test_whoever_waits_for_the_end_of_processes_can_be_stopped(waiting: Waiting)
 
 @contextmanager
 def started(case: Case, folder: Path = Path(), where: Path | None = None) -> Iterator[Pool]:
-    """Yield a pool of real processes whose files are in a folder; the workers are told of `where`."""
+    """Yield a pool of real processes with files in `folder`; the workers look for them in `where`."""
     work = open_work(case, folder, 0, {})
     work.prepare(nothing)
     work.release()
@@ -322,10 +322,10 @@ def test_real_workers_start_together_work_and_end() -> None:
         pool.go(window)
         ended = pool.gather(60.0, nothing)
         assert pool.join(60.0, nothing)
-    assert [one.reason for one in ended] == [None, None]
-    for one in ended:
-        assert one.done and sum(one.done.totals.operations.values()) == 100
-        assert one.done.totals.first_ns >= window.starts_ns
+    assert [worker.reason for worker in ended] == [None, None]
+    for worker in ended:
+        assert worker.done and sum(worker.done.totals.operations.values()) == 100
+        assert worker.done.totals.first_ns >= window.starts_ns
     assert pool.done_so_far() == 200
 
 
@@ -338,7 +338,7 @@ def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> No
     assert "unable to open database file" in (failed.reason or "")
 
 
-def test_of_a_worker_that_was_killed_it_is_known_by_when_it_had_ended() -> None:
+def test_killed_worker_has_a_time_of_its_end() -> None:
     with started(replace(DRY, concurrency=1)) as pool:
         assert pool.wait_ready(60.0, nothing) == []
         killed_ns = time.perf_counter_ns()
@@ -359,7 +359,7 @@ def refused() -> Exception:
     return caught.value
 
 
-def test_exceptions_are_told_with_what_to_do_and_ours_stay_what_they_are() -> None:
+def test_exceptions_become_failures_with_advice_except_our_own() -> None:
     failure = as_failure(refused(), "sqlite3")
     assert str(failure).startswith(
         "SQLITE_CANTOPEN: unable to open database file (check that the folder exists"
@@ -374,8 +374,8 @@ def test_exceptions_are_told_with_what_to_do_and_ours_stay_what_they_are() -> No
     assert as_failure(error, "sqlite3") is error
 
 
-def only(workload: str, **given: Any) -> Case:
-    return cases_of({"concurrency": 1, **given}, workload)[-1]
+def only(workload: str, **values: Any) -> Case:
+    return cases_of({"concurrency": 1, **values} if workload != "methods" else values, workload)[-1]
 
 
 def elsewhere(dsn: str) -> Case:
@@ -383,28 +383,28 @@ def elsewhere(dsn: str) -> Case:
     return only("kv", driver="psycopg", dsn=dsn, anyway=True)
 
 
-def test_workers_that_start_nothing_are_looked_for_once_and_programs_that_come_and_go_each_time(
+def test_process_families_change_only_with_user_programs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     programs = only("exec", command=[sys.executable], alone=True)
-    monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", True)
+    monkeypatch.setattr("sqlstress.engine.pool.COUNTS_ENDED_CHILDREN", True)
     assert [family.changing for case in (only("kv"), programs) if (family := ours(case))] == [False, True]
-    monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", False)
+    monkeypatch.setattr("sqlstress.engine.pool.COUNTS_ENDED_CHILDREN", False)
     assert ours(programs) is None
 
 
-def test_processes_use_no_disk_as_they_start_unless_they_are_the_users_or_there_is_none() -> None:
-    assert starts_silently(only("kv")) and starts_silently(only("methods"))
-    for other in (
+def test_only_our_own_workers_with_files_start_without_disk_use() -> None:
+    assert starts_without_disk(only("kv")) and starts_without_disk(only("methods"))
+    for case in (
         only("kv", driver="dry"),
         only("exec", command=[sys.executable], alone=True),
         only("app", file="examples/app/bank.py"),
         Case(workload="classic", ops=5),
         elsewhere("postgresql://user@127.0.0.1/app"),
     ):
-        assert not starts_silently(other), other
+        assert not starts_without_disk(case), case
 
 
-def test_a_users_server_on_this_machine_works_for_us_unseen() -> None:
+def test_local_user_server_hides_the_load_of_our_processes() -> None:
     assert ours(elsewhere("postgresql://user@127.0.0.1/app")) is None
     assert ours(elsewhere("postgresql://user@db.example.org/app")) is not None

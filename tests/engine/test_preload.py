@@ -1,4 +1,4 @@
-"""Tests of what the process that forks the workers imports."""
+"""Imports of the process that forks the workers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine import pool
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import experiment_of
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.processes import starting
+from sqlstress.system.processes import process_starter
 from tests.engine import preloaded
 from tests.engine.processes import ROOT
 from tests.halves import open_work
@@ -36,8 +36,8 @@ CASES = {
 }
 
 
-def imported(*names: str) -> tuple[set[str], int]:
-    """Return what modules bring along, and how many threads there are then."""
+def import_in_child(*names: str) -> tuple[set[str], int]:
+    """Return all modules that importing these loads, and the number of threads afterwards."""
     script = (
         "import sys, threading, importlib\n"
         "for name in sys.argv[1:]: importlib.import_module(name)\n"
@@ -45,23 +45,23 @@ def imported(*names: str) -> tuple[set[str], int]:
     )
     command = [sys.executable, "-c", script, *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    threads, *found = done.stdout.split()
-    return set(found), int(threads)
+    threads, *modules_loaded = done.stdout.split()
+    return set(modules_loaded), int(threads)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_imported_is_there_is_the_cases_own_and_begins_no_thread(name: str) -> None:
+def test_preload_imports_the_cases_driver_and_starts_no_thread(name: str) -> None:
     pytest.importorskip("apsw")
     case = CASES[name]
     modules = pool.modules([case])
-    found, threads = imported(*modules)
+    modules_loaded, threads = import_in_child(*modules)
     assert threads == 1
-    assert {"sqlstress.engine.worker", "ctypes"} <= found
-    assert {"sqlite3", "apsw"} & found == {case.driver} - {"dry"}
-    assert not {"click", "psutil", "tabulate", "tqdm", "sqlstress.engine.trial"} & found
+    assert {"sqlstress.engine.worker", "ctypes"} <= modules_loaded
+    assert {"sqlite3", "apsw"} & modules_loaded == {case.driver} - {"dry"}
+    assert not {"click", "psutil", "tabulate", "tqdm", "sqlstress.engine.trial"} & modules_loaded
 
 
-def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Path) -> None:
+def test_worker_with_the_native_loop_imports_nothing_itself(tmp_path: Path) -> None:
     pytest.importorskip("sqlstress.targets.native._native")
     opened = (
         "from sqlstress.experiments.kv.spec import Load\n"
@@ -74,7 +74,7 @@ def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Pa
         "for name in sys.argv[2:]: importlib.import_module(name)\n"
         "preloaded = set(sys.modules)\n"
         "open_source(case, Path(sys.argv[1]), 1, 1, work.shared).close()\n"
-        "work.release()\n"  # it holds the files until then, and Windows removes none that is held
+        "work.release()\n"  # it holds the files until then, and Windows does not remove open files
         "work.discard()\n"
         "print(*(set(sys.modules) - preloaded))"
     )
@@ -86,7 +86,7 @@ def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Pa
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is forked there")
 @pytest.mark.parametrize("name", ["kv", "native"])
-def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) -> None:
+def test_forked_worker_imports_nothing_itself(name: str, tmp_path: Path) -> None:
     if name == "native":
         pytest.importorskip("sqlstress.targets.native._native")
     case = replace(CASES[name], spec=replace(CASES[name].spec, key_space=10))
@@ -94,8 +94,8 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
     ours, theirs = Pipe()
     try:
         work.prepare(lambda: None)
-        with starting(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
-            task = (experiment_of(case).worker_half(), plain(case), tmp_path, work.shared, theirs)
+        with process_starter(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
+            task = (experiment_of(case).worker_half(), to_namespace(case), tmp_path, work.shared, theirs)
             process = starter.start(preloaded.begin, task)
             assert ours.poll(PATIENCE_S)
             assert ours.recv() == set()
@@ -105,7 +105,7 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
         work.discard()
 
 
-def test_of_several_cases_all_that_they_need_is_imported_once() -> None:
+def test_modules_of_several_cases_are_imported_once() -> None:
     modules = pool.modules([CASES["kv"], CASES["apsw"], CASES["kv"]])
     assert len(modules) == len(set(modules))
     for name in ("kv", "apsw"):

@@ -1,4 +1,4 @@
-"""What the parents' halves have in common that prove what is stored."""
+"""The parent's half of experiments with verified data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.report.results import EXAMPLES
+from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.dry import DryPlace
 from sqlstress.targets.sqlite.place import SqlitePlace
@@ -23,7 +23,7 @@ from tests.pulses import nothing
 
 
 class OneTable(ProvenWork):
-    """Creates a table, and finds it in order."""
+    """Creates a table; its own check always passes."""
 
     place: SqlitePlace
     shared = ()
@@ -44,10 +44,10 @@ def work(tmp_path: Path) -> OneTable:
     return work
 
 
-def test_what_the_place_says_of_itself_stands_beside_the_proof(work: OneTable) -> None:
+def test_checks_of_the_place_precede_the_proof(work: OneTable) -> None:
     verdict = work.verify([Outcome(1, False, None)], nothing)
-    found = [(check.name, check.status, check.checked) for check in verdict.checks]
-    assert found == [("quick_check", "ok", 2), ("schema", "ok", 2), ("own", "ok", 1)]
+    results = [(check.name, check.status, check.checked) for check in verdict.checks]
+    assert results == [("quick_check", "ok", 2), ("schema", "ok", 2), ("own", "ok", 1)]
     assert verdict.seconds > 0
     with closing(sqlite3.connect(work.place.paths[1])) as connection:
         connection.execute("CREATE TABLE u (a)")
@@ -59,9 +59,7 @@ def test_what_the_place_says_of_itself_stands_beside_the_proof(work: OneTable) -
     assert schema.counterexamples == ("cannot read the database: file is not a database",)
 
 
-def test_nothing_is_looked_at_that_is_not_to_be_verified_and_all_of_it_is_discarded(
-    work: OneTable, tmp_path: Path
-) -> None:
+def test_unverified_data_is_skipped_and_discarded(work: OneTable, tmp_path: Path) -> None:
     work.case = replace(work.case, verify="none")
     (check,) = work.verify([], nothing).checks
     assert (check.name, check.status, check.note) == ("verification", "skipped", "--verify none")
@@ -69,7 +67,7 @@ def test_nothing_is_looked_at_that_is_not_to_be_verified_and_all_of_it_is_discar
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_nothing_is_stored_nothing_is_created_and_nothing_proven(tmp_path: Path) -> None:
+def test_dry_place_creates_nothing_and_skips_the_proof(tmp_path: Path) -> None:
     case = Case(driver="dry")
     work = OneTable(case, DryPlace(case, tmp_path))
     work.prepare(nothing)
@@ -86,31 +84,31 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
     return {check.name: check for check in checks}
 
 
-def test_what_the_workers_found_is_added_up() -> None:
-    one = Findings(reads_checked=10, pairs_checked=2)
-    other = Findings(reads_checked=5, bad_reads=4, bad_read_examples=["x", "y", "z"], pairs_checked=3)
-    checks = by_name(reading_checks([outcome(1, one), outcome(2, None), outcome(3, other)]))
+def test_findings_of_workers_are_added_up() -> None:
+    first = Findings(reads_checked=10, pairs_checked=2)
+    second = Findings(reads_checked=5, bad_reads=4, bad_read_examples=["x", "y", "z"], pairs_checked=3)
+    checks = by_name(reading_checks([outcome(1, first), outcome(2, None), outcome(3, second)]))
     reads, torn = checks["values read"], checks["torn transactions"]
     assert (reads.status, reads.checked, reads.problems) == ("failed", 15, 4)
     assert reads.counterexamples == ("x", "y", "z")
     assert (torn.status, torn.checked, torn.problems) == ("ok", 5, 0)
 
 
-def test_what_is_wrong_in_what_was_read_fails_the_check_and_the_first_examples_are_kept() -> None:
-    found = Findings(pairs_checked=9, torn=1, torn_examples=["half of it"])
-    torn = by_name(reading_checks([outcome(1, Findings(pairs_checked=1)), outcome(2, found)]))
+def test_bad_reads_fail_the_check_and_first_examples_are_kept() -> None:
+    findings = Findings(pairs_checked=9, torn=1, torn_examples=["half of it"])
+    torn = by_name(reading_checks([outcome(1, Findings(pairs_checked=1)), outcome(2, findings)]))
     assert torn["torn transactions"].status == "failed"
     assert torn["torn transactions"].counterexamples == ("half of it",)
     many = [outcome(number, Findings(bad_reads=3, bad_read_examples=["a", "b", "c"])) for number in (1, 2, 3)]
-    assert len(reading_checks(many)[0].counterexamples) == EXAMPLES
+    assert len(reading_checks(many)[0].counterexamples) == MAX_COUNTEREXAMPLES
 
 
-def test_what_nobody_looked_at_is_not_said() -> None:
+def test_unchecked_reads_are_left_out_or_skipped() -> None:
     assert list(by_name(reading_checks([outcome(1, Findings(reads_checked=1))]))) == ["values read"]
     assert reading_checks([outcome(1, None), outcome(2, None)])[0].status == "skipped"
 
 
-def test_a_check_that_cant_read_the_database_has_failed_and_one_that_is_interrupted_has_not() -> None:
+def test_unreadable_database_fails_the_check_but_an_interruption_does_not() -> None:
     def unreadable() -> Check:
         raise sqlite3.DatabaseError("disk image is malformed")
 

@@ -1,4 +1,4 @@
-"""Tests of what a study needs around it: a folder, the environment, and nothing of it afterwards."""
+"""The surroundings of a study: its folder, the environment, and their removal afterwards."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine import session as sessions
-from sqlstress.engine.session import Session
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.session import MeasuringSession
+from sqlstress.engine.study import SILENT
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.report.case import Case
 from tests.example_report import example_report
@@ -22,8 +22,8 @@ def _examined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "fingerprint", lambda *_: EXAMPLE.environment)
 
 
-def test_a_bench_has_a_report_without_runs_and_a_folder_that_is_gone_afterwards(tmp_path: Path) -> None:
-    with Session((CASE,), tmp_path, False, ("sqlstress", "kv")).opened(NOBODY) as bench:
+def test_bench_has_an_empty_report_and_a_temporary_folder(tmp_path: Path) -> None:
+    with MeasuringSession((CASE,), tmp_path, False, ("sqlstress", "kv")).opened(SILENT) as bench:
         assert bench.runner.folder.parent == tmp_path
         assert bench.runner.folder.is_dir()
     assert (bench.report.command, bench.report.runs) == (("sqlstress", "kv"), ())
@@ -31,10 +31,10 @@ def test_a_bench_has_a_report_without_runs_and_a_folder_that_is_gone_afterwards(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_kept_is_named_and_one_that_cannot_be_made_stops_everything(tmp_path: Path) -> None:
-    session = Session((CASE,), tmp_path, True, ())
+def test_kept_folder_is_named_and_a_missing_parent_is_an_error(tmp_path: Path) -> None:
+    session = MeasuringSession((CASE,), tmp_path, True, ())
     assert session.kept_folder is None
-    with session.opened(NOBODY):
+    with session.opened(SILENT):
         pass
     (folder,) = tmp_path.iterdir()
     assert session.kept_folder == folder
@@ -42,15 +42,15 @@ def test_a_folder_that_is_kept_is_named_and_one_that_cannot_be_made_stops_everyt
     assert list(folder.iterdir()) == []
     with (
         pytest.raises(UsageError, match="Choose another --dir"),
-        Session((CASE,), tmp_path / "missing", False, ()).opened(NOBODY),
+        MeasuringSession((CASE,), tmp_path / "missing", False, ()).opened(SILENT),
     ):
         pass
 
 
-def test_a_signal_is_caught_while_it_is_open(tmp_path: Path) -> None:
+def test_signal_is_caught_while_the_session_is_open(tmp_path: Path) -> None:
     import signal
 
-    with Session((CASE,), tmp_path, False, ()).opened(NOBODY) as bench:
+    with MeasuringSession((CASE,), tmp_path, False, ()).opened(SILENT) as bench:
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(Interrupted, match="stopped by SIGTERM"):
             bench.runner.signals.check()

@@ -1,11 +1,11 @@
-"""Tests of the way from what the workers sent to a Trial."""
+"""Conversion of the workers' results to a Trial."""
 
 from __future__ import annotations
 
 import pytest
 
 from sqlstress.engine.loop import Window
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.summary import summarise
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
@@ -17,22 +17,22 @@ from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 CASE = Case(concurrency=2, duration_s=2.0)
 
 
-def trial_of(*ended: Ended, case: Case = CASE, window: Window = WINDOW, whole_s: float = 9.0) -> Trial:
+def trial_of(*ended: WorkerExit, case: Case = CASE, window: Window = WINDOW, whole_s: float = 9.0) -> Trial:
     return summarise(case, 0, window, ended, whole_s, start_s=0.4)
 
 
-def test_tps_is_what_was_completed_over_the_length_of_the_window() -> None:
+def test_tps_is_completed_transactions_per_second_of_the_window() -> None:
     trial = trial_of(done(1, gets=100, replaces=60), done(2, gets=200, replaces=40))
     assert (trial.seconds, trial.transactions, trial.tps) == (2.0, 400, 200.0)
-    assert [one.transactions for one in trial.workers] == [160, 240]
+    assert [result.transactions for result in trial.workers] == [160, 240]
     assert trial.tps_per_process == 100.0
-    one = done(1, replaces=10)
-    assert one.done is not None
-    one.done.totals.rows = 1000
-    assert (trial_of(one).rows, trial_of(one).rows_per_s) == (1000, 500.0)
+    result = done(1, replaces=10)
+    assert result.done is not None
+    result.done.totals.rows = 1000
+    assert (trial_of(result).rows, trial_of(result).rows_per_s) == (1000, 500.0)
 
 
-def test_a_fixed_count_is_timed_from_the_first_begin_to_the_last_end_and_shared_unequally_in_time() -> None:
+def test_fixed_count_is_timed_from_first_begin_to_last_end() -> None:
     case = Case(concurrency=2, ops=100)
     trial = trial_of(
         done(1, gets=100, first_ns=OPENS_NS + NS_PER_S, last_ns=OPENS_NS + 4 * NS_PER_S),
@@ -41,7 +41,7 @@ def test_a_fixed_count_is_timed_from_the_first_begin_to_the_last_end_and_shared_
         window=FIXED,
     )
     assert (trial.seconds, trial.tps) == (5.0, 40.0)
-    assert [one.seconds for one in trial.workers] == [3.0, 5.0]
+    assert [worker.seconds for worker in trial.workers] == [3.0, 5.0]
     trial = trial_of(
         done(1, gets=100, first_ns=OPENS_NS, last_ns=OPENS_NS + 1 * NS_PER_S),
         done(2, gets=100, first_ns=OPENS_NS, last_ns=OPENS_NS + 4 * NS_PER_S),
@@ -52,17 +52,17 @@ def test_a_fixed_count_is_timed_from_the_first_begin_to_the_last_end_and_shared_
     assert trial.fairness == pytest.approx(125**2 / (2 * (100**2 + 25**2)))
 
 
-def test_the_published_script_counts_pairs_over_the_whole_time() -> None:
+def test_published_script_counts_pairs_over_the_whole_time() -> None:
     case = Case(workload="classic", concurrency=2, ops=5000)
     trial = trial_of(
         done(1, gets=5000, replaces=5000), done(2, gets=5000, replaces=5000), case=case, window=FIXED
     )
     assert (trial.seconds, trial.transactions) == (9.0, 10_000)
     assert trial.tps == pytest.approx(10_000 / 9)
-    assert [one.transactions for one in trial.workers] == [5000, 5000]
+    assert [worker.transactions for worker in trial.workers] == [5000, 5000]
 
 
-def test_fairness_is_that_of_the_workers_shares_if_any() -> None:
+def test_fairness_compares_the_workers_shares() -> None:
     trial = trial_of(done(1, gets=100), done(2, gets=300))
     assert trial.fairness == pytest.approx(400**2 / (2 * (100**2 + 300**2)))
     assert trial.min_max_share == pytest.approx(1 / 3)
@@ -70,10 +70,10 @@ def test_fairness_is_that_of_the_workers_shares_if_any() -> None:
     assert (trial.tps, trial.fairness, trial.min_max_share, trial.latency) == (0.0, None, None, {})
 
 
-def test_a_dead_worker_fails_the_trial_and_the_others_figures_are_kept() -> None:
+def test_dead_worker_fails_the_trial_and_other_figures_are_kept() -> None:
     trial = trial_of(done(1, gets=50), dead(2))
     assert trial.error == "worker 2 was killed by SIGKILL; the others' figures are kept"
-    assert [(one.worker, one.transactions, one.error) for one in trial.workers] == [
+    assert [(worker.worker, worker.transactions, worker.error) for worker in trial.workers] == [
         (1, 50, None),
         (2, 0, "was killed by SIGKILL"),
     ]
@@ -84,7 +84,7 @@ def test_a_dead_worker_fails_the_trial_and_the_others_figures_are_kept() -> None
     assert trial.error == f"worker 2 failed: {reason}, and 2 more; the others' figures are kept"
 
 
-def test_latencies_are_merged_by_kind_and_what_workers_timed_stands_behind() -> None:
+def test_latencies_are_merged_by_kind_and_lines_come_last() -> None:
     first = done(1, gets=100)
     assert first.done
     first.done.totals.buckets["get"] = {bucket_of(2_000): 98, bucket_of(9_000): 2}
@@ -104,7 +104,7 @@ def test_latencies_are_merged_by_kind_and_what_workers_timed_stands_behind() -> 
     assert trial_of(one, other).transactions == 20
 
 
-def test_what_all_workers_say_is_taken_together() -> None:
+def test_counts_and_settings_of_workers_are_combined() -> None:
     trial = trial_of(
         done(1, longest_wait_ns=7, busy=1, busy_snapshot=10, failed=100),
         done(2, longest_wait_ns=5, busy=2, busy_snapshot=20, failed=200),
@@ -120,12 +120,12 @@ def test_what_all_workers_say_is_taken_together() -> None:
     assert (trial.workers[0].harness_share, trial.workers[0].proof_share) == (0.1, 0.025)
 
 
-def test_a_worker_without_an_answer_adds_none() -> None:
+def test_worker_without_settings_adds_none() -> None:
     trial = trial_of(done(1, effective={}), done(2, effective={"journal_mode": "wal"}))
     assert trial.effective == {"journal_mode": "wal"}
 
 
-def test_the_halves_of_a_window_are_compared_over_all_workers_by_whole_bins() -> None:
+def test_half_ratio_compares_whole_bins_of_all_workers() -> None:
     trial = trial_of(done(1, bins=[5] * 10 + [20] * 10), done(2, bins=[5] * 20))
     assert trial.half_ratio == 2.5
     assert trial_of(done(1, bins=[10] * 10)).half_ratio == 0.0
@@ -135,8 +135,8 @@ def test_the_halves_of_a_window_are_compared_over_all_workers_by_whole_bins() ->
     assert trial_of(done(1, bins=[5] * 20), window=FIXED).half_ratio is None
 
 
-def test_what_a_worker_tells_of_what_went_on_is_its_own_series() -> None:
-    told, silent = done(1), done(2)
-    assert told.done is not None
-    told.done.findings.series = [("statements", "ns", [5, 6])]
-    assert trial_of(told, silent, dead(3)).series == (Series("statements", "ns", (5, 6), worker=1),)
+def test_series_of_a_worker_has_its_number() -> None:
+    reporting, silent = done(1), done(2)
+    assert reporting.done is not None
+    reporting.done.findings.series = [("statements", "ns", [5, 6])]
+    assert trial_of(reporting, silent, dead(3)).series == (Series("statements", "ns", (5, 6), worker=1),)

@@ -1,4 +1,4 @@
-"""What happens when somebody else lays hands on a database while it is measured."""
+"""Verdicts and messages if another program changes a database during a measurement."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.faults.commands import Held, left
 from tests.rows import fault, mostly_thorough, thorough
 from tests.targets.filled import exchange
 
-COMMON = ("-c", "2", "--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
+COMMON = ("--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
 KV = ("kv", "--warmup", "100ms", "--duration", "300ms", "--key-space", "2000", "--repeat", "1")
 READING = (*KV, "--read-ratio", "1")
-"""What a stranger writes is not written over."""
+"""Without writes of our own, a foreign row is not overwritten."""
 ONCE, TINY = ("--repeat", "1"), ("--scale", "1000")
 FIXED = {
     "keys": ("keys", "--users", "1000", "--items", "200", "--schema", "no-key", "--id-type", "int", *ONCE),
@@ -37,7 +37,7 @@ GIVEN = {
     "cycles": ("CREATE TABLE stranger (a)", "stranger"),
     "methods": ("INSERT INTO sample (path) VALUES ('4711')", "4711"),
 }
-"""What a stranger gives to each, and what is said of it."""
+"""For each workload: a foreign statement, and a word of the message about it."""
 PAGE = 4096
 
 Act = Callable[[Path], object]
@@ -50,15 +50,17 @@ in_use = pytest.mark.skipif(
 def disturbed(
     place: Path, act: Act, *arguments: str, victim: str = "kv.db", moment: str = "connected"
 ) -> tuple[int, str, Run]:
-    """Act on a database of a command that stands still meanwhile; return exit code, errors and run.
+    """Change a database of a paused command; return exit code, errors and run.
 
-    When the workers are connected, and before they begin: so the load meets it, however fast it is.
+    The pause comes when the workers are connected and before they begin, so that the load always meets the
+    change, however fast it is.
     """
-    with Held(place, moment, *arguments, *COMMON) as command:
+    processes = () if arguments[0] == "methods" else ("-c", "2")
+    with Held(place, moment, *arguments, *processes, *COMMON) as command:
         act(command.files(victim)[0])
         code, _, errors = command.finish()
     ours = {name.partition("-")[0] for name in left(place)}
-    # Windows removes no file that somebody has open, as some of those who act on it do.
+    # Windows does not remove open files, and some of these acts keep a file open.
     assert ours == {"report.json"} or (sys.platform == "win32" and ours == {"report.json", "sqlstress"})
     return code, errors, saved_report(place).runs[0]
 
@@ -68,7 +70,7 @@ def truncate_to(size: Callable[[int], int]) -> Act:
 
 
 def flip(offset: int) -> Act:
-    """Return what inverts the byte at a place."""
+    """Return an act that inverts the byte at an offset."""
 
     def act(path: Path) -> None:
         with path.open("r+b") as file:
@@ -80,12 +82,12 @@ def flip(offset: int) -> Act:
     return act
 
 
-def beside(suffix: str, act: Act) -> Act:
+def file_with_suffix(suffix: str, act: Act) -> Act:
     return lambda path: act(path.with_name(path.name + suffix))
 
 
 def sql(statement: str) -> Act:
-    """Return what runs a statement on a connection of a stranger's."""
+    """Return an act that runs a statement on a foreign connection."""
 
     def act(path: Path) -> None:
         with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
@@ -95,7 +97,7 @@ def sql(statement: str) -> Act:
 
 
 def insist(connection: sqlite3.Connection, statement: str) -> None:
-    """Run a statement as soon as a lock can be had: SQLite's own handler may sleep until all is over."""
+    """Run a statement as soon as its lock is free: SQLite's own handler might sleep until the run ends."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -107,8 +109,8 @@ def insist(connection: sqlite3.Connection, statement: str) -> None:
 
 
 @pytest.fixture
-def held() -> Iterator[Callable[[str], Act]]:
-    """Return what makes a stranger who takes a lock and keeps it until the test is over."""
+def hold_lock() -> Iterator[Callable[[str], Act]]:
+    """Return a function whose acts take a foreign lock and hold it until the test ends."""
     with ExitStack() as connections:
 
         def locking(kind: str) -> Act:
@@ -137,9 +139,7 @@ def held() -> Iterator[Callable[[str], Act]]:
     ],
     ids=["deleted", "with its folder", "replaced"],
 )
-def test_a_run_that_went_on_without_its_database_has_no_figures(
-    tmp_path: Path, act: Act, happened: str
-) -> None:
+def test_run_without_its_database_has_no_figures(tmp_path: Path, act: Act, happened: str) -> None:
     code, errors, run = disturbed(tmp_path, act, *KV)
     text = f"kv.db {happened} while it was measured"
     assert (code, run.error, run.valid) == (1, text, ())
@@ -155,13 +155,13 @@ def test_a_run_that_went_on_without_its_database_has_no_figures(
     [lambda _: 0, lambda size: size // 2 // PAGE * PAGE, lambda size: size - PAGE],
     ids=["nothing", "half", "a page"],
 )
-def test_a_database_that_was_cut_off_fails_its_proof_although_sqlite_writes_on(
+def test_truncated_database_fails_although_sqlite_writes_on(
     tmp_path: Path, size: Callable[[int], int]
 ) -> None:
     code, errors, run = disturbed(tmp_path, truncate_to(size), *KV)
     assert (code, run.verdict.status) == (1, "failed")
-    told = ("not a database", "malformed", "no such table", "lacks definition", "Page ")
-    assert any(words in errors for words in told)
+    messages = ("not a database", "malformed", "no such table", "lacks definition", "Page ")
+    assert any(message in errors for message in messages)
 
 
 @pytest.mark.thorough
@@ -170,8 +170,8 @@ def test_a_database_that_was_cut_off_fails_its_proof_although_sqlite_writes_on(
 def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
     code, errors, run = disturbed(tmp_path, flip(offset), *READING, "--journal-mode", "delete")
     assert (code, run.verdict.status) == (1, "failed")
-    # What is told depends on who reads the page first: a worker, or who looks at all pages.
-    assert any(words in errors for words in ("file is not a database", "malformed", "Page 4: "))
+    # The message depends on who reads the page first: a worker, or the check of all pages.
+    assert any(message in errors for message in ("file is not a database", "malformed", "Page 4: "))
 
 
 @fault(
@@ -182,16 +182,16 @@ def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
 @in_use
 @pytest.mark.thorough
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])
-def test_a_run_that_went_on_without_its_wal_has_no_figures(tmp_path: Path, suffix: str) -> None:
-    code, errors, run = disturbed(tmp_path, beside(suffix, Path.unlink), *KV)
+def test_run_without_its_wal_has_no_figures(tmp_path: Path, suffix: str) -> None:
+    code, errors, run = disturbed(tmp_path, file_with_suffix(suffix, Path.unlink), *KV)
     text = f"kv.db{suffix} was deleted while it was measured"
-    # Two that close at once may leave the last checkpoint to each other: what a deleted WAL held is lost.
+    # If two workers close at once, neither may run the last checkpoint; the content of a deleted WAL is lost.
     assert (code, run.error, run.valid) == (1 if run.verdict.status == "failed" else 4, text, ())
     assert text in errors or code == 1
 
 
 def holds(wal: Path, frames: int) -> bool:
-    """Whether a WAL has so many frames since it began anew: their salts are its header's.
+    """Return whether a WAL has at least `frames` frames since its restart: they have the salts of its header.
 
     Source: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
     """
@@ -203,15 +203,15 @@ def holds(wal: Path, frames: int) -> bool:
 @pytest.mark.thorough
 @fault("database", "the WAL emptied under load", "exit 1 or 4")
 @in_use
-def test_a_wal_that_was_emptied_is_told(tmp_path: Path) -> None:
+def test_emptied_wal_fails_the_run(tmp_path: Path) -> None:
     def act(path: Path) -> None:
         wal = path.with_name("kv.db-wal")
         wait_for(lambda: holds(wal, 250))
         os.truncate(wal, 0)
 
-    # More pages than are written anew before the end, as what was lost would be there again.
-    many = ("--key-space", "20000", "--value-size", "1000", "--batch", "20", "--wal-autocheckpoint", "0")
-    code, errors, run = disturbed(tmp_path, act, *KV, "--duration", "1s", *many, moment="measuring")
+    # More pages than are rewritten before the end: a rewrite would restore the lost ones.
+    options = ("--key-space", "20000", "--value-size", "1000", "--batch", "20", "--wal-autocheckpoint", "0")
+    code, errors, run = disturbed(tmp_path, act, *KV, "--duration", "1s", *options, moment="measuring")
     assert code in (1, 4)
     assert run.verdict.status == "failed" or run.error
     assert errors.startswith("Error: ")
@@ -229,7 +229,7 @@ def test_a_wal_that_was_emptied_is_told(tmp_path: Path) -> None:
     ],
     ids=["inserted", "changed"],
 )
-def test_a_strangers_row_fails_the_proof(tmp_path: Path, statement: str, key: str) -> None:
+def test_foreign_row_fails_the_proof(tmp_path: Path, statement: str, key: str) -> None:
     code, errors, run = disturbed(tmp_path, sql(statement), *READING)
     assert (code, run.verdict.status) == (1, "failed")
     assert key in errors
@@ -247,7 +247,7 @@ def test_another_journal_mode_makes_the_trial_invalid(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @fault("database", "the journal mode switched away from WAL", "SQLite refuses it")
-def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
+def test_sqlite_refuses_to_leave_wal_under_load(tmp_path: Path) -> None:
     refused: list[str] = []
 
     def act(path: Path) -> None:
@@ -264,14 +264,14 @@ def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @fault("database", "an index added by another program", "exit 1; the index is named")
-def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
+def test_foreign_index_makes_the_trial_invalid(tmp_path: Path) -> None:
     code, errors, run = disturbed(tmp_path, sql("CREATE INDEX i ON kv (value)"), *KV)
     text = "another program changed kv.db while it was measured: its schema_version was 2 and is 3"
     assert (code, run.error, run.valid, run.verdict.status) == (1, text, (), "failed")
     assert "holds definition 3, the index i of kv" in errors
 
 
-# A lock that nobody gives back
+# A lock that is never released
 
 
 @pytest.mark.thorough
@@ -281,20 +281,20 @@ def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
     "exit 4 after the time-out; the trial is not valid",
 )
 @pytest.mark.parametrize(("kind", "journal_mode"), [("IMMEDIATE", "wal"), ("EXCLUSIVE", "delete")])
-def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
-    tmp_path: Path, held: Callable[[str], Act], kind: str, journal_mode: str
+def test_permanent_lock_ends_with_a_message_within_the_time_out(
+    tmp_path: Path, hold_lock: Callable[[str], Act], kind: str, journal_mode: str
 ) -> None:
-    begun: list[float] = []
+    locked_s: list[float] = []
 
     def act(path: Path) -> None:
-        held(kind)(path)
-        begun.append(time.monotonic())
+        hold_lock(kind)(path)
+        locked_s.append(time.monotonic())
 
     code, errors, run = disturbed(tmp_path, act, *KV, "--journal-mode", journal_mode)
     text = "kv.db is locked by another program: end it and measure again"
     assert (code, run.error, run.valid, run.verdict.status) == (4, text, (), "unknown")
     assert text in errors
-    assert time.monotonic() - begun[0] < 30, "the window, a time-out, and the program's own end"
+    assert time.monotonic() - locked_s[0] < 30, "the window, a time-out, and the program's own end"
 
 
 @pytest.mark.long
@@ -303,11 +303,11 @@ def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
     "a lock that another program never gives back, with `--ops`",
     "exit 4 after a minute without a write",
 )
-def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
-    tmp_path: Path, held: Callable[[str], Act]
+def test_fixed_amount_of_work_does_not_wait_forever_for_a_lock(
+    tmp_path: Path, hold_lock: Callable[[str], Act]
 ) -> None:
     arguments = ("kv", "--ops", "1000000", "--key-space", "2000", "--repeat", "1")
-    code, errors, run = disturbed(tmp_path, held("IMMEDIATE"), *arguments)
+    code, errors, run = disturbed(tmp_path, hold_lock("IMMEDIATE"), *arguments)
     assert (code, run.valid) == (4, ())
     assert "kv.db is locked by another program: end it and measure again" in errors
 
@@ -320,12 +320,10 @@ def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
     "database", "one of three files deleted, locked for ever, given a row", "exit 1, 4, 1; the file is named"
 )
 @pytest.mark.parametrize("fault", [pytest.param("deleted", marks=in_use), "locked", "a row"])
-def test_of_several_files_the_one_that_was_harmed_is_named(
-    tmp_path: Path, held: Callable[[str], Act], fault: str
-) -> None:
+def test_harmed_file_of_several_is_named(tmp_path: Path, hold_lock: Callable[[str], Act], fault: str) -> None:
     acts: dict[str, tuple[Act, int]] = {
         "deleted": (Path.unlink, 1),
-        "locked": (held("IMMEDIATE"), 4),
+        "locked": (hold_lock("IMMEDIATE"), 4),
         "a row": (sql("INSERT INTO kv VALUES (4711, 1)"), 1),
     }
     act, expected = acts[fault]
@@ -346,16 +344,16 @@ def test_of_several_files_the_one_that_was_harmed_is_named(
     ("workload", "fault"),
     mostly_thorough(product(FIXED, ("deleted", "locked", "a row")), [("methods", "a row")]),
 )
-def test_every_workload_tells_what_was_done_to_its_database(
-    tmp_path: Path, held: Callable[[str], Act], workload: str, fault: str
+def test_every_workload_reports_changes_to_its_database(
+    tmp_path: Path, hold_lock: Callable[[str], Act], workload: str, fault: str
 ) -> None:
     if sys.platform == "win32" and fault == "deleted":
         pytest.skip("Windows lets nobody delete a file that is in use")
-    given, said = GIVEN[workload]
+    statement, expected_text = GIVEN[workload]
     acts: dict[str, tuple[Act, int, str]] = {
         "deleted": (Path.unlink, 1, "kv.db was deleted while it was measured"),
-        "locked": (held("IMMEDIATE"), 4, "kv.db is locked by another program: end it and measure again"),
-        "a row": (sql(given), 1, said),
+        "locked": (hold_lock("IMMEDIATE"), 4, "kv.db is locked by another program: end it and measure again"),
+        "a row": (sql(statement), 1, expected_text),
     }
     act, expected, text = acts[fault]
     code, errors, _ = disturbed(tmp_path, act, *FIXED[workload])
@@ -363,7 +361,7 @@ def test_every_workload_tells_what_was_done_to_its_database(
     assert text in errors
 
 
-def test_wrong_data_of_a_trial_that_began_late_is_not_lost_by_running_it_again(
+def test_wrong_data_of_a_late_trial_is_not_lost_by_a_repeat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late_s = iter((0.1, 0.0))

@@ -1,4 +1,4 @@
-"""What happens when the clock is set, or time passes in which nothing runs."""
+"""Measurements during which the wall clock is set or all processes are stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.trial import NOTICED_S
+from sqlstress.engine.trial import MIN_STALL_S
 from tests.engine.processes import Command, saved_report, sqlstress
 from tests.rows import fault
 
@@ -21,7 +21,7 @@ KV = (
     *("--duration", "200ms", "--warmup", "100ms"),
 )
 LONGER = ("--duration", "500ms")
-"""It does not end before it is looked how far it is."""
+"""Long enough for at least one progress report."""
 DRY = ("kv", "-c", "1", "--driver", "dry", "--repeat", "1", *LONGER, "--warmup", "50ms")
 SAVED = ("-o", "report.json", "--quiet")
 
@@ -33,18 +33,18 @@ time.time = lambda: true() + (next(steps) * 86_400 if os.getpid() % 2 else -next
 time.time_ns = lambda: int(time.time() * 1e9)
 pathlib.Path({place!r}, f"stepping-{{os.getpid()}}").touch()
 """
-"""Every look at the wall clock of a process finds it a day further ahead, or behind."""
+"""Each reading of a process's wall clock jumps by another day, forwards or backwards."""
 
 
 @pytest.mark.thorough
 @fault("time", "the wall clock stepped by a day at every look", "nothing changes")
-def test_a_wall_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jumping_wall_clock_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, place = tmp_path / "own", tmp_path / "place"
     own.mkdir()
     place.mkdir()
     (own / "sitecustomize.py").write_text(STEPPING.format(place=str(own)), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(own))
-    begun = time.monotonic()
+    start_s = time.monotonic()
     code, _, errors = sqlstress(place, *KV, *SAVED)
     (run,) = saved_report(place).runs
     (trial,) = run.trials
@@ -52,37 +52,37 @@ def test_a_wall_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: py
     assert (code, errors, run.verdict.status, trial.error) == (0, "", "ok", None)
     assert trial.seconds == 0.2
     longest_ns = max(latency.max_ns for latency in trial.latency.values())
-    assert 0 < longest_ns < (time.monotonic() - begun) * 1e9
+    assert 0 < longest_ns < (time.monotonic() - start_s) * 1e9
 
 
 def thaw(command: Command) -> None:
-    """Let a command go on that has stopped itself, after a while: as a suspended virtual machine does."""
+    """Continue a command that has stopped itself, after a delay, like a resumed virtual machine."""
     program = psutil.Process(command.process.pid)
     command.until(lambda: program.status() == psutil.STATUS_STOPPED, "stop of it")
     if sys.platform != "win32":
-        time.sleep(NOTICED_S + 0.3)
+        time.sleep(MIN_STALL_S + 0.3)
         os.killpg(command.process.pid, signal.SIGCONT)
 
 
 @pytest.mark.thorough
 @fault("time", "all processes stopped during a window, as on a suspended machine", "the trial is run again")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
+def test_stopped_trial_is_repeated(tmp_path: Path) -> None:
     with Command(tmp_path, *KV, *LONGER, *SAVED, program=(*FROZEN, "1")) as command:
         thaw(command)
         code, _, errors = command.finish()
     (run,) = saved_report(tmp_path).runs
     assert (code, errors, run.verdict.status) == (0, "", "ok")
     (trial,) = run.trials
-    # On a busy machine a worker may come late to the second one.
+    # On a busy machine a worker may come late to the second attempt.
     assert trial.attempts > 1 and trial.error is None
-    assert (trial.longest_wait_ns or 0) < NOTICED_S * 1e9
+    assert (trial.longest_wait_ns or 0) < MIN_STALL_S * 1e9
 
 
 @pytest.mark.thorough
 @fault("time", "all processes stopped in every window", "exit 4 after three attempts")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_trial_during_which_nothing_ran_three_times_is_not_valid(tmp_path: Path) -> None:
+def test_trial_stopped_three_times_is_invalid(tmp_path: Path) -> None:
     with Command(tmp_path, *DRY, *SAVED, program=(*FROZEN, "3")) as command:
         for _ in range(3):
             thaw(command)

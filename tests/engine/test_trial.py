@@ -1,4 +1,4 @@
-"""The window's plan, lateness, standstills, and what happens to a trial with a flaw."""
+"""The plan of the window, lateness, stalls, and repeated trials."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, cast
 import pytest
 
 from sqlstress.engine.loop import BIN_NS, FOREVER_NS, Window
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import (
-    ANSWERS,
     ATTEMPTS,
-    LEAD_S,
-    NOTICED_S,
-    PATIENCE,
-    Flaw,
-    Standstill,
+    LEAD_ANSWERS,
+    MAX_RERUNS,
+    MIN_LEAD_S,
+    MIN_STALL_S,
+    RetryReason,
+    StallDetector,
     TrialRunner,
-    empty_flaw,
-    flaw_of,
+    empty_window_reason,
     lateness_s,
     plan_window,
+    retry_reason,
     seconds_asleep,
     went_on,
 )
@@ -45,18 +45,18 @@ from tests.held_open import held_open
 TRIAL = example_report().runs[0].trials[0]
 
 
-def test_the_window_opens_after_the_lead_which_grows_with_the_answers_and_the_warm_up() -> None:
+def test_window_opens_after_lead_answers_and_warm_up() -> None:
     window = plan_window(Case(concurrency=8, warmup_s=0.5, duration_s=2.0), 1_000, 0.0)
-    assert window.starts_ns == 1_000 + LEAD_S * NS_PER_S
+    assert window.starts_ns == 1_000 + MIN_LEAD_S * NS_PER_S
     assert window.opens_ns == window.starts_ns + 500 * NS_PER_MS
     assert window.closes_ns == window.opens_ns + 2 * NS_PER_S
     begin, later = (plan_window(Case(), 0, answer_s).starts_ns for answer_s in (0.0, 0.3))
-    assert later - begin == pytest.approx(ANSWERS * 300 * NS_PER_MS)
+    assert later - begin == pytest.approx(LEAD_ANSWERS * 300 * NS_PER_MS)
     window = plan_window(Case(ops=10, warmup_s=0.0), 0, 0.0)
     assert (window.opens_ns, window.closes_ns) == (window.starts_ns, FOREVER_NS)
 
 
-def test_a_late_trial_is_given_a_longer_warm_up_or_told_earlier_and_the_same_window() -> None:
+def test_late_trial_gets_a_longer_warm_up_and_the_same_window() -> None:
     case = Case(warmup_s=0.5, duration_s=2.0)
     window, longer = plan_window(case, 0, 0.1), plan_window(case, 0, 0.1, extra_s=1.5)
     assert longer.starts_ns == window.starts_ns
@@ -76,7 +76,7 @@ def test_a_late_trial_is_given_a_longer_warm_up_or_told_earlier_and_the_same_win
         (0, 2.0),  # never began: all of the window
     ],
 )
-def test_a_worker_that_begins_after_the_opening_is_late(first_ns: int, late_s: float) -> None:
+def test_worker_that_begins_after_the_opening_is_late(first_ns: int, late_s: float) -> None:
     ended = [done(1), done(2, first_ns=first_ns)]
     assert lateness_s(Case(warmup_s=1.0, duration_s=2.0), WINDOW, ended) == pytest.approx(late_s)
 
@@ -85,13 +85,13 @@ def test_a_worker_that_begins_after_the_opening_is_late(first_ns: int, late_s: f
     ("duration_s", "after_ms", "late"),
     [(0.1, 20, False), (0.1, 21, True), (5.0, 100, False), (5.0, 101, True)],
 )
-def test_without_a_warm_up_a_moment_is_allowed(duration_s: float, after_ms: int, late: bool) -> None:
+def test_start_without_warm_up_may_be_slightly_late(duration_s: float, after_ms: int, late: bool) -> None:
     window = Window(OPENS_NS, OPENS_NS, OPENS_NS + round(duration_s * NS_PER_S))
     ended = [done(1, first_ns=OPENS_NS + after_ms * NS_PER_MS)]
     assert bool(lateness_s(Case(warmup_s=0.0, duration_s=duration_s), window, ended)) is late
 
 
-def test_nobody_is_late_for_a_fixed_count_nor_beside_one_that_died() -> None:
+def test_lateness_is_zero_for_fixed_counts_and_dead_workers() -> None:
     assert lateness_s(Case(ops=5), FIXED, [done(1, first_ns=OPENS_NS + NS_PER_S)]) == 0.0
     assert lateness_s(Case(), WINDOW, [done(1), dead(2)]) == 0.0
     assert lateness_s(Case(), WINDOW, [done(1, first_ns=OPENS_NS + NS_PER_S)]) > 0.0
@@ -99,26 +99,26 @@ def test_nobody_is_late_for_a_fixed_count_nor_beside_one_that_died() -> None:
     assert lateness_s(Case(), WINDOW, [dead(1)]) == 0.0
 
 
-def test_a_verdict_is_told_who_died_and_what_the_others_found() -> None:
+def test_outcomes_have_deaths_and_findings_of_workers() -> None:
     alive, killed = done(1), replace(dead(2), over_ns=70)
-    told = outcomes([alive, killed])
-    assert [one.over_ns for one in told] == [0, 70]
-    assert [(one.worker, one.died) for one in told] == [(1, False), (2, True)]
+    results = outcomes([alive, killed])
+    assert [outcome.over_ns for outcome in results] == [0, 70]
+    assert [(outcome.worker, outcome.died) for outcome in results] == [(1, False), (2, True)]
     assert alive.done is not None
-    assert told[0].findings is alive.done.findings
-    assert told[1].findings is None
+    assert results[0].findings is alive.done.findings
+    assert results[1].findings is None
 
 
 class Scripted(TrialRunner):
-    """Answers each attempt with a trial and its flaw, if it has one, from a list."""
+    """A runner whose attempts return listed trials, each with a reason to repeat it or None."""
 
-    def __init__(self, *attempts: tuple[Trial, Flaw | None]) -> None:
+    def __init__(self, *attempts: tuple[Trial, RetryReason | None]) -> None:
         super().__init__(Path(), False, StopSignals(), Observer(), 0)
         self.attempts, self.extras = iter(attempts), list[float]()
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, *_: Any, **__: Any
-    ) -> tuple[Trial, Flaw | None]:
+    ) -> tuple[Trial, RetryReason | None]:
         self.extras.append(extra_s)
         return next(self.attempts)
 
@@ -128,15 +128,15 @@ def crowded(*trials: Trial) -> Scripted:
 
 
 def run(*lateness: float) -> tuple[Trial, list[float]]:
-    runner = Scripted(*((TRIAL, flaw_of(late_s, 0.0)) for late_s in lateness))
+    runner = Scripted(*((TRIAL, retry_reason(late_s, 0.0)) for late_s in lateness))
     return runner.run(Case(), 0), runner.extras
 
 
 def frozen(case: Case, *seconds: float) -> Trial:
-    return Scripted(*((TRIAL, flaw_of(0.0, still_s)) for still_s in seconds)).run(case, 0)
+    return Scripted(*((TRIAL, retry_reason(0.0, still_s)) for still_s in seconds)).run(case, 0)
 
 
-def test_a_late_trial_is_run_again_with_twice_what_was_missing_and_one_in_time_is_not() -> None:
+def test_late_trial_is_repeated_with_twice_the_missing_time() -> None:
     trial, extras = run(0.0)
     assert (trial.attempts, trial.error, extras) == (1, None, [0.0])
     trial, extras = run(0.25, 0.125, 0.0)
@@ -148,8 +148,8 @@ def test_a_late_trial_is_run_again_with_twice_what_was_missing_and_one_in_time_i
     assert runner.run(Case(), 0).error == "worker 1 was killed"
 
 
-def test_a_trial_during_which_nothing_ran_is_run_again_but_no_published_script() -> None:
-    runner = Scripted((TRIAL, flaw_of(0.0, 2.5)), (TRIAL, None))
+def test_stalled_trial_is_repeated_unless_it_is_the_published_script() -> None:
+    runner = Scripted((TRIAL, retry_reason(0.0, 2.5)), (TRIAL, None))
     trial = runner.run(Case(), 0)
     assert (trial.attempts, trial.error, runner.extras) == (2, None, [0.0, 0.0])
     trial = frozen(Case(), *[2.5] * 9)
@@ -165,47 +165,50 @@ def test_a_trial_during_which_nothing_ran_is_run_again_but_no_published_script()
 
 
 @pytest.mark.parametrize(
-    ("flaw", "words"),
+    ("flaw", "beginning"),
     [
-        (flaw_of(0.0, 2.5, workers=100_000), "nothing ran for up to 2.5 s: 100,000 processes on "),
+        (retry_reason(0.0, 2.5, workers=100_000), "nothing ran for up to 2.5 s: 100,000 processes on "),
         (
-            flaw_of(0.0, 2.5, 4, Throttling(0.5, 9, 9, 3.0)),
+            retry_reason(0.0, 2.5, 4, Throttling(0.5, 9, 9, 3.0)),
             "the CPU quota of 0.5 cores stopped the",
         ),
-        (flaw_of(0.0, 2.5, 4, Throttling(0.5, 9, 0, 0.0)), "the machine slept, or this program was stopped"),
+        (
+            retry_reason(0.0, 2.5, 4, Throttling(0.5, 9, 0, 0.0)),
+            "the machine slept, or this program was stopped",
+        ),
     ],
 )
-def test_a_standstill_names_its_probable_cause(flaw: Flaw | None, words: str) -> None:
+def test_stall_names_its_probable_cause(flaw: RetryReason | None, beginning: str) -> None:
     assert flaw
-    assert flaw.message(1).startswith(words)
+    assert flaw.message(1).startswith(beginning)
 
 
 def test_late_worker_among_many_names_the_number_of_processes() -> None:
-    flaw = flaw_of(0.5, 0.0, 100_000)
+    flaw = retry_reason(0.5, 0.0, 100_000)
     assert flaw and "came late to the window: 100,000 processes on" in flaw.message(1)
     assert "more processors" in flaw.message(1) and "--warmup" not in flaw.message(1)
-    few = flaw_of(0.5, 0.0, 2)
+    few = retry_reason(0.5, 0.0, 2)
     assert few and "--warmup" in few.message(1)
 
 
-def test_a_late_look_is_no_standstill_if_the_workers_went_on() -> None:
-    def standstill() -> Standstill:
+def test_late_look_is_no_stall_if_workers_continued() -> None:
+    def standstill() -> StallDetector:
         times = iter([0.0, 2.5])
-        return Standstill(lambda: next(times), lambda: 0.0)
+        return StallDetector(lambda: next(times), lambda: 0.0)
 
     for workers_went_on, expected in ((True, 0.0), (False, 2.5)):
         still = standstill()
         still.look()
         assert still.seconds(lambda begin_s, end_s, answer=workers_went_on: answer) == expected  # type: ignore[misc]
     slept = iter([0.0, 3.0])
-    assert Standstill(lambda: 0.0, lambda: next(slept)).seconds(lambda begin_s, end_s: True) == 3.0
+    assert StallDetector(lambda: 0.0, lambda: next(slept)).seconds(lambda begin_s, end_s: True) == 3.0
 
 
 @pytest.mark.parametrize(
     ("bins", "begin_s", "end_s", "expected"),
     [
         ((1, 0, 1, 1, 1, 1, 1, 1, 1, 1), 0.05, 2.0, True),
-        # A window that closes while all processes stand still has few bins for it.
+        # A window that closes during a stall has few bins for it.
         ((1, 1, 1, 0, 0), 0.25, 1.6, False),
         ((1, 1, 1, 1, 1, 1, 1, 1), 0.75, 2.5, False),
         ((1, 1, 1), 1.5, 2.9, False),
@@ -215,7 +218,7 @@ def test_a_late_look_is_no_standstill_if_the_workers_went_on() -> None:
 def test_workers_went_on_if_most_bins_between_two_looks_have_operations(
     bins: tuple[int, ...], begin_s: float, end_s: float, expected: bool
 ) -> None:
-    ended = [Ended(1, cast(Done, SimpleNamespace(totals=SimpleNamespace(bins=list(bins)))))]
+    ended = [WorkerExit(1, cast(Done, SimpleNamespace(totals=SimpleNamespace(bins=list(bins)))))]
     assert went_on(Window(0, 0, 10 * BIN_NS), ended, begin_s, end_s) is expected
     assert not went_on(Window(0, 0, FOREVER_NS), ended, begin_s, end_s)
 
@@ -223,14 +226,22 @@ def test_workers_went_on_if_most_bins_between_two_looks_have_operations(
 LOST = Verdict((Check("last write", "failed", 10, 1),))
 
 
-def test_a_trial_in_whose_window_nothing_ended_is_run_again_unless_its_data_is_wrong() -> None:
-    """A disk that stands still for a window must not end a run."""
+def test_empty_trial_is_repeated_unless_its_data_is_wrong() -> None:
+    """A disk that stalls for a whole window must not end a run."""
     case = Case(workload="exec", duration_s=0.3)
     empty = replace(TRIAL, transactions=0, failed=0, arrived=None)
-    flaw = empty_flaw(case, empty)
+    flaw = empty_window_reason(case, empty)
     assert flaw is not None
-    assert [empty_flaw(one, empty) for one in (Case(workload="exec", ops=9), Case())] == [None, None]
-    assert [empty_flaw(case, replace(empty, **some)) for some in ({"failed": 1}, {"error": "it died"})] == [
+    assert [
+        empty_window_reason(other_case, empty) for other_case in (Case(workload="exec", ops=9), Case())
+    ] == [
+        None,
+        None,
+    ]
+    assert [
+        empty_window_reason(case, replace(empty, **fields))
+        for fields in ({"failed": 1}, {"error": "it died"})
+    ] == [
         None,
         None,
     ]
@@ -248,53 +259,60 @@ def test_a_trial_in_whose_window_nothing_ended_is_run_again_unless_its_data_is_w
     assert (trial.attempts, trial.verdict) == (1, LOST)
 
 
-def taken(share: float, **fields: Any) -> Trial:
+def with_foreign_load(share: float, **fields: Any) -> Trial:
     return replace(TRIAL, foreign_share=share, **fields)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "chosen"),
     [
-        (taken(0.6), taken(0.1), 1),
-        (taken(0.6), taken(0.9), 0),
-        (taken(0.6), taken(0.1, error="worker 1 died"), 0),
-        (taken(0.6), taken(0.9, verdict=LOST), 1),
-        (taken(0.1, stolen_share=0.3), taken(0.0), 1),
-        (taken(0.2, disk_share=0.6), taken(0.2), 1),
-        (taken(0.6), taken(0.2, disk_share=0.7), 0),
+        (with_foreign_load(0.6), with_foreign_load(0.1), 1),
+        (with_foreign_load(0.6), with_foreign_load(0.9), 0),
+        (with_foreign_load(0.6), with_foreign_load(0.1, error="worker 1 died"), 0),
+        (with_foreign_load(0.6), with_foreign_load(0.9, verdict=LOST), 1),
+        (with_foreign_load(0.1, stolen_share=0.3), with_foreign_load(0.0), 1),
+        (with_foreign_load(0.2, disk_share=0.6), with_foreign_load(0.2), 1),
+        (with_foreign_load(0.6), with_foreign_load(0.2, disk_share=0.7), 0),
     ],
     ids=["quieter", "no quieter", "it failed", "wrong data", "a hypervisor", "the disk", "the disk then"],
 )
-def test_of_a_crowded_trial_and_the_one_after_it_the_quieter_counts(
+def test_crowded_trial_is_repeated_and_the_quieter_one_counts(
     first: Trial, second: Trial, chosen: int
 ) -> None:
-    found = crowded(first, second).run(Case(), 0)
-    assert found == replace((first, second)[chosen], attempts=2)
+    chosen_trial = crowded(first, second).run(Case(), 0)
+    assert chosen_trial == replace((first, second)[chosen], attempts=2)
 
 
 @pytest.mark.parametrize(
     "trial",
-    [taken(0.2), TRIAL, taken(0.9, error="worker 1 died"), taken(0.9, verdict=LOST)],
+    [
+        with_foreign_load(0.2),
+        TRIAL,
+        with_foreign_load(0.9, error="worker 1 died"),
+        with_foreign_load(0.9, verdict=LOST),
+    ],
     ids=["not crowded", "not observed", "failed", "wrong"],
 )
-def test_nothing_else_is_run_again(trial: Trial) -> None:
+def test_quiet_failed_or_wrong_trial_is_not_repeated(trial: Trial) -> None:
     assert crowded(trial).run(Case(), 0) == trial
 
 
-def test_neither_published_scripts_nor_a_machine_that_is_always_busy_are_tried_without_end() -> None:
-    assert crowded(taken(0.9)).run(Case(workload="classic", ops=5), 0) == taken(0.9)
-    runner = crowded(*[taken(0.9)] * 20)
-    assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)
+def test_repeats_are_limited_on_a_machine_that_is_always_busy() -> None:
+    assert crowded(with_foreign_load(0.9)).run(Case(workload="classic", ops=5), 0) == with_foreign_load(0.9)
+    runner = crowded(*[with_foreign_load(0.9)] * 20)
+    assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * MAX_RERUNS + [1] * (
+        6 - MAX_RERUNS
+    )
 
 
 @pytest.mark.thorough
-def test_a_trial_tells_how_busy_the_disk_was_where_that_is_known(tmp_path: Path) -> None:
+def test_trial_has_the_disk_share_if_it_is_known(tmp_path: Path) -> None:
     trial = bench(tmp_path).runner.run(Case(ops=20, warmup_s=0.0), 0)
     assert (trial.disk_share is None) == (disk_of(tmp_path) is None)
 
 
 @pytest.mark.thorough
-def test_a_database_that_cannot_be_removed_loses_no_trial_and_the_next_one_has_another_folder(
+def test_unremovable_database_moves_the_next_trial_to_another_folder(
     tmp_path: Path,
 ) -> None:
     case = Case(ops=20, warmup_s=0.0)
@@ -303,15 +321,15 @@ def test_a_database_that_cannot_be_removed_loses_no_trial_and_the_next_one_has_a
     with held_open("kv.db"):
         trials = [runner.run(case, index) for index in range(3)]
     assert [(trial.error, trial.verdict.status) for trial in trials] == [(None, "ok")] * 3
-    held = {str(path.relative_to(tmp_path).as_posix()) for path in tmp_path.rglob("kv.db")}
-    # One more for each trial that was run again, on a machine that others use.
-    assert held >= {"kv.db", "further-1/kv.db", "further-2/kv.db"}
+    held_databases = {str(path.relative_to(tmp_path).as_posix()) for path in tmp_path.rglob("kv.db")}
+    # There is one more for each repeated trial, which happens on a busy machine.
+    assert held_databases >= {"kv.db", "further-1/kv.db", "further-2/kv.db"}
 
 
-def looked(*pauses: float, slept: float = 0.0) -> float:
-    """Return what is noticed of looks with these pauses before them, and of sleep that another clock saw."""
+def noticed_s(*pauses: float, slept: float = 0.0) -> float:
+    """Return the noticed stall after looks with these pauses, and after `slept` s on the sleep clock."""
     clock, asleep = FakeClock(), FakeClock()
-    standstill = Standstill(clock, asleep)
+    standstill = StallDetector(clock, asleep)
     for pause in pauses:
         clock.now += pause
         standstill.look()
@@ -319,10 +337,10 @@ def looked(*pauses: float, slept: float = 0.0) -> float:
     return standstill.seconds()
 
 
-def test_a_look_that_comes_late_or_another_clock_says_how_long_nothing_ran() -> None:
-    assert looked(*[0.1] * 600) == 0.0
-    assert looked(0.1, NOTICED_S, 0.1) == 0.0
-    assert looked(0.1, 2.0, 0.1, 3.5, 0.1) == 3.5
-    assert looked(0.1, 0.1, slept=30.0) == 30.0
+def test_late_look_or_sleep_clock_measures_a_stall() -> None:
+    assert noticed_s(*[0.1] * 600) == 0.0
+    assert noticed_s(0.1, MIN_STALL_S, 0.1) == 0.0
+    assert noticed_s(0.1, 2.0, 0.1, 3.5, 0.1) == 3.5
+    assert noticed_s(0.1, 0.1, slept=30.0) == 30.0
     before = seconds_asleep()
     assert abs(seconds_asleep() - before) < 0.1

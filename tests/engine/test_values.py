@@ -1,4 +1,4 @@
-"""Values say who wrote them, no two are alike, and nothing else passes for one."""
+"""Values contain their writer, are unique, and other bytes are never taken for a value."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def value_of(trial: int, size: int, worker: int, sequence: int) -> Any:
 
 
 @given(trials, sizes, workers, sequences)
-def test_a_value_says_who_wrote_it(trial: int, size: int, worker: int, sequence: int) -> None:
+def test_value_has_its_writer_and_sequence(trial: int, size: int, worker: int, sequence: int) -> None:
     value = value_of(trial, size, worker, sequence)
     assert Values(trial, size).read(value) == Stamp(worker, sequence)
     assert isinstance(value, int) if size == 8 else len(value) == size
 
 
 @pytest.mark.parametrize("size", [8, 9, 100])
-def test_no_two_writes_write_the_same(size: int) -> None:
+def test_values_of_two_writes_differ(size: int) -> None:
     assert MAX_CONCURRENCY < 1 << WORKER_BITS
     stamps = [(worker, sequence) for worker in range(1, 21) for sequence in range(600)]
     values = {value_of(trial, size, *stamp) for trial in (1, 2) for stamp in stamps}
@@ -58,7 +58,7 @@ def test_an_integer_always_takes_eight_bytes_in_the_file(trial: int, worker: int
 
 
 @given(trials, st.integers(9, 600), workers, sequences, st.data())
-def test_a_flipped_bit_is_never_the_write_that_it_was(
+def test_flipped_bit_never_reads_as_the_same_write(
     trial: int, size: int, worker: int, sequence: int, data: st.DataObject
 ) -> None:
     value = bytearray(value_of(trial, size, worker, sequence))
@@ -68,18 +68,18 @@ def test_a_flipped_bit_is_never_the_write_that_it_was(
 
 
 @pytest.mark.parametrize("size", [24, 100, 300])
-def test_anothers_padding_and_one_with_a_flipped_byte_are_nobodys(size: int) -> None:
+def test_value_with_wrong_padding_has_no_writer(size: int) -> None:
     values = Values(7, size)
-    one, *others = (values.maker(worker)(sequence) for worker, sequence in ((3, 5), (4, 5), (3, 6)))
-    assert isinstance(one, bytes)
-    for other in others:
-        assert isinstance(other, bytes) and values.read(one[:8] + other[8:]) is None
+    value, *other_values = (values.maker(worker)(sequence) for worker, sequence in ((3, 5), (4, 5), (3, 6)))
+    assert isinstance(value, bytes)
+    for other in other_values:
+        assert isinstance(other, bytes) and values.read(value[:8] + other[8:]) is None
     for place in (8, 20, size - 1):
-        assert values.read(one[:place] + bytes([one[place] ^ 1]) + one[place + 1 :]) is None
+        assert values.read(value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :]) is None
 
 
 @given(trials, st.integers(1, SALTS - 1), sizes, workers, sequences)
-def test_another_trials_value_is_nobodys_but_the_preload_is_that_of_all(
+def test_value_of_another_trial_has_no_writer_unless_preloaded(
     trial: int, distance: int, size: int, worker: int, sequence: int
 ) -> None:
     read = Values(trial + distance, size).read(value_of(trial, size, worker, sequence))
@@ -88,12 +88,12 @@ def test_another_trials_value_is_nobodys_but_the_preload_is_that_of_all(
 
 @pytest.mark.parametrize("stranger", [None, -1, 0, 42, 1.5, "text", b"", b"12345678", b"123456789", 2**63])
 @pytest.mark.parametrize("size", [8, 9])
-def test_what_no_trial_makes_is_nobodys(stranger: object, size: int) -> None:
+def test_foreign_values_have_no_writer(stranger: object, size: int) -> None:
     assert Values(1, size).read(stranger) is None
 
 
 @settings(deadline=None)
 @given(sizes, sizes)
-def test_a_value_of_another_size_is_nobodys(size: int, other: int) -> None:
-    found = Values(1, other).read(value_of(1, size, 2, 3))
-    assert found == (Stamp(2, 3) if size == other else None)
+def test_value_of_another_size_has_no_writer(size: int, other: int) -> None:
+    stamp = Values(1, other).read(value_of(1, size, 2, 3))
+    assert stamp == (Stamp(2, 3) if size == other else None)

@@ -1,4 +1,4 @@
-"""Tests of a worker's way from its start to its report, run in this process."""
+"""A worker from its start to its report, run in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 from sqlstress.engine import worker
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.worker import CALL, POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.engine.worker import POLL_NS, READY_CALL, SLOT_WORDS, Done, FailedWork, Job, Ready
 from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
@@ -30,7 +30,7 @@ AT_ONCE = Window(0, 0, FOREVER_NS)
 
 
 class Parent:
-    """The parent's end of the pipe: calls, then answers with a window, or is gone."""
+    """The parent's end of the pipe: sends a call, then a window, or is closed if `window` is None."""
 
     def __init__(self, window: Window | None = AT_ONCE) -> None:
         self.window, self.called = window, False
@@ -47,7 +47,7 @@ class Parent:
     def recv(self) -> Window | str:
         if not self.called:
             self.called = True
-            return CALL
+            return READY_CALL
         if self.window is None:
             raise EOFError
         return self.window
@@ -75,11 +75,11 @@ def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
 def run(job: Job, parent: Parent) -> list[Any]:
     worker.main(job, parent)  # type: ignore[arg-type]
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-        gc.collect()  # one that fails leaves its connections to the end of its process
+        gc.collect()  # a failed worker leaves its connections open until its process ends
     return parent.sent
 
 
-def test_a_worker_says_that_it_is_ready_and_then_what_it_did() -> None:
+def test_worker_sends_ready_and_then_its_results() -> None:
     parent = Parent()
     ready, done = run(job_of(CASE), parent)
     assert isinstance(ready, Ready)
@@ -96,7 +96,7 @@ def test_a_worker_says_that_it_is_ready_and_then_what_it_did() -> None:
     assert not gc.isenabled()
 
 
-def test_a_stop_flag_or_a_parent_that_has_given_up_ends_a_worker_at_once() -> None:
+def test_stop_flag_or_closed_pipe_ends_a_worker_at_once() -> None:
     job = job_of(CASE)
     job.counters[0] = 1
     _, done = run(job, Parent())
@@ -107,7 +107,7 @@ def test_a_stop_flag_or_a_parent_that_has_given_up_ends_a_worker_at_once() -> No
     assert parent.closed
 
 
-def test_a_worker_opens_nothing_before_it_is_called(tmp_path: Path) -> None:
+def test_worker_opens_nothing_before_the_call(tmp_path: Path) -> None:
     parent = Parent(window=None)
     parent.called = True
     assert run(job_of(Case(ops=1, warmup_s=0.0), tmp_path, number=1), parent) == []
@@ -115,28 +115,28 @@ def test_a_worker_opens_nothing_before_it_is_called(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
-def test_a_worker_that_cannot_connect_says_why_in_sqlites_words(driver: str, tmp_path: Path) -> None:
+def test_worker_that_cannot_connect_sends_sqlites_message(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
     case = Case(driver=driver, ops=1, warmup_s=0.0, buckets=3)
     (tmp_path / "kv_1.db").write_bytes(b"not a database at all" * 1000)
     (failed,) = run(job_of(case, tmp_path, number=1), Parent())
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedWork)
     assert failed.reason.startswith("cannot open kv_1.db: SQLITE_NOTADB: ")
     assert failed.reason.endswith("file is not a database")
 
 
-def test_a_worker_that_fails_says_why_in_the_stores_words(tmp_path: Path) -> None:
+def test_worker_that_fails_sends_the_stores_message(tmp_path: Path) -> None:
     (failed,) = run(job_of(Case(ops=1, warmup_s=0.0), tmp_path / "missing", number=1), Parent())
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, FailedWork)
     assert failed.reason.startswith(
         "cannot open kv.db: SQLITE_CANTOPEN: unable to open database file (check that"
     )
-    case = Case(ops=1, warmup_s=0.0)  # connects, but nobody has made the table
+    case = Case(ops=1, warmup_s=0.0)  # connects, but there is no table
     ready, failed = run(job_of(case, tmp_path, number=1), Parent())
     assert isinstance(ready, Ready)
-    assert failed == Failed("SQLITE_ERROR: no such table: kv")
+    assert failed == FailedWork("SQLITE_ERROR: no such table: kv")
     job = job_of(CASE)._replace(half=broken)
-    assert run(job, Parent()) == [Failed("LookupError: no such thing")]
+    assert run(job, Parent()) == [FailedWork("LookupError: no such thing")]
 
 
 def broken(*_: object) -> None:
@@ -144,7 +144,7 @@ def broken(*_: object) -> None:
 
 
 class Clock:
-    """A clock that every look moves on a little, and every sleep by its length."""
+    """A clock that each reading moves by a step, and each sleep by its length."""
 
     def __init__(self, step_ns: int) -> None:
         self.now, self.step_ns = 0, step_ns
@@ -160,9 +160,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("start_ns", [0, POLL_NS, NS_PER_S])
-def test_the_common_start_is_slept_for_unless_it_is_near_and_met_by_polling(
-    monkeypatch: pytest.MonkeyPatch, start_ns: int
-) -> None:
+def test_wait_for_the_start_sleeps_and_then_polls(monkeypatch: pytest.MonkeyPatch, start_ns: int) -> None:
     clock = Clock(step_ns=1_000)
     monkeypatch.setattr(worker, "time", clock)
     worker.wait_until(start_ns)
@@ -172,11 +170,11 @@ def test_the_common_start_is_slept_for_unless_it_is_near_and_met_by_polling(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")
-def test_the_peak_of_memory_of_an_earlier_trial_is_forgotten() -> None:
+def test_peak_memory_of_an_earlier_trial_is_reset() -> None:
     large = 64 << 20
     bytearray(large)
     before = worker.peak_memory_bytes()
-    worker.forget_peak_memory()
+    worker.reset_peak_memory()
     after = worker.peak_memory_bytes()
     assert before is not None
     assert after is not None

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import sqlstress
 from sqlstress.experiment import all_experiments
 from sqlstress.registry import EXPERIMENTS
+from tests.test_import_graph import trees
 
-ROOT = Path(sqlstress.__file__).parent
 OWN = "sqlstress.experiments"
 FIELDS = {name for one in all_experiments() for name in (one.key, *one.top_level_fields) if name}
 """Under which names cases had parts of their own."""
-MODULES = sorted(
-    path.relative_to(ROOT)
-    for path in ROOT.rglob("*.py")
-    if path.relative_to(ROOT).parts[0] not in ("experiments", "registry.py")
-)
+NAMING = ("sqlstress.experiments", "sqlstress.registry")
+"""Prefixes of the modules that may name an experiment."""
 
 
 def named_in(tree: ast.AST) -> Iterator[str]:
@@ -42,10 +37,10 @@ def named_in(tree: ast.AST) -> Iterator[str]:
 
 
 def test_a_module_of_the_core_names_no_experiment() -> None:
-    assert len(MODULES) > 100
-    trees = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in MODULES}
-    named = {path: sorted(set(named_in(tree))) for path, tree in trees.items()}
-    assert {path: names for path, names in named.items() if names} == {}
+    core = {name: tree for name, tree in trees().items() if not name.startswith(NAMING)}
+    assert len(core) > 100
+    named = {name: sorted(set(named_in(tree))) for name, tree in core.items()}
+    assert {name: names for name, names in named.items() if names} == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Commands that stand still at a moment, to be struck there, in a folder in which files of the user lie."""
+"""Commands that pause at a moment, so that a fault can strike there, in a folder with the user's files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminal
 HELD = Path(__file__).with_name("held.py")
 SLICE = ("--key-space", "500", "--warmup", "50ms", "--duration", "100ms")
 LONGER = (*SLICE[:-1], "300ms")
-"""In which something is completed on a machine that others use."""
+"""Long enough to complete something on a machine that others use."""
 ONCE = ("--repeat", "1")
 BRIEF = ("--warmup", "50ms", "--duration", "300ms", "-c", "2")
 BANK = str(Path(__file__).parents[2] / "examples" / "app" / "bank.py")
@@ -51,7 +51,7 @@ HERE_AND_THERE = {
     *(("crash", moment) for moment in MOMENTS),
     *(("ab", moment) for moment in ("examining", "measuring", "verifying")),
 }
-"""Between crash, which has rounds of its own, and the others, all moments and all commands."""
+"""All moments and all commands, shared between crash, which has its own rounds, and the others."""
 PLAN = """
 workload = "kv"
 repeat = 1
@@ -68,7 +68,7 @@ OF_THE_USER = ("kv.db", "kv.db-wal", "sqlstress-notes.txt")
 
 
 class Held(Command):
-    """A command that stands still at a moment, from `with` until it is to finish."""
+    """A command that pauses at a moment, from `with` until `let_go` or `finish`."""
 
     def __init__(self, place: Path, moment: str, *arguments: str, count: int = 1, **options: Any) -> None:
         for name in OF_THE_USER:
@@ -102,19 +102,19 @@ class Held(Command):
         super().__exit__(kind, error, trace)
 
     def let_go(self) -> None:
-        """Let it go on."""
+        """Let the command continue."""
         if self._waiting:
             self._waiting.close()
             self._waiting = None
 
     def finish(self) -> tuple[int, str, str]:
-        """Let it go on to its end; return (exit code, standard output, standard error)."""
+        """Let the command run to its end; return (exit code, standard output, standard error)."""
         self.let_go()
         return super().finish()
 
 
 def second_case(place: Path, moment: str, **options: Any) -> Held:
-    """Return a run of a plan of two cases that stands still at a moment, of the second one if it has it."""
+    """Return a run of a plan of two cases that pauses at a moment, in the second case if it reaches it."""
     duration = "60s" if moment in ("preparing", "starting", "measuring") else "100ms"
     (place / "plan.toml").write_text(PLAN.format(duration=duration), encoding="utf-8")
     count = 1 if moment in ("examining", "showing") else 2
@@ -122,13 +122,15 @@ def second_case(place: Path, moment: str, **options: Any) -> Held:
 
 
 def strike(command: Command, name: str) -> None:
-    """Send a signal to the command and to everything that it has started, as a terminal does."""
+    """Send a signal to the command and to all its processes, as a terminal does."""
     if sys.platform != "win32":
         os.killpg(command.process.pid, signal.Signals[name])
 
 
 def stopped(command: Command, name: str = "SIGINT") -> tuple[int, str, str]:
-    """Send it, wait until the command and all that it has started have ended, and return what it came to."""
+    """Send the signal, wait until the command and its processes have ended, and return (exit code, output,
+    errors).
+    """
     children = command.children()
     strike(command, name)
     ended = command.finish()
@@ -137,13 +139,13 @@ def stopped(command: Command, name: str = "SIGINT") -> tuple[int, str, str]:
 
 
 def left(place: Path) -> list[str]:
-    """Return what lies there besides the user's files, which must be as they were."""
+    """Return the names of the files in the folder except the user's, which must be unchanged."""
     for name in OF_THE_USER:
         assert (place / name).read_text(encoding="utf-8") == "mine"
     return sorted(path.name for path in place.iterdir() if path.name not in OF_THE_USER)
 
 
 def last_option_wins() -> tuple[str, ...]:
-    """Return a program that drops the --dir that Command adds behind ours."""
+    """Return a program that drops the --dir that Command adds after ours."""
     script = "import sys; sys.argv[-2:] = []; from sqlstress.__main__ import main; sys.exit(main())"
     return (sys.executable, "-c", script)

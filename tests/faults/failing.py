@@ -1,9 +1,10 @@
-"""sqlstress of which a worker fails: SQLSTRESS_TEST_FAILURE says when and how, such as "window MemoryError".
+"""sqlstress with a failing worker: SQLSTRESS_TEST_FAILURE is the moment and the failure, such as "window
+MemoryError".
 
 Usage: python tests/faults/failing.py ARGUMENTS OF SQLSTRESS
 
-Moments: starting, window, reporting. A failure is the name of an exception, or of a signal; those of
-POSIX come while reporting in the middle of a long message. It meets worker 2.
+Moments: starting, window, reporting. A failure is the name of an exception, or of a signal; POSIX signals
+while reporting come in the middle of a long message. Worker 2 fails.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 VARIABLE = "SQLSTRESS_TEST_FAILURE"
 VICTIM = 2
 LONG = 1_000_000
-"""Characters that no pipe takes at once."""
+"""Number of characters that no pipe takes at once."""
 
 
 class FailingSource:
@@ -36,14 +37,14 @@ class FailingSource:
 
 
 def fail(failure: str) -> None:
-    """Fail in the way of that name."""
+    """Raise the exception, or send the signal, of this name."""
     if failure.startswith("SIG"):
         os.kill(os.getpid(), signal.Signals[failure])
     raise getattr(builtins, failure)("injected" if failure != "MemoryError" else "")
 
 
 def opened(case: Any, place: Any, number: int, *others: Any) -> Any:
-    """Open a worker's half; the victim's fails."""
+    """Open a worker's half; that of worker 2 fails."""
     from sqlstress.engine import worker
     from sqlstress.experiment import experiment_of
 
@@ -63,7 +64,7 @@ def opened(case: Any, place: Any, number: int, *others: Any) -> Any:
 
 
 def fail_at_sending(worker: dict[str, Any], failure: str) -> None:
-    """Fail when the results are to be sent: those of POSIX in the middle of them."""
+    """Fail when the results are about to be sent; a POSIX signal comes in the middle of them."""
     send, written = worker["send"], Connection.__dict__["_send"]
     times: list[int] = []
 
@@ -85,7 +86,7 @@ def fail_at_sending(worker: dict[str, Any], failure: str) -> None:
 
 
 def install() -> None:
-    """Have this process's workers opened here. They hear of it by their environment alone."""
+    """Let this process's workers be opened by `opened`. They get the failure by the environment alone."""
     from sqlstress.engine import pool
     from sqlstress.engine.worker import Job
     from tests.faults.failing import opened as opened_here  # workers cannot import from __main__

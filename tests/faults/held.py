@@ -1,8 +1,9 @@
-"""sqlstress that stands still at the beginning of a moment, until a test has struck and lets it go on.
+"""sqlstress that pauses at the beginning of a moment, until a test has struck and lets it continue.
 
 Usage: python tests/faults/held.py MOMENT COUNT PORT ARGUMENTS OF SQLSTRESS
 
-When the moment has come so many times it connects to the port, and goes on when the connection is closed.
+When the moment comes for the COUNT-th time it connects to the port, and continues when the connection is
+closed.
 """
 
 from __future__ import annotations
@@ -14,23 +15,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.study import Observer
 
 MOMENTS = ("examining", "preparing", "starting", "measuring", "verifying", "saving", "showing")
-"""In their order. Examining: the machine. Saving: the new report has been written beside the old one, and
-has not taken its place. Besides, connected: all workers have opened the files, and none of them has begun;
-proving: verifying has found that nobody else had a hand in it."""
+"""Moments, in their order. Examining: the machine. Saving: the new report has been written next to the old
+one, and has not replaced it. In addition, connected: all workers have opened the files, and none of them has
+begun; proving: verification has found that no other program has interfered.
+"""
 
 
 class Hold:
-    """Stands still once."""
+    """Pauses once."""
 
     def __init__(self, moment: str, count: int, port: int) -> None:
         self.moment, self.left, self.port = moment, count, port
 
     def reach(self, moment: str) -> None:
-        """Stand still if this is the moment."""
+        """Pause if this is the moment."""
         if moment == self.moment:
             self.left -= 1
             if self.left == 0:
@@ -38,21 +40,21 @@ class Hold:
                     waiting.recv(1)
 
     def before(self, moment: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that stands still before it does what it does."""
+        """Return a function that pauses before it calls `function`."""
 
-        def held(*args: Any, **kwargs: Any) -> Any:
+        def pausing(*args: Any, **kwargs: Any) -> Any:
             self.reach(moment)
             return function(*args, **kwargs)
 
-        return held
+        return pausing
 
 
 def install(hold: Hold) -> None:
-    """Have every moment told to a hold."""
+    """Report every moment to a hold."""
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
     from sqlstress.engine.trial import Guard, TrialRunner
-    from sqlstress.experiments.crash.database import Database
+    from sqlstress.experiments.crash.database import CrashDatabase
     from sqlstress.experiments.crash.study import Victims
     from sqlstress.targets.place import Disturbance
 
@@ -66,7 +68,7 @@ def install(hold: Hold) -> None:
 
     disturbance = Guard.disturbance
 
-    def looked(guard: Guard, ended: Sequence[Ended]) -> Disturbance | None:
+    def looked(guard: Guard, ended: Sequence[WorkerExit]) -> Disturbance | None:
         found = disturbance(guard, ended)
         hold.reach("proving")
         return found
@@ -74,19 +76,19 @@ def install(hold: Hold) -> None:
     setattr(Guard, "disturbance", looked)  # noqa: B010 - mypy minds an assignment
     vars(session)["fingerprint"] = hold.before("examining", vars(session)["fingerprint"])
     vars(measure)["watcher"] = watcher
-    vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
+    vars(outputs)["print_text"] = hold.before("showing", vars(outputs)["print_text"])
     for kind, name, moment in (
         (TrialRunner, "_window", "connected"),
-        (Database, "create", "preparing"),
+        (CrashDatabase, "create", "preparing"),
         (Victims, "wait_ready", "starting"),
         (Victims, "let_write", "measuring"),
-        (Database, "examine", "verifying"),
+        (CrashDatabase, "examine", "verifying"),
     ):
         setattr(kind, name, hold.before(moment, getattr(kind, name)))
     move = Path.replace
 
     def saved(path: Path, target: Path) -> Path:
-        if target.suffix == ".json":  # and no file of a database
+        if target.suffix == ".json":  # other renames are of database files
             hold.reach("saving")
         return move(path, target)
 

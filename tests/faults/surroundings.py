@@ -1,4 +1,4 @@
-"""Surroundings in which something is scarce or forbidden, where this machine lets us make them."""
+"""Environments in which a resource is scarce or forbidden, if this machine lets us create them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ BALLAST = "ballast"
 
 
 def is_root() -> bool:
-    """Whether nothing is forbidden to us."""
+    """Return whether this user has all permissions."""
     return sys.platform != "win32" and os.geteuid() == 0
 
 
 @contextmanager
 def small_disk(parent: Path, kib: int) -> Iterator[Path]:
-    """Yield an empty folder with a file system of so many KiB; skip where none can be mounted."""
+    """Yield an empty folder with a file system of `kib` KiB; skip the test if none can be mounted."""
     place = parent / "small"
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(place)]
@@ -41,26 +41,26 @@ def small_disk(parent: Path, kib: int) -> Iterator[Path]:
 
 
 def fill(place: Path) -> None:
-    """Leave no byte free on the file system of a folder."""
+    """Fill the file system of a folder completely."""
     with (place / BALLAST).open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(4096))
 
 
 def bounded(limit: str) -> tuple[str, ...]:
-    """Return a program that runs sqlstress under a limit, as bash's ulimit takes it."""
+    """Return a program that runs sqlstress under a limit, in the syntax of bash's ulimit."""
     return ("bash", "-c", f'ulimit {limit}; exec {" ".join(PROGRAM)} "$@"', "bash")
 
 
 @contextmanager
 def read_only(place: Path) -> Iterator[None]:
-    """Let nothing be written into a folder meanwhile; skip where that can't be had."""
+    """Make a folder read-only during the block; skip the test if that is impossible."""
     if not is_root():
         place.chmod(0o500)
         yield
         place.chmod(0o700)
         return
-    # Rights say nothing to root, but a mount does.
+    # Root ignores permissions, but not a read-only mount.
     for command in (["--bind", str(place), str(place)], ["-o", "remount,ro,bind", str(place)]):
         if sys.platform != "linux" or subprocess.run(["mount", *command], check=False).returncode:
             pytest.skip("nothing is forbidden to root or mounted here: that needs Linux and root")
@@ -71,11 +71,11 @@ def read_only(place: Path) -> Iterator[None]:
 
 
 def few_processes(count: int) -> tuple[str, ...]:
-    """Return what goes before a command that may have so many processes and threads; skip where we can't."""
+    """Return a command prefix that allows `count` processes and threads; skip the test if there is none."""
     if not (is_root() and shutil.which("setpriv") and shutil.which("prlimit")):
         pytest.skip("a user without processes of his own can't be had here: that needs Linux and root")
-    user = STRANGER + count  # the dead of another test may not have been buried yet
+    user = STRANGER + count  # the dead processes of another test may not have been reaped yet
     who = (f"--reuid={user}", f"--regid={user}", "--clear-groups")
-    # He may read what we may: the interpreter can lie in a home.
+    # The user may read the same files as we: the interpreter can be in a home folder.
     rights = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
     return ("setpriv", *who, *rights, "prlimit", f"--nproc={count}:{count}")

@@ -26,17 +26,19 @@ FULL_UNDER_LOAD = fault(
 
 SLICE = ("--warmup", "50ms", "--duration", "100ms")
 LONGER = ("--warmup", "50ms", "--duration", "500ms")
-"""In which something is completed by the slowest disk."""
+"""Long enough to complete something on the slowest disk."""
 ONCE = ("--repeat=1", "--quiet")
 KV = ("kv", *SLICE, *ONCE)
 FULL = "SQLITE_FULL: database or disk is full (free some disk space, or choose another --dir)"
 NO_SHM = "SQLITE_IOERR_SHMSIZE: disk I/O error (the disk failed or is full"
-"""What SQLite says where the disk is full when it makes its -shm file."""
+"""SQLite's message if the disk is full when it makes its -shm file."""
 TOO_LARGE = "SQLITE_IOERR_WRITE: disk I/O error (the disk failed or is full, or the file"
 
 
 def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, str, Report]:
-    """Fill the disk when a moment has come so many times; return the exit code, the errors and the report."""
+    """Fill the disk when a moment comes for the `count`-th time; return the exit code, the errors and the
+    report.
+    """
     report = place.parent / "report.json"
     with Held(place, moment, *arguments, "-o", str(report), count=count) as command:
         fill(place)
@@ -63,8 +65,8 @@ def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> Non
     "exit 4; the slices before are kept, nothing is concluded",
 )
 @pytest.mark.parametrize("moment", [thorough("measuring"), thorough("preparing")])
-def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) -> None:
-    # Every transaction needs room for its journal, and a disk of this size is full before the slice is over.
+def test_full_disk_in_a_slice_keeps_the_earlier_slices(tmp_path: Path, moment: str) -> None:
+    # Every transaction needs space for its journal, and a disk of this size is full before the slice ends.
     arms = ("ab", "--a=--synchronous=full", "--b=--synchronous=off", "-c", "2", "--journal-mode", "delete")
     size = ("--key-space", "50", "--value-size", "100", *LONGER, "--quiet")
     with small_disk(tmp_path, 2_000) as place:
@@ -84,7 +86,7 @@ def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) 
     "exit 4; the workers' figures are kept and verified",
 )
 @linux
-def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_path: Path) -> None:
+def test_checkpointer_at_a_size_limit_is_reported_and_figures_are_kept(tmp_path: Path) -> None:
     options = ("kv", *LONGER, "--duration", "1s", *ONCE, "-c", "2", "--checkpointer", "restart")
     with Held(tmp_path, "measuring", *options, "-o", "report.json") as command:
         _, _, checkpointer, _ = sorted(command.workers(), key=lambda process: process.pid)
@@ -102,7 +104,7 @@ def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_pa
 
 @FULL_UNDER_LOAD
 @pytest.mark.thorough
-def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
+def test_full_disk_with_a_checkpointer_is_reported(tmp_path: Path) -> None:
     options = ("--update-ratio", "1", "--read-ratio", "0", "--checkpointer", "restart", "-c", "2")
     with small_disk(tmp_path, 12_000) as place:
         code, errors, report = struck(place, "connected", 1, *KV, "--key-space", "5000", *options)
@@ -122,9 +124,10 @@ def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path
     (trial,) = run.trials
     assert code == 4
     assert f"worker 1 failed: {FULL}, and 1 more." in errors
-    assert [one.error for one in trial.workers] == [FULL, FULL]
+    assert [worker.error for worker in trial.workers] == [FULL, FULL]
     assert run.valid == ()
-    # Whether the index of a long WAL, which the disk has no room for, must grow once more is luck.
+    # It depends on chance whether the index of a long WAL, for which the disk has no space, must grow once
+    # more.
     unread = [check.note for check in run.verdict.checks if check.status == "unknown"]
     assert all(check.status != "failed" for check in run.verdict.checks)
     assert all(note.startswith("SQLITE_IOERR") for note in unread)
@@ -147,7 +150,7 @@ def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path
 @fault(
     "resources", "the disk full while the data is verified", "exit 4; the verdict is unknown, never failed"
 )
-def test_a_full_disk_at_verifying_accuses_nobody_and_keeps_the_figures(tmp_path: Path) -> None:
+def test_full_disk_at_verifying_fails_no_check_and_keeps_the_figures(tmp_path: Path) -> None:
     options = ("keys", "--schema=no-key", "--id-type=int", "-c1", "--repeat=1", "--quiet")
     with small_disk(tmp_path, 12_000) as place:
         code, errors, report = struck(place, "verifying", 1, *options)
@@ -200,7 +203,7 @@ def test_a_full_disk_at_saving_keeps_the_report_elsewhere(
     ],
     ids=lambda options: options[0],
 )
-def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_file_size_limit_at_preloading_is_reported(tmp_path: Path, options: tuple[str, ...]) -> None:
     code, output, errors = sqlstress(tmp_path, *options, program=bounded("-f 1000"))
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert errors.startswith("Error: cannot use ")
@@ -220,7 +223,7 @@ def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, opti
     ],
     ids=lambda options: options[0],
 )
-def test_a_limit_on_the_size_of_files_in_the_window_is_told(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_file_size_limit_in_the_window_is_reported(tmp_path: Path, options: tuple[str, ...]) -> None:
     arguments = (*options, "-o", "report.json")
     code, output, errors = sqlstress(tmp_path, *arguments, program=bounded("-f 1000"))
     report = saved_report(tmp_path)

@@ -1,4 +1,4 @@
-"""SIGKILL to the program itself: its processes end, and the next start clears up."""
+"""SIGKILL to the program itself: its processes end, and the next start removes its files."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ BESIDE = ("--checkpointer", "restart", "--pinned-reader")
 KV = ("kv", "-c", "3", *SHORT, *BESIDE, "-o", "report.json")
 KILLS = 100
 AT_MOST_S = 2.5
-"""A measurement of KV's takes about so long: kills are spread over it."""
+"""Seconds that a measurement of KV takes: the kills are spread over this time."""
 
 
 @KILLED_AT_ANY_MOMENT
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("measuring",)))
-def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start(
-    tmp_path: Path, moment: str
-) -> None:
+def test_kill_at_any_moment_leaves_no_process_and_no_file_after_a_start(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV) as command:
         children = command.children()
         markers = [folder / MARKER for folder in command.folders()]
@@ -43,15 +41,15 @@ def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start
         assert gone(children)
         command.finish()
     assert len(markers) == (moment != "showing")
-    # Those beside the workers end when they are told; workers may have done their work by then.
+    # Companions of the workers end on request; the workers may have done their work by that time.
     assert len(children) >= {"starting": 0, "measuring": 3}.get(moment, 0)
     assert all(marker.exists() for marker in markers)
-    start_anew(tmp_path)
+    start_again(tmp_path)
     assert left(tmp_path) == ["report.json"]
 
 
-def start_anew(place: Path) -> None:
-    """Run a short measurement there that writes the report that a killed one was to write."""
+def start_again(place: Path) -> None:
+    """Run a short measurement there that writes the report of the killed one."""
     brief = ("--driver=dry", "-c1", "--repeat=1", "--duration=10ms", "--warmup=0", "--key-space=9", "--quiet")
     assert run([*brief, "--dir", str(place), "-o", str(place / "report.json")]) == 0
 
@@ -65,7 +63,7 @@ def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: 
         command.process.kill()
         assert gone(children)
         command.finish()
-    start_anew(tmp_path)
+    start_again(tmp_path)
     assert left(tmp_path) == ["report.json"]
 
 
@@ -103,7 +101,7 @@ def test_a_hundred_kills_leave_no_process_and_one_folder_at_most(
             assert gone(children)
             left_s.append(time.monotonic() - killed)
             _, said = command.process.communicate()
-        # Those that had not begun find nobody to begin for, which Python tells in its own way.
+        # Children that had not begun lose their parent, which Python reports in its own words.
         frames = [line for line in said.splitlines() if line.startswith('  File "')]
         assert [line for line in frames if "multiprocessing" not in line and "<string>" not in line] == []
         assert len(command.folders()) <= 1

@@ -1,4 +1,4 @@
-"""Folders and files named as nobody expects."""
+"""Folders and files with unusual names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def odd_folder(parent: Path) -> Path:
 @pytest.mark.parametrize(
     "experiment", mostly_thorough(("sqlite3", "apsw", "methods", "keys", "cycles"), ("sqlite3",))
 )
-def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None:
+def test_unusual_names_work(tmp_path: Path, experiment: str) -> None:
     place = odd_folder(tmp_path)
     arguments = EXPERIMENTS.get(experiment, (*KV, "--driver", experiment))
     code, _, errors = sqlstress(place, *arguments, "-o", NAME)
@@ -57,7 +57,7 @@ def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None
 @pytest.mark.thorough
 @ODD_NAMES
 @posix
-def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
+def test_comparison_works_with_unusual_names(tmp_path: Path) -> None:
     place = odd_folder(tmp_path)
     names = (NAME, "quo'te\"s\nand line.md")
     arguments = (*EXPERIMENTS["ab"], "--quiet", "-o", names[0], "-o", names[1])
@@ -72,7 +72,7 @@ def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> No
 @ODD_NAMES
 @posix
 @pytest.mark.thorough
-def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
+def test_comparison_of_two_pythons_works_with_unusual_names(tmp_path: Path) -> None:
     place = odd_folder(tmp_path)
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-time", "2s")
     load = ("-c1", "--key-space=500", "--ops=5000", "--driver=dry", "--quiet")

@@ -1,4 +1,4 @@
-"""Faults while the user's own work is measured: what was acknowledged is there, once."""
+"""Faults while the user's own work is measured: all acknowledged work is there, once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHORT = {"repeat": 1, "duration": "500ms", "warmup": "200ms", "synchronous": "of
 
 
 class Killer(Observer):
-    """Kills a worker when the load is under way."""
+    """Kills a worker during the load."""
 
     def __init__(self) -> None:
         self.killed = False
@@ -39,15 +39,15 @@ class Killer(Observer):
     "the ledger holds what it was told of, one more at most",
 )
 @pytest.mark.thorough
-def test_what_a_killed_worker_was_told_of_is_in_the_ledger(tmp_path: Path) -> None:
+def test_acknowledged_work_of_a_killed_worker_is_in_the_ledger(tmp_path: Path) -> None:
     *_, case = cases_of({"builtin": ["bank"], "concurrency": 3, "ledger": True, **SHORT}, "sql")
     killer = Killer()
     with StopSignals() as signals:
         trial = TrialRunner(tmp_path, False, signals, killer, 1).run(case, 0)
     assert killer.killed and case.spec.ledger
     assert re.match(r"worker \d (was|ended).*the others' figures are kept", trial.error or "")
-    checks = {one.name: one for one in trial.verdict.checks}
-    assert {one.status for one in checks.values()} == {"ok"} and checks["ledger"].checked > 20
+    checks = {check.name: check for check in trial.verdict.checks}
+    assert {check.status for check in checks.values()} == {"ok"} and checks["ledger"].checked > 20
 
 
 KEPT = {
@@ -64,7 +64,7 @@ IN_TURN = [("sql", "preparing"), ("app", "starting"), ("sql", "measuring"), ("li
 @posix
 @fault("stop", "Ctrl-C in the second trial of `sql`, `app` or `limit`", "exit 130; the first trial is kept")
 @pytest.mark.parametrize(("name", "phase"), mostly_long(ROWS, IN_TURN))
-def test_a_stop_in_the_second_trial_keeps_the_first_one(tmp_path: Path, name: str, phase: str) -> None:
+def test_stop_in_the_second_trial_keeps_the_first(tmp_path: Path, name: str, phase: str) -> None:
     words, kept = KEPT[name]
     repeat = () if name == "limit" else ("--repeat", "3")
     with Held(tmp_path, phase, *words, *BRIEF, *repeat, *REPORT, count=2) as command:
@@ -107,7 +107,7 @@ def same(query):
 @posix
 @fault("stop", "Ctrl-C while the user's setup, transaction or check stands still", "exit 130 at once")
 @pytest.mark.parametrize("moment", ["setup", "transaction", "check"])
-def test_code_of_the_users_that_stands_still_can_be_left(
+def test_hanging_user_code_can_be_stopped(
     tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own.py").write_text(STANDING, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Somebody stops it: Ctrl-C, SIGTERM, a closed terminal, at every moment and for every command."""
+"""The user stops the program: Ctrl-C, SIGTERM, a closed terminal, at every moment and for every command."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ pytestmark = posix
 
 DONE = "Error: stopped; what was measured is in report.json.\n"
 ENDS = {"examining": (0, "Stopped after 0 of 2 cases.\n"), "saving": (2, DONE), "showing": (2, DONE)}
-"""Moment → the cases that are kept, and what is said; after the first case at all other moments."""
+"""Moment → number of kept cases and the message; after the first case at all other moments."""
 BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
 
 
 def check_kept(place: Path, moment: str) -> str:
-    """See that the finished cases are kept, and nothing else is left; return what is said of them."""
+    """Check that the finished cases are kept, and no other file; return the expected message."""
     kept, said = ENDS.get(moment, BETWEEN)
     assert left(place) == ["plan.toml", *(["report.json"] if kept else [])]
     if kept:
@@ -65,7 +65,7 @@ SOME_MOMENTS = ("examining", "measuring", "verifying", "saving")
 
 @STOPPED_AT_ANY_MOMENT
 @pytest.mark.parametrize(("moment", "name"), mostly_thorough(ALL, IN_TURN))
-def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
+def test_signal_at_any_moment_keeps_finished_cases_and_no_other_file(
     tmp_path: Path, moment: str, name: str
 ) -> None:
     with second_case(tmp_path, moment) as command:
@@ -74,7 +74,7 @@ def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
 
 
 def hammer(command: Command) -> threading.Thread:
-    """Press Ctrl-C over and over, until the command has ended."""
+    """Send Ctrl-C again and again, until the command has ended."""
 
     def press() -> None:
         while command.process.poll() is None:
@@ -96,7 +96,7 @@ def hammer(command: Command) -> threading.Thread:
     "exit 130, one line; the finished cases are kept",
 )
 @pytest.mark.parametrize("moment", mostly_long(MOMENTS, SOME_MOMENTS))
-def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
+def test_repeated_ctrl_c_is_harmless(tmp_path: Path, moment: str) -> None:
     with second_case(tmp_path, moment) as command:
         children = command.children()
         strike(command, "SIGINT")
@@ -104,7 +104,7 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
         code, _, errors = command.finish()
         thread.join()
     assert code == 130
-    # Struck while it shows what there is, it says so in the place of all else.
+    # If it is struck while it prints the report, it prints the message instead.
     assert errors in (check_kept(tmp_path, moment), DONE, "Error: stopped.\n")
     assert gone(children)
 
@@ -129,14 +129,15 @@ def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment
 )
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_slice_of_another_python_is_stopped_along(tmp_path: Path, name: str) -> None:
+def test_slice_of_another_python_is_stopped_too(tmp_path: Path, name: str) -> None:
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     arguments = ("ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500", *REPORT)
     with Command(tmp_path, *arguments) as command:
         children = command.await_load(2)
         code, output, errors = stopped(command, name)
     assert (code, output) == (130, "")
-    # Both are tried before they are measured, and either of us may be the first to say it.
+    # Both Pythons are tried before they are measured, and either of the two processes may be the first to
+    # report it.
     assert re.fullmatch(r"(Stopped after 0 slices\.|Error: (stopped by SIG\w+|.* was stopped))\n", errors)
     assert gone(children)
     assert list(tmp_path.iterdir()) == []
@@ -144,7 +145,7 @@ def test_a_slice_of_another_python_is_stopped_along(tmp_path: Path, name: str) -
 
 @contextmanager
 def terminal() -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield our end of a terminal, to be closed, and what makes it the terminal of a process."""
+    """Yield our end of a terminal, to be closed, and the options that make it the terminal of a process."""
     if sys.platform == "win32":
         yield 0, {}
     else:
@@ -153,7 +154,7 @@ def terminal() -> Iterator[tuple[int, dict[str, Any]]]:
         import termios
 
         ours, theirs = pty.openpty()
-        # Only to those whose controlling terminal it is does it tell that it was closed.
+        # The terminal sends SIGHUP only to processes whose controlling terminal it is.
         control = {"preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY)}
         try:
             yield ours, {"stdin": theirs, "stdout": theirs, "stderr": theirs, **control}
@@ -163,7 +164,7 @@ def terminal() -> Iterator[tuple[int, dict[str, Any]]]:
 
 @pytest.mark.thorough
 @STOPPED_AT_ANY_MOMENT
-def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None:
+def test_closed_terminal_stops_the_command_and_its_progress_bar(tmp_path: Path) -> None:
     with (
         terminal() as (ours, streams),
         Command(tmp_path, "kv", "-c", "2", "--key-space", "500", "--duration", "60s", **streams) as command,
@@ -200,7 +201,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @fault("stop", "Ctrl-C while nobody reads the pipe that the report goes to", "exit 130")
-def test_a_pipe_that_nobody_reads_can_be_left(tmp_path: Path) -> None:
+def test_blocked_write_to_a_pipe_can_be_stopped(tmp_path: Path) -> None:
     if sys.platform != "win32":
         os.mkfifo(tmp_path / "pipe.csv")
     arguments = ("kv", "-c", "1", *SHORT, *REPORT, "-o", "pipe.csv", "--no-progress")
@@ -225,7 +226,7 @@ duration = "{duration}"
 [[case]]
 concurrency = 1
 """
-"""A case that is finished, one that is stopped amid much work, one that must not begin."""
+"""A finished case, a case that is stopped amid much work, and a case that must not begin."""
 
 
 @pytest.mark.thorough
@@ -244,7 +245,7 @@ def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
         if moment == "preparing":
             command.until(lambda: command.files("kv.db"), "database")
         if moment == "starting":
-            # Some of them are importing by then, where Python would answer Ctrl-C with a traceback.
+            # Some of the workers are still importing, where Python would answer Ctrl-C with a traceback.
             command.until(lambda: len(command.workers()) > 4, "workers")
         code, _, errors = stopped(command)
     report = saved_report(tmp_path)
@@ -253,7 +254,7 @@ def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
     assert report.interrupted
     assert report.planned == 3
     assert report.runs[0].error is None
-    # A trial that has been verified when the signal is noticed is kept.
+    # A trial that is already verified when the signal is noticed is kept.
     assert len(report.runs) in ((1, 2) if moment == "verifying" else (1,))
     assert errors == f"Stopped after {len(report.runs)} of 3 cases; what was measured is in report.json.\n"
 
@@ -275,7 +276,7 @@ def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, besid
 
 
 @fault("stop", "Ctrl-C while Python loads the program", "exit 130, no traceback")
-def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Path) -> None:
+def test_stop_before_the_command_line_is_loaded_shows_no_traceback(tmp_path: Path) -> None:
     struck = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
     (tmp_path / "click.py").write_text(struck, encoding="utf-8")
     program = (

@@ -1,4 +1,4 @@
-"""Nobody reads what it prints, or what it complains of: that is no error, and hides none."""
+"""No process reads the output, or the errors: that is no error, and hides none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, stopped
 from tests.faults.held import MOMENTS
-from tests.rows import fault, mostly_long, mostly_thorough
+from tests.rows import fault, mostly_long, mostly_thorough, thorough
 
 pytestmark = posix
 
@@ -36,7 +36,7 @@ def close(command: Held, name: str) -> None:
 )
 @pytest.mark.parametrize("experiment", mostly_long(("kv", *SEVERAL), ("kv",)))
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, experiment: str, moment: str) -> None:
+def test_closed_output_is_no_error(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS.get(experiment, KV), *REPORT) as command:
         close(command, "stdout")
         code, _, errors = command.finish()
@@ -55,7 +55,7 @@ def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, experiment: str
     "standard output closed, then Ctrl-C, in the third slice of `ab`",
     "exit 130; the slices before are saved",
 )
-def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
+def test_comparison_with_closed_output_can_be_stopped(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *EXPERIMENTS["ab"], *REPORT, count=3) as command:
         close(command, "stdout")
         code, _, errors = stopped(command)
@@ -66,7 +66,7 @@ def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
 
 @fault("stop", "standard error closed, then SIGTERM, at any moment", "exit 130")
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
-def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
+def test_closed_error_stream_changes_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stderr")
         code, _, _ = stopped(command, "SIGTERM")
@@ -81,7 +81,7 @@ def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment
     "exit 130, both are reported; the databases are kept",
 )
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> None:
+def test_stop_works_without_usable_streams(tmp_path: Path) -> None:
     with (
         Path("/dev/full").open("w") as full,
         Held(tmp_path, "measuring", *KV, "--keep", stdout=full) as command,
@@ -96,7 +96,7 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
 
 
 @fault("stop", "standard output closed while `--help` prints", "exit 0, no message")
-def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
+def test_help_into_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", command],
@@ -112,7 +112,7 @@ def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @fault("resources", "a full disk behind standard output", "exit 4; the report is saved")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
+def test_standard_output_on_a_full_disk_is_an_error(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", "-o", "report.json", stdout=full)
     assert (code, errors) == (4, "Error: cannot write to standard output: No space left on device.\n")
@@ -135,7 +135,9 @@ def closed(streams: str) -> tuple[str, ...]:
 
 
 @fault("stop", "standard output closed from the start, without `-o`", "exit 4 before anything is measured")
-@pytest.mark.parametrize("options", [(), ("-o", "json:-"), ("-o", "report.json", "-o", "csv:-")])
+@pytest.mark.parametrize(
+    "options", [(), thorough(("-o", "json:-")), thorough(("-o", "report.json", "-o", "csv:-"))]
+)
 def test_closed_output_without_another_place_is_refused(tmp_path: Path, options: tuple[str, ...]) -> None:
     code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", *options, program=closed("1>&-"))
     assert code == 4
@@ -191,7 +193,7 @@ def test_report_is_kept_when_it_cannot_be_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_behind_the_help_is_told(tmp_path: Path) -> None:
+def test_help_on_a_full_disk_is_an_error(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         code, _, errors = sqlstress(tmp_path, "kv", "--help", stdout=full)
     told = "Error: cannot write: No space left on device. Make room, also where the output goes.\n"

@@ -1,4 +1,4 @@
-"""Workers that fail in every way: the others' figures are kept, the next case is measured."""
+"""Workers that fail in every way: the others' figures are kept, and the next case is measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ HUNG = fault(
 )
 
 FAILING = (sys.executable, str(Path(__file__).with_name("failing.py")))
-# Workers are found slowly there; and where the others come late, the trial is run again with nobody killed.
+# On Windows a search for the workers is slow; and if the others come late, the trial is run again without a
+# kill.
 WINDOW = ("--warmup", "1s", "--duration", "2s") if sys.platform == "win32" else ()
 ARGUMENTS = ("kv", "-c", "3,1", *SHORT, *WINDOW, "-o", "report.json")
 SAID = {
@@ -36,9 +37,11 @@ SAID = {
 }
 KILLED = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
 AT_ONCE_S = 28.0
-"""Two seconds less than is waited for a next trial. A process has two to heed us and two to be terminated."""
+"""Two seconds less than the wait for a next trial. A process has two seconds to obey and two to be
+terminated.
+"""
 LONGER = ("--duration", "1s")
-"""It is still open when a busy machine has found the workers and struck them."""
+"""The window is still open when a busy machine has found and struck the workers."""
 FAILURES = [(moment, failure) for moment in ("starting", "window", "reporting") for failure in SAID]
 
 
@@ -48,7 +51,7 @@ FAILURES = [(moment, failure) for moment in ("starting", "window", "reporting") 
     "exit 4; its case says who and why, the next case runs",
 )
 @pytest.mark.parametrize(("moment", "failure"), mostly_thorough(FAILURES, [("window", "RuntimeError")]))
-def test_a_worker_that_fails_fails_its_case_only_and_says_why(
+def test_failed_worker_fails_its_case_only_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, failure: str
 ) -> None:
     if failure == "SIGKILL" and sys.platform == "win32":
@@ -56,7 +59,7 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     monkeypatch.setenv(VARIABLE, f"{moment} {failure}")
     begun = time.monotonic()
     code, _, errors = sqlstress(tmp_path, *ARGUMENTS, program=FAILING)
-    # The others do not wait for a next trial.
+    # The other workers do not wait for a next trial.
     assert time.monotonic() - begun < AT_ONCE_S
     failed, following = saved_report(tmp_path).runs
     assert code == 4
@@ -68,7 +71,7 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     else:
         (trial,) = failed.trials
         assert f"worker 2 {SAID[failure]}; the others' figures are kept." in errors
-        assert [one.error is None for one in trial.workers] == [True, False, True]
+        assert [worker.error is None for worker in trial.workers] == [True, False, True]
         assert failed.verdict.status == "ok"
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
@@ -87,7 +90,7 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
     failed, following = saved_report(tmp_path).runs
     assert code == 4
     assert re.search(r"worker 1 (was killed|ended with) .*, and 2 more\.$", errors)
-    assert [one.transactions for one in failed.trials[0].workers] == [0, 0, 0]
+    assert [worker.transactions for worker in failed.trials[0].workers] == [0, 0, 0]
     assert failed.verdict.status == "ok"
     assert (following.error, following.verdict.status) == (None, "ok")
     assert "Best: 0 " not in output
@@ -98,7 +101,7 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
 @posix
 @pytest.mark.long
 @pytest.mark.parametrize(("moment", "fault"), [("starting", "did not get ready"), ("measuring", "hung")])
-def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: str, fault: str) -> None:
+def test_suspended_worker_is_ended_after_the_time_out(tmp_path: Path, moment: str, fault: str) -> None:
     with Held(tmp_path, moment, *ARGUMENTS, "--busy-timeout", "1s") as command:
         if moment == "starting":
             command.let_go()
@@ -122,7 +125,7 @@ def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: st
 )
 @posix
 @pytest.mark.parametrize("name", [thorough("SIGINT"), thorough("SIGTERM")])
-def test_results_that_stop_in_the_middle_keep_nobody_from_stopping(
+def test_incomplete_results_do_not_block_a_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(VARIABLE, "reporting SIGSTOP")
@@ -142,7 +145,7 @@ def test_results_that_stop_in_the_middle_keep_nobody_from_stopping(
 @HUNG
 @posix
 @pytest.mark.long
-def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
+def test_incomplete_results_are_dropped_after_the_time_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "reporting SIGSTOP")
@@ -150,7 +153,7 @@ def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
     failed, following = saved_report(tmp_path).runs
     assert code == 4
     assert "worker 2 hung within the time-out, and was ended; the others' figures are kept." in errors
-    assert [one.error is None for one in failed.trials[0].workers] == [True, False, True]
+    assert [worker.error is None for worker in failed.trials[0].workers] == [True, False, True]
     assert (following.error, following.verdict.status) == (None, "ok")
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
@@ -169,7 +172,7 @@ def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     _, following = saved_report(tmp_path).runs
     assert code == 4
     assert len(errors.splitlines()) == 1
-    # It may not even hear when the window opens.
+    # It may not even notice that the window opens.
     assert re.search(
         r"worker \d failed: (out of memory|SQLITE_NOMEM)|could not start: .*lower --conc", errors
     )
@@ -182,8 +185,8 @@ def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     "a worker killed when the window opens",
     "exit 4; the others' figures are kept and verified, the next case runs",
 )
-def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
-    # In a single file a worker may starve for the whole window, as it may on a slow disk.
+def test_killed_worker_fails_its_case_only_and_other_figures_are_kept(tmp_path: Path) -> None:
+    # On a single file a worker may starve for the whole window, as it may on a slow disk.
     even = ("--buckets", "20", "--synchronous", "off", "--duration", "500ms")
     with Held(tmp_path, "measuring", *ARGUMENTS, *even) as command:
         command.workers()[1].kill()
@@ -191,13 +194,15 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
     report = saved_report(tmp_path)
     killed, following = report.runs
     (trial,) = killed.trials
-    dead = [one for one in trial.workers if one.error]
+    dead = [worker for worker in trial.workers if worker.error]
     assert code == 4
-    assert [(one.error or "")[: len(KILLED)] for one in dead] == [KILLED]
+    assert [(worker.error or "")[: len(KILLED)] for worker in dead] == [KILLED]
     assert f"worker {dead[0].worker} {dead[0].error}; the others' figures are kept" in errors
     assert f"worker {dead[0].worker} {KILLED}" in re.sub(r"\s+", " ", output)
-    assert [one.transactions > 0 for one in trial.workers] == [one not in dead for one in trial.workers]
-    assert trial.transactions == sum(one.transactions for one in trial.workers)
+    assert [worker.transactions > 0 for worker in trial.workers] == [
+        worker not in dead for worker in trial.workers
+    ]
+    assert trial.transactions == sum(worker.transactions for worker in trial.workers)
     assert killed.verdict.status == "ok"
     assert (following.error, following.verdict.status, report.interrupted) == (None, "ok", False)
     assert left(tmp_path) == ["report.json"]
@@ -210,7 +215,7 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
     "exit 4; the workers end too, the case is verified, the next case runs",
 )
 @posix
-def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(tmp_path: Path) -> None:
+def test_workers_end_without_their_fork_server_and_the_next_case_runs(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *ARGUMENTS, *LONGER) as command:
         workers = command.workers()
         psutil.Process(workers[0].ppid()).kill()
@@ -229,7 +234,7 @@ def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(
     "the checkpointing process killed when the window opens",
     "exit 4; the workers' figures are kept and verified",
 )
-def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path: Path) -> None:
+def test_killed_checkpointer_is_reported_and_figures_are_kept(tmp_path: Path) -> None:
     beside = ("--buckets", "20", "--checkpointer", "restart", "--pinned-reader", *LONGER)
     with Held(tmp_path, "measuring", *ARGUMENTS, "-c", "2", *beside) as command:
         sorted(command.workers(), key=lambda process: process.pid)[2].kill()
@@ -240,6 +245,6 @@ def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path
     assert run.error == trial.error == f"the checkpointer {KILLED}; the workers' figures are kept"
     assert f"the checkpointer {KILLED}" in re.sub(r"\s+", " ", output)
     assert f"the checkpointer {KILLED}" in errors
-    assert all(one.error is None and one.transactions > 0 for one in trial.workers)
+    assert all(worker.error is None and worker.transactions > 0 for worker in trial.workers)
     assert (run.verdict.status, left(tmp_path)) == ("ok", ["report.json"])
-    assert "WAL size" in {one.name for one in trial.series if one.values}
+    assert "WAL size" in {worker.name for worker in trial.series if worker.values}

@@ -1,4 +1,4 @@
-"""A command line, run in this process and judged by what holds whatever it is given."""
+"""Command lines, run in this process and checked for properties that hold for any input."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from tests.cli.conftest import Said
 from tests.drawing import examples
 
 MOST_S = 5.0
-"""Processor time that a case may take."""
+"""Limit of the processor time of a case, in seconds."""
 LONGEST = 420
-"""Characters of a line of complaint, and what stands before it."""
+"""Maximum length of an error line, with its prefix, in characters."""
 CODES = frozenset({0, 1, 2, 4})
 
 Drawn = TypeVar("Drawn", bound=Callable[..., None])
 
 
 class Judge:
-    """Runs command lines; counts what became of them."""
+    """Runs command lines and counts their exit codes."""
 
     def __init__(self, capture: pytest.CaptureFixture[str], record: Callable[[str, object], None]) -> None:
         self._capture, self.record = capture, record
         self.codes: Counter[int] = Counter()
-        """Exit code → how many cases ended with it."""
+        """Exit code → number of cases."""
 
     def __call__(self, *arguments: str) -> Said:
-        """Run a command line: no traceback, a line or two of complaint, nothing that a terminal obeys."""
+        """Run a command line; assert no traceback, at most two error lines, and no control characters."""
         began = time.process_time()
         code = run(arguments)
         took_s = time.process_time() - began
-        said = Said(code, *self._capture.readouterr())
+        output = Said(code, *self._capture.readouterr())
         self.codes[code] += 1
         assert code in CODES
-        assert "did not expect" not in said.err and "Traceback" not in said.out + said.err
-        assert (code == 0) == (not said.lines)
-        assert len(said.lines) <= 2 and all(len(line) <= LONGEST for line in said.lines)
-        assert all(line.isprintable() for line in said.lines + said.out.split("\n"))
+        assert "did not expect" not in output.err and "Traceback" not in output.out + output.err
+        assert (code == 0) == (not output.lines)
+        assert len(output.lines) <= 2 and all(len(line) <= LONGEST for line in output.lines)
+        assert all(line.isprintable() for line in output.lines + output.out.split("\n"))
         assert took_s < MOST_S, f"{took_s:.1f} s"
-        return said
+        return output
 
     def cases(self, drawn: st.SearchStrategy[Any], check: Callable[[Any], None], number: int) -> None:
-        """Check so many drawn cases, and record how many ended with which exit code."""
-        many = settings(max_examples=number, suppress_health_check=list(HealthCheck))
-        many(given(drawn)(check))()
+        """Check `number` drawn cases, and record the number of cases by exit code."""
+        examples_settings = settings(max_examples=number, suppress_health_check=list(HealthCheck))
+        examples_settings(given(drawn)(check))()
         self.record("exit codes", dict(self.codes))
 
 
@@ -70,11 +70,11 @@ def judge(
 
 
 def amounts(share: float, many: int) -> Callable[[Drawn], Drawn]:
-    """Run a test with a share of the usual number of cases, and with many where it is asked for long ones."""
+    """Parametrize a test with a share of the usual number of cases, and with `many` in long runs."""
 
-    def marked(test: Drawn) -> Drawn:
+    def decorate(test: Drawn) -> Drawn:
         numbers = [pytest.param(examples(share), id="drawn"), pytest.param(many, marks=pytest.mark.long)]
         drawn: Drawn = pytest.mark.hypothesis(pytest.mark.parametrize("number", numbers)(test))
         return drawn
 
-    return marked
+    return decorate

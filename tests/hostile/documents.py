@@ -1,4 +1,4 @@
-"""Saved reports, harmed: real ones with values, keys and lists replaced by what nobody would write."""
+"""Damaged reports: real saved ones with hostile values, keys and lists."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.example_report import example_report
 from tests.hostile.texts import TEXTS
 
 FEW = 4
-"""Items that are kept of each list of a real report: a small one is as hostile, and quicker."""
+"""Number of items kept of each list of a real report: a small report is as hostile, and faster."""
 _WORDS = (
     "kv", "classic", "methods", "keys", "cycles", "crash", "sql", "none", "A", "B", "tps",
     "p99", "wal", "delete", "dry", "done",
@@ -28,7 +28,7 @@ _WORDS = (
     "9999.9999", "get", "replace", "WAL frames", "WAL size", "checkpoints", "2026-11-21T18:00:00+00:00",
     "-1", "1e5",
 )  # fmt: skip
-"""What a report says of itself, where it decides how it is shown."""
+"""Texts of a report that decide its presentation."""
 _BY_KIND: dict[type, tuple[Any, ...]] = {
     bool: (True, False),
     int: (0, -1, 1, 2, 3, 7, 10**6, 2**31, 2**53, 2**63, 2**64 - 1, 1 - 2**64, 2**64, 10**400),
@@ -36,16 +36,16 @@ _BY_KIND: dict[type, tuple[Any, ...]] = {
     str: (*TEXTS, *_WORDS, "\ud800"),
     type(None): (None, 0, 1, 1.5, -1, "x", 2**63),
 }
-"""What takes the place of a value: mostly of its own kind, so that it is not refused at the door."""
+"""Replacements of a value, mostly of its own type, so that the reader does not refuse them at once."""
 _DECIDING = ("format_version", "workload", "phase", "status", "outcome", "verdict", "metric", "arm", "driver")
-"""Names of the texts that decide how a report is shown: the others are only shown."""
+"""Names of the texts that decide the presentation of a report; other texts are only printed."""
 _ANYTHING: tuple[Any, ...] = (None, True, 0, 1e308, "", [], {}, [[[]]], {"": None})
 
 Place = tuple[dict[str, Any], str] | tuple[list[Any], int]
 
 
 def several_trials() -> Report:
-    """Return the example with as many trials of each case as check needs, a little apart."""
+    """Return the example with as many trials per case as `check` needs, with slightly different TPS."""
     report = example_report()
     runs = [
         replace(
@@ -78,12 +78,12 @@ def _saved() -> Iterator[Any]:
 
 @cache
 def all_saved() -> list[Any]:
-    """Return our saved reports, a made-up A/B test and crash tests, as plain data."""
+    """Return our saved reports, and made-up A/B and crash tests, as plain data."""
     return list(_saved())
 
 
 def _places(plain: Any) -> Iterator[Place]:
-    """Yield every place of a document that holds a value."""
+    """Yield every place (container and key) of a value in a document."""
     items = plain.items() if isinstance(plain, dict) else enumerate(plain)
     for key, value in items:
         yield plain, key
@@ -93,11 +93,11 @@ def _places(plain: Any) -> Iterator[Place]:
 
 @st.composite
 def documents(draw: st.DrawFn) -> Any:
-    """Return a saved report that was harmed at one place or several."""
+    """Return a saved report with damage at up to three places."""
     saved = all_saved()
     document = copy.deepcopy(saved[draw(st.integers(0, len(saved) - 1))])
     if draw(st.booleans()):
-        document = _saying(draw(st.sampled_from(TEXTS)), document)
+        document = _with_text(draw(st.sampled_from(TEXTS)), document)
     for _ in range(draw(st.integers(0, 3))):
         places: list[Any] = list(_places(document))
         if places:
@@ -106,33 +106,33 @@ def documents(draw: st.DrawFn) -> Any:
     return document
 
 
-def _saying(text: str, plain: Any) -> Any:
-    """Return a document of which every text that is only shown is this one."""
+def _with_text(text: str, plain: Any) -> Any:
+    """Return a document whose printed texts are all replaced by this text."""
     if isinstance(plain, list):
-        return [_saying(text, item) for item in plain]
+        return [_with_text(text, item) for item in plain]
     if isinstance(plain, dict):
-        return {key: item if key in _DECIDING else _saying(text, item) for key, item in plain.items()}
+        return {key: item if key in _DECIDING else _with_text(text, item) for key, item in plain.items()}
     return text if isinstance(plain, str) else plain
 
 
 def _harm(draw: st.DrawFn, holder: Any, key: Any, places: list[Any]) -> None:
-    how = draw(st.integers(0, 9))
+    choice = draw(st.integers(0, 9))
     value = holder[key]
-    if how < 6:
+    if choice < 6:
         holder[key] = _instead(draw, value)
-    elif how == 6:
+    elif choice == 6:
         del holder[key]
-    elif how == 7:
+    elif choice == 7:
         holder[key] = copy.deepcopy(draw(st.sampled_from(_ANYTHING)))
-    elif how == 8 and isinstance(holder, dict):
+    elif choice == 8 and isinstance(holder, dict):
         holder[draw(st.sampled_from(TEXTS))] = value
     else:
-        elsewhere, other = places[draw(st.integers(0, len(places) - 1))]
-        holder[key] = copy.deepcopy(elsewhere[other])
+        other_holder, other_key = places[draw(st.integers(0, len(places) - 1))]
+        holder[key] = copy.deepcopy(other_holder[other_key])
 
 
 def _instead(draw: st.DrawFn, value: Any) -> Any:
-    """Return what a value becomes: a list is emptied, turned or made longer, an object's keys change."""
+    """Return a replacement of a value: lists are emptied, reversed or extended; keys of objects change."""
     if isinstance(value, list):
         return (value * draw(st.sampled_from((0, 1, 2, 10))))[:: draw(st.sampled_from((1, -1)))]
     if isinstance(value, dict):

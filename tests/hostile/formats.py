@@ -1,4 +1,4 @@
-"""What must hold of a report in each format, whatever it says: it is well formed, and nothing of it acts."""
+"""Checks of each format of a report with any content: it is well formed and has no active content."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _FORMULA = re.compile(r"[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 
 
 def check_text(text: str) -> None:
-    """No character but line ends is one that a terminal obeys."""
+    """Check that the text has no control characters except line ends."""
     assert all(line.isprintable() for line in text.split("\n"))
 
 
 def check_markdown(text: str) -> None:
-    """No markup of HTML comes in, and each row of a table has its table's cells."""
+    """Check that there is no HTML markup, and that rows of a table have equally many cells."""
     check_text(text)
     outside = re.sub(r"^```\n.*?^```$", "", text, flags=re.M | re.S)
     assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", outside)
@@ -31,7 +31,7 @@ def check_markdown(text: str) -> None:
 
 
 def check_csv(text: str) -> None:
-    """Rows have the header's fields, and none of them begins as a formula does."""
+    """Check that rows have the header's number of fields, and that no field begins like a formula."""
     check_text(text)
     header, *rows = csv.reader(io.StringIO(text))
     assert {len(row) for row in rows} <= {len(header)}
@@ -49,7 +49,7 @@ def _is_number(cell: str) -> bool:
 
 
 def check_xml(text: str) -> None:
-    """It is well-formed XML: no control character, no markup of the report's."""
+    """Check that it is well-formed XML without elements from the report's texts."""
     assert {element.tag for element in ElementTree.fromstring(text).iter()} <= {
         "testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped",
         "system-out",
@@ -57,7 +57,7 @@ def check_xml(text: str) -> None:
 
 
 def check_json(text: str) -> None:
-    """It is JSON, and ASCII."""
+    """Check that it is JSON in ASCII."""
 
     def refuse(name: str) -> NoReturn:
         raise AssertionError(f"{name} is not JSON")
@@ -67,7 +67,7 @@ def check_json(text: str) -> None:
 
 
 class _Page(HTMLParser):
-    """Collects what a page is made of."""
+    """Collects scripts, active elements and event attributes of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _Page(HTMLParser):
 
 
 def check_html(text: str) -> None:
-    """It has our data and our script, and nothing else that acts or loads."""
+    """Check that the page has only our data and script, and nothing else that is active or loaded."""
     page = _Page()
     page.feed(text)
     assert page.scripts == 2
@@ -92,7 +92,7 @@ def check_html(text: str) -> None:
 
 
 def check_annotations(text: str) -> None:
-    """Each line is one command of ours, as the runner reads it."""
+    """Check that each line is a workflow command that sqlstress writes."""
     check_text(text)
     assert all(re.fullmatch(r"::(error|warning) title=[^:,]*::.*", line) for line in text.splitlines())
 
@@ -107,4 +107,4 @@ CHECKS: dict[str, Callable[[str], None]] = {
     "bmf": check_json,
     "github-action-benchmark": check_json,
 }
-"""Format → what holds of it."""
+"""Format → check of its text."""

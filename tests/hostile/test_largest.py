@@ -1,4 +1,4 @@
-"""Reports as large as one may be: shown in every format within five seconds."""
+"""Reports of the largest permitted size: shown in every format within five seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.report.document import LARGEST, MOST_RUNS, MOST_TEXTS
+from sqlstress.report.document import MAX_BYTES, MAX_RUNS, MAX_TEXTS
 from sqlstress.show.formats import FORMATS
 from tests.hostile.conftest import Judge
 
@@ -22,10 +22,10 @@ def saved(name: str) -> Any:
 
 
 def runs_of(name: str, change: str) -> Iterator[Any]:
-    """Yield the runs of a saved report over and over, each with another value at a place of its case."""
+    """Yield the runs of a saved report repeatedly, each with another value at `change` in its case."""
     runs = saved(name)["runs"]
     *path, last = change.split(".")
-    for number in range(MOST_RUNS):
+    for number in range(MAX_RUNS):
         run = copy.deepcopy(runs[number % len(runs)])
         place = run["case"]
         for step in path:
@@ -35,21 +35,21 @@ def runs_of(name: str, change: str) -> Iterator[Any]:
 
 
 def largest(name: str, change: str) -> str:
-    """Return as many runs as a report may have that is read."""
+    """Return a report with the maximum number of runs that can be read."""
     document = saved(name) | {"runs": []}
     size = texts = 0
     for run in runs_of(name, change):
         written = json.dumps(run)
         size, texts = size + len(written) + 2, texts + written.count('"') // 2
-        if size > 0.98 * LARGEST or texts > 0.98 * MOST_TEXTS:
+        if size > 0.98 * MAX_BYTES or texts > 0.98 * MAX_TEXTS:
             break
         document["runs"].append(run)
     return json.dumps(document)
 
 
-def show(judge: Judge, way: list[str]) -> None:
-    said = judge("report", "a.json", *way)
-    assert said.code == 0
+def show(judge: Judge, options: list[str]) -> None:
+    output = judge("report", "a.json", *options)
+    assert output.code == 0
 
 
 LARGE = [
@@ -70,21 +70,19 @@ LARGE = [
 )
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "change"), LARGE)
-def test_the_largest_sweep_is_shown_in_every_format_in_time(judge: Judge, name: str, change: str) -> None:
+def test_largest_sweep_is_shown_in_every_format_in_time(judge: Judge, name: str, change: str) -> None:
     Path("a.json").write_text(largest(name, change), encoding="utf-8")
-    for way in ([], *(["-o", f"{form}:out"] for form in FORMATS)):
-        show(judge, way)
+    for options in ([], *(["-o", f"{form}:out"] for form in FORMATS)):
+        show(judge, options)
 
 
 @pytest.mark.thorough
-def test_a_thousand_layouts_are_shown_in_time(judge: Judge) -> None:
+def test_thousand_layouts_are_shown_in_time(judge: Judge) -> None:
     document = saved("linux-1-and-20-files")
     (first, *_) = document["runs"]
     for latency in first["trials"][0]["latency"].values():
         latency["buckets"] = latency["buckets"][:20]
-    document["runs"] = [
-        first | {"case": first["case"] | {"buckets": place + 1}} for place in range(MOST_RUNS)
-    ]
+    document["runs"] = [first | {"case": first["case"] | {"buckets": place + 1}} for place in range(MAX_RUNS)]
     Path("a.json").write_text(json.dumps(document), encoding="utf-8")
     show(judge, [])
     show(judge, ["-o", "html:out"])

@@ -1,4 +1,4 @@
-"""Plans in TOML, harmed in any way: planned, or refused in a line."""
+"""Damaged plans in TOML: planned, or refused in a line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LINES = [
 
 @st.composite
 def plans(draw: st.DrawFn) -> bytes:
-    """Return a plan of ours that was harmed: lines lost, doubled or replaced, an end torn off."""
+    """Return a damaged example plan: lines lost, repeated or replaced, or the end cut off."""
     lines = draw(st.sampled_from(EXAMPLES)).splitlines()
     for _ in range(draw(st.integers(0, 4))):
         place = draw(st.integers(0, len(lines)))
@@ -55,17 +55,17 @@ def plans(draw: st.DrawFn) -> bytes:
     outcome="carried out or refused",
 )
 @amounts(1.5, 5000)
-def test_any_plan_is_carried_out_or_refused_in_a_line(judge: Judge, number: int) -> None:
-    seen: Counter[bool] = Counter()
+def test_any_plan_is_executed_or_refused_in_a_line(judge: Judge, number: int) -> None:
+    cases_understood: Counter[bool] = Counter()
 
     def check(plan: bytes) -> None:
         Path("plan.toml").write_bytes(plan)
-        said = judge("run", "plan.toml", "-o", "stop")
-        assert said.code == 2 and len(said.lines) == 1
-        understood = "-o 'stop'" in said.err
-        assert understood or "plan.toml" in said.err
-        seen[understood] += 1
+        output = judge("run", "plan.toml", "-o", "stop")
+        assert output.code == 2 and len(output.lines) == 1
+        understood = "-o 'stop'" in output.err
+        assert understood or "plan.toml" in output.err
+        cases_understood[understood] += 1
 
     judge.cases(plans(), check, number)
-    judge.record("understood", seen[True])
-    assert min(seen[True], seen[False]) > number / 20
+    judge.record("understood", cases_understood[True])
+    assert min(cases_understood[True], cases_understood[False]) > number / 20

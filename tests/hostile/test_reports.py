@@ -1,4 +1,4 @@
-"""Saved reports from anybody: shown in every format with nothing of theirs obeyed, or refused in a line."""
+"""Untrusted saved reports: shown in every format without active content, or refused in a line."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ WAYS = (
     ["report", "b.json", "a.json", "--github"],
     *(["compare", "a.json", "b.json", "--anyway", "-o", f"{form}:out"] for form in COMPARISON_FORMATS),
 )
-"""Every command that reads reports, and every format that it writes."""
+"""Every command that reads reports, with every format that it writes."""
 TOKENS = (
     "NaN", "-Infinity", "1e400", "-1e-400", "9" * 5000, "1" * 19, "[" * 5000, '{"a":' * 5000, "[[[]]]",
     '"\\ud800"', '"\\u0000"',
     '"\\x"', "null", "true", '"', "\\", "}", "]", ",", ":", "\ufeff", "//", "'", "\x00", '{"": {}}',
     '"format_version": "1.1",',
 )  # fmt: skip
-"""What is no JSON, or is JSON that nobody writes."""
+"""Text that is not JSON, or unusual JSON."""
 
 
 @cache
-def whole() -> list[bytes]:
+def saved_texts() -> list[bytes]:
     return [json.dumps(document).encode() for document in all_saved()]
 
 
@@ -69,13 +69,13 @@ def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
         save("a.json", document)
         save("b.json", document if other is None else saved[other])
         Path("out").unlink(missing_ok=True)
-        said = judge(*way)
+        output = judge(*way)
         form = "md" if "--github" in way else way[-1].partition(":")[0]
         if Path("out").exists():
             formats.CHECKS[form](Path("out").read_text(encoding="utf-8"))
         if "--github" in way:
-            formats.check_annotations(said.out)
-        if said.code != 2:
+            formats.check_annotations(output.out)
+        if output.code != 2:
             shown[form if "-o" in way else way[0]] += 1
 
     judge.cases(
@@ -89,8 +89,8 @@ def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
 
 @st.composite
 def torn(draw: st.DrawFn) -> bytes:
-    """Return a report's bytes, torn off anywhere, or with a piece of it replaced."""
-    texts = whole()
+    """Return the bytes of a report, cut off anywhere or with a piece replaced."""
+    texts = saved_texts()
     text = texts[draw(st.integers(0, len(texts) - 1))]
     place = draw(st.integers(0, len(text)))
     piece = draw(st.sampled_from([token.encode() for token in TOKENS]) | st.binary(max_size=8))
@@ -107,8 +107,8 @@ def torn(draw: st.DrawFn) -> bytes:
 def test_any_bytes_are_a_report_or_refused_in_a_line(judge: Judge, number: int) -> None:
     def check(data: bytes) -> None:
         Path("a.json").write_bytes(data)
-        said = judge("report", "a.json")
-        assert said.code == 0 or (said.code == 2 and len(said.lines) == 1 and "'a.json'" in said.err)
+        output = judge("report", "a.json")
+        assert output.code == 0 or (output.code == 2 and len(output.lines) == 1 and "'a.json'" in output.err)
 
     judge.cases(torn(), check, number)
     assert judge.codes[2] > number / 2

@@ -1,4 +1,4 @@
-"""Surroundings: narrow terminals, encodings without most characters, arguments that are no text."""
+"""Unusual environments: narrow terminals, limited encodings, undecodable arguments."""
 
 from __future__ import annotations
 
@@ -38,25 +38,27 @@ def sqlstress(*arguments: str | bytes, **variables: str) -> subprocess.Completed
     outcome="shown in plainer characters",
 )
 @pytest.mark.parametrize("variables", [pytest.param(ASCII, id="ascii"), pytest.param(PLAIN_C, id="C")])
-def test_reports_are_shown_where_only_ascii_can_be_written(variables: dict[str, str]) -> None:
+def test_reports_are_shown_on_an_ascii_terminal(variables: dict[str, str]) -> None:
     done = sqlstress("report", *REPORTS, **variables)
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(done.stdout.splitlines()) > 100
 
 
 @pytest.mark.parametrize("name", ["", *summaries()])
-def test_help_is_written_in_ascii_and_in_lines_that_fit(judge: Judge, name: str) -> None:
-    said = judge(*name.split(), "--help")
-    assert said.out.isascii()
-    assert max(map(len, said.out.splitlines())) <= 100
+def test_help_is_ascii_and_has_short_lines(judge: Judge, name: str) -> None:
+    output = judge(*name.split(), "--help")
+    assert output.out.isascii()
+    assert max(map(len, output.out.splitlines())) <= 100
 
 
 @pytest.mark.parametrize("columns", ["1", "0", "-5", "wide", "9" * 30])
-def test_help_fits_whatever_the_terminal_says_of_its_width(judge: Judge, columns: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:  # before pytest itself asks for the width, to say how it went
+def test_help_fits_for_any_reported_width_of_the_terminal(judge: Judge, columns: str) -> None:
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # undo it before pytest itself reads the width for its summary
         patch.setenv("COLUMNS", columns)
-        said = judge("kv", "--help")
-    assert max(map(len, said.out.splitlines())) <= 100
+        output = judge("kv", "--help")
+    assert max(map(len, output.out.splitlines())) <= 100
 
 
 @pytest.mark.fault(
@@ -76,7 +78,7 @@ def test_help_fits_whatever_the_terminal_says_of_its_width(judge: Judge, columns
     ],
     ids=repr,
 )
-def test_arguments_that_are_no_text_are_refused_in_a_line(arguments: list[str | bytes]) -> None:
+def test_undecodable_arguments_are_refused_in_a_line(arguments: list[str | bytes]) -> None:
     done = sqlstress(*arguments, **ASCII)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.isascii() and done.stderr.count(b"\n") <= 2

@@ -1,4 +1,4 @@
-"""Texts that try to be something else, and numbers that nobody means."""
+"""Texts that might be interpreted as code, and improbable numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TEXTS = (
     "\x1b" * 3000,
     " " * 3000 + "x",
 )
-"""Markup, formulae, commands of terminals and of CI, controls, and much of anything."""
+"""Markup, formulas, commands of terminals and of CI, control characters, and long texts."""
 
 NUMBERS = (
     "0", "-0", "-1", "1", "2", "3", "7", "8", "64", "512", "1000", "1024", "1025", "10000", "65536",
@@ -51,13 +51,13 @@ NUMBERS = (
     "9" * 400 + "h", "-2s", "1-8", "8-1", "1-1000000", "1,2,4-6", "1,,2", ",", "1-1024," * 200 + "1", "1-",
     "-1-2",
 )  # fmt: skip
-"""Numbers, shares, durations and ranges: right ones, and those beyond any bound."""
+"""Numbers, shares, durations and ranges: valid ones, and ones beyond any bound."""
 
 written = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12)
-"""Any text of a command line that is UTF-8."""
+"""Any UTF-8 text of a command line."""
 odd_bytes = st.binary(min_size=1, max_size=8).map(
     lambda data: data.replace(b"\0", b"\xff").decode("utf-8", "surrogateescape")
 )
-"""Bytes of a command line that may be no text, as Python hands them over."""
+"""Bytes of a command line that may be undecodable, as Python passes them."""
 arguments = st.sampled_from([text for text in TEXTS if "\0" not in text]) | written | odd_bytes
-"""Anything that a command line can hold."""
+"""Any argument of a command line."""

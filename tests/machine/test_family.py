@@ -1,4 +1,4 @@
-"""What our processes took of the processors, with real ones that start others."""
+"""Processor time of our processes, with real processes that start others."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, Family
+from sqlstress.machine.foreign_load import COUNTS_ENDED_CHILDREN, Family
 
 BURNS = "import time\nuntil = time.process_time() + {}\nwhile time.process_time() < until: pass\n"
 WAITS = "input()\n"
 
 
 @contextmanager
-def running(code: str, *given: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a program that says when it has come so far, and goes on when it gets a line."""
+def running(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a program that prints a line at a point and continues when it gets a line."""
     with subprocess.Popen(
-        [sys.executable, "-c", code, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process
         finally:
-            own = psutil.Process(process.pid)
-            for one in (*own.children(recursive=True), own):
-                one.kill()
+            parent = psutil.Process(process.pid)
+            for each_process in (*parent.children(recursive=True), parent):
+                each_process.kill()
 
 
-def heard(process: subprocess.Popen[str]) -> None:
+def await_line(process: subprocess.Popen[str]) -> None:
     assert process.stdout and process.stdout.readline() == "so far\n"
 
 
@@ -41,7 +41,7 @@ def go_on(process: subprocess.Popen[str]) -> None:
 
 
 def starting(code: str, call: str = "Popen") -> str:
-    """Return a program that starts another one."""
+    """Return a program that starts a child with this code."""
     return f"import subprocess, sys\none = subprocess.{call}([sys.executable, '-c', {code!r}])\n"
 
 
@@ -49,63 +49,63 @@ SAYS = "print('so far', flush=True)\n"
 
 
 def spent(family: Family) -> float:
-    found = family.spent_s()
-    assert found is not None
-    return found
+    spent_s = family.spent_s()
+    assert spent_s is not None
+    return spent_s
 
 
-def test_what_a_grandchild_takes_is_ours() -> None:
+def test_time_of_a_grandchild_is_ours() -> None:
     with running(starting(BURNS.format(0.4) + SAYS + "time.sleep(60)") + WAITS) as process:
-        heard(process)
+        await_line(process)
         assert spent(Family(process.pid)) >= 0.3  # in ticks of 10 ms, cut off
 
 
-@pytest.mark.skipif(not KEEPS_ACCOUNT, reason="this system keeps no account of those that have ended")
+@pytest.mark.skipif(not COUNTS_ENDED_CHILDREN, reason="this system keeps no account of those that have ended")
 @pytest.mark.parametrize("changing", [False, True])
 @pytest.mark.thorough
-def test_what_one_took_that_has_ended_stays_ours(changing: bool) -> None:
+def test_time_of_an_ended_child_stays_ours(changing: bool) -> None:
     code = starting(SAYS + WAITS + BURNS.format(0.4))
     with running(code + "one.wait()\n" + SAYS + "input()") as process:
-        heard(process)
+        await_line(process)
         ours = Family(process.pid, changing=changing)
-        before = spent(ours)  # it runs yet, and has its own account
+        before = spent(ours)  # the child still runs, and has its own account
         go_on(process)
-        heard(process)
+        await_line(process)
         assert spent(ours) - before >= 0.3
 
 
 @pytest.mark.thorough
-def test_where_no_account_is_kept_one_that_has_ended_counts_as_it_was_seen_last(
+def test_ended_child_keeps_its_last_seen_time_without_accounts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("sqlstress.machine.foreign_load.KEEPS_ACCOUNT", False)
+    monkeypatch.setattr("sqlstress.machine.foreign_load.COUNTS_ENDED_CHILDREN", False)
     monkeypatch.setattr(
         "sqlstress.machine.foreign_load._processor_s", lambda process: sum(process.cpu_times()[:2])
     )
     child = starting(BURNS.format(0.4) + SAYS + "time.sleep(60)")
     with running(child + WAITS + "one.kill()\none.wait()\n" + SAYS + "input()") as process:
-        heard(process)
+        await_line(process)
         ours = Family(process.pid)
         before = spent(ours)
         go_on(process)
-        heard(process)
+        await_line(process)
         assert spent(ours) >= before >= 0.3
 
 
-@pytest.mark.skipif(not KEEPS_ACCOUNT, reason="this system keeps no account of those that have ended")
-def test_one_that_was_started_later_is_found_where_they_come_and_go() -> None:
+@pytest.mark.skipif(not COUNTS_ENDED_CHILDREN, reason="this system keeps no account of those that have ended")
+def test_later_child_is_found_in_a_changing_family() -> None:
     later = starting(BURNS.format(0.4) + SAYS + "time.sleep(60)")
     with running(SAYS + WAITS + later + WAITS) as process:
-        heard(process)
+        await_line(process)
         steady, changing = Family(process.pid), Family(process.pid, changing=True)
         before = spent(steady), spent(changing)
         go_on(process)
-        heard(process)
+        await_line(process)
         assert spent(changing) - before[1] >= 0.3
         assert spent(steady) - before[0] < 0.3
 
 
-def test_of_one_that_is_not_there_any_more_nothing_is_known() -> None:
+def test_time_of_an_ended_family_is_unknown() -> None:
     with running(SAYS + WAITS) as process:
         family = Family(process.pid)
         assert spent(family) >= 0

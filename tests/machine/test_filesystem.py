@@ -1,4 +1,4 @@
-"""Which mount holds a folder."""
+"""The mount of a folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from sqlstress.machine.host import UNKNOWN, Mount, file_system_of, find
+from sqlstress.machine.host import UNKNOWN, Mount, file_system_of, find_file_system
 from sqlstress.report import FileSystem
 
 
@@ -35,16 +35,16 @@ CONTAINER = (
         ("/dev/shm/x", "tmpfs"),
     ],
 )
-def test_the_longest_mount_point_above_a_folder_holds_it(folder: str, kind: str) -> None:
-    assert find(PurePosixPath(folder), CONTAINER).kind == kind
+def test_longest_mount_point_above_a_folder_wins(folder: str, kind: str) -> None:
+    assert find_file_system(PurePosixPath(folder), CONTAINER).kind == kind
 
 
-def test_a_later_mount_hides_an_earlier_one_and_device_and_options_come_with_it() -> None:
+def test_later_mount_hides_an_earlier_one_of_the_same_path() -> None:
     expected = FileSystem("overlay", "overlay", "rw,lowerdir=/a:/b,upperdir=/u")
-    assert find(PurePosixPath("/srv"), CONTAINER) == expected
+    assert find_file_system(PurePosixPath("/srv"), CONTAINER) == expected
     mounts = (mounted("/m", "autofs"), mounted("/m", "nfs4"), mounted("/", "ext4"))
-    assert find(PurePosixPath("/m/x"), mounts).kind == "nfs4"
-    assert find(PurePosixPath("/m/x"), mounts[::-1]).kind == "autofs"
+    assert find_file_system(PurePosixPath("/m/x"), mounts).kind == "nfs4"
+    assert find_file_system(PurePosixPath("/m/x"), mounts[::-1]).kind == "autofs"
 
 
 DRIVES = (
@@ -65,10 +65,10 @@ DRIVES = (
     ],
 )
 def test_drives_of_windows_are_found_by_their_letter(folder: str, expected: FileSystem) -> None:
-    assert find(PureWindowsPath(folder), DRIVES) == expected
+    assert find_file_system(PureWindowsPath(folder), DRIVES) == expected
 
 
-def test_where_nothing_is_mounted_or_listed_it_is_unknown(tmp_path: Path) -> None:
+def test_file_system_is_unknown_without_a_list_of_mounts(tmp_path: Path) -> None:
     assert file_system_of(tmp_path, lambda: ()) == UNKNOWN
 
     def refuse() -> NoReturn:
@@ -89,8 +89,8 @@ def test_symbolic_links_are_resolved(tmp_path: Path) -> None:
     assert file_system_of(link / "run", lambda: mounts).kind == "right"
 
 
-def test_a_folder_of_the_data_volume_of_macos_is_found_on_it(tmp_path: Path) -> None:
-    # There a folder is to be had by two paths; here a symbolic link to the root stands for the volume.
+def test_folder_on_the_data_volume_of_macos_is_found_there(tmp_path: Path) -> None:
+    # On macOS a folder has two paths; here a symbolic link to the root plays the role of the volume.
     volume = tmp_path / "Data"
     try:
         volume.symlink_to(Path(tmp_path.anchor), target_is_directory=True)

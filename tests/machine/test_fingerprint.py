@@ -1,4 +1,4 @@
-"""The fingerprint as a whole, on a real disk and on memory."""
+"""The whole fingerprint, on a real disk and in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEMORY = Path("/dev/shm")
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    # Not tmp_path: the system's temporary folder is often memory.
+    # Not tmp_path: the system's temporary folder is often in memory.
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
         yield Path(name)
 
@@ -41,19 +41,19 @@ def memory() -> Iterator[Path]:
         yield Path(name)
 
 
-def test_the_surroundings_are_described_in_bounded_time(folder: Path) -> None:
+def test_fingerprint_takes_bounded_time(folder: Path) -> None:
     here = SqliteBuild("sqlite3", platform.python_version(), sqlite3.sqlite_version, "", ())
-    begun = time.perf_counter()
-    found = fingerprint(folder, [here], [Settings()], 1)
-    assert time.perf_counter() - begun < 60
-    host, sync = found.host, found.sync
+    start_s = time.perf_counter()
+    environment = fingerprint(folder, [here], [Settings()], 1)
+    assert time.perf_counter() - start_s < 60
+    host, sync = environment.host, environment.sync
     assert sync and host.cores and host.sleep_1ms_ns
     assert (host.system, host.machine) == (platform.system(), platform.machine())
     assert 1 <= host.cores <= (os.cpu_count() or 1)
     assert host.memory_bytes == psutil.virtual_memory().total
     assert platform.python_version() in host.python
     assert 900_000 <= host.sleep_1ms_ns < 1_000_000_000
-    assert found.builds == (here,)
+    assert environment.builds == (here,)
     assert 8 <= sync.samples <= 200
     assert 0 < sync.append_p50_ns <= sync.append_p99_ns
     assert 0 < sync.overwrite_p50_ns <= sync.overwrite_p99_ns
@@ -62,16 +62,18 @@ def test_the_surroundings_are_described_in_bounded_time(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_memory_is_recognised_as_not_durable(memory: Path) -> None:
-    found = fingerprint(memory, [BUILD], [Settings()], 1)
-    assert found.file_system.kind == "tmpfs"
-    assert {warning.code: warning.serious for warning in found.warnings}["sync-does-nothing"] is True
+def test_memory_is_recognized_as_not_durable(memory: Path) -> None:
+    environment = fingerprint(memory, [BUILD], [Settings()], 1)
+    assert environment.file_system.kind == "tmpfs"
+    assert {warning.code: warning.serious for warning in environment.warnings}["sync-does-nothing"] is True
     assert list(memory.iterdir()) == []
 
 
-def test_the_mount_of_a_folder_is_the_one_that_psutil_measures(folder: Path) -> None:
-    found = filesystem.file_system_of(folder)
-    points = [mount.mountpoint for mount in psutil.disk_partitions(all=True) if mount.device == found.device]
+def test_mount_of_a_folder_agrees_with_psutil(folder: Path) -> None:
+    file_system = filesystem.file_system_of(folder)
+    points = [
+        mount.mountpoint for mount in psutil.disk_partitions(all=True) if mount.device == file_system.device
+    ]
     assert any(psutil.disk_usage(point).total == psutil.disk_usage(str(folder)).total for point in points)
 
 
@@ -79,16 +81,16 @@ def test_the_mount_of_a_folder_is_the_one_that_psutil_measures(folder: Path) -> 
     ("settings", "expected"),
     [([Settings()], False), ([Settings(), Settings(pragmas=(("fullfsync", "on"),))], True)],
 )
-def test_a_fullfsync_of_any_case_decides_which_sync_is_timed(
+def test_fullfsync_of_any_case_selects_the_timed_sync(
     folder: Path, settings: list[Settings], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, bool]] = []
-    usual = sync_cost.primitives
+    requested: list[tuple[str, bool]] = []
+    usual = sync_cost.sync_calls
 
     def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
-        asked.append((system, fullfsync))
+        requested.append((system, fullfsync))
         return usual(system, fullfsync)
 
-    monkeypatch.setattr(sync_cost, "primitives", primitives)
+    monkeypatch.setattr(sync_cost, "sync_calls", primitives)
     fingerprint(folder, [BUILD], settings, 1)
-    assert asked == [(platform.system(), expected)]
+    assert requested == [(platform.system(), expected)]

@@ -1,4 +1,4 @@
-"""What others take of the processors and of the disk: the arithmetic by hand, and real neighbours."""
+"""Load of other programs on processors and disk: arithmetic by hand, and real neighbours."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import psutil
 import pytest
 
 from sqlstress.machine.foreign_load import (
-    LEAST_MS,
-    DiskLook,
-    DiskWatch,
+    MIN_SPAN_MS,
+    CpuMonitor,
+    CpuSample,
+    DiskMonitor,
+    DiskSample,
     Family,
-    Look,
     Shares,
-    Watch,
     disk_of,
     disk_share,
     look,
@@ -32,55 +32,57 @@ PATIENCE_S = 30.0
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        (Look(S, 0.0, 0.0, 0.0), Shares(0.0, 0.0)),
-        (Look(S, 2.0, 2.0, 0.0), Shares(0.0, 0.0)),
-        (Look(S, 2.0, 0.5, 0.0), Shares(0.75, 0.0)),
-        (Look(S, 1.0, 1.0, 0.5), Shares(0.0, 0.25)),
-        (Look(S, 1.0, 1.1, 0.0), Shares(0.0, 0.0)),
-        (Look(S, 9.0, 0.0, 9.0), Shares(1.0, 1.0)),
+        (CpuSample(S, 0.0, 0.0, 0.0), Shares(0.0, 0.0)),
+        (CpuSample(S, 2.0, 2.0, 0.0), Shares(0.0, 0.0)),
+        (CpuSample(S, 2.0, 0.5, 0.0), Shares(0.75, 0.0)),
+        (CpuSample(S, 1.0, 1.0, 0.5), Shares(0.0, 0.25)),
+        (CpuSample(S, 1.0, 1.1, 0.0), Shares(0.0, 0.0)),
+        (CpuSample(S, 9.0, 0.0, 9.0), Shares(1.0, 1.0)),
     ],
     ids=["idle", "all is ours", "others", "a hypervisor", "ticks that disagree", "more than there is"],
 )
-def test_what_was_not_ours_was_others(last: Look, expected: Shares) -> None:
-    assert shares(Look(0, 0.0, 0.0, 0.0), last, processors=2) == pytest.approx(expected)
+def test_busy_time_beyond_ours_is_foreign(last: CpuSample, expected: Shares) -> None:
+    assert shares(CpuSample(0, 0.0, 0.0, 0.0), last, processors=2) == pytest.approx(expected)
 
 
-def test_where_nobody_can_tell_what_is_ours_only_a_hypervisor_is_told_of() -> None:
-    assert shares(Look(0, 0.0, None, 0.0), Look(S, 2.0, None, 0.5), processors=2) == Shares(None, 0.25)
-    found = seen_at_last(None)
-    assert found and found.foreign is None
+def test_unknown_own_time_leaves_only_the_stolen_share() -> None:
+    assert shares(CpuSample(0, 0.0, None, 0.0), CpuSample(S, 2.0, None, 0.5), processors=2) == Shares(
+        None, 0.25
+    )
+    result = seen_at_last(None)
+    assert result and result.foreign is None
 
 
 BUSY = "while True: pass"
 
 
-def seen_at_last(own: Family | None) -> Shares | None:
-    """Watch for longer and longer where a look takes its time, as on a busy machine."""
+def seen_at_last(family: Family | None) -> Shares | None:
+    """Watch for increasing times until there is a result: a look takes long on a busy machine."""
     seconds = 0.6
-    while not (found := watched(own, seconds)) and seconds < PATIENCE_S:
+    while not (result := watched(family, seconds)) and seconds < PATIENCE_S:
         seconds *= 2
-    return found
+    return result
 
 
-def watched(own: Family | None, seconds: float) -> Shares | None:
-    begun = time.perf_counter_ns()
-    watch = Watch(own, begun, begun + int(seconds * S))
-    while time.perf_counter_ns() < begun + seconds * S:
+def watched(family: Family | None, seconds: float) -> Shares | None:
+    start_ns = time.perf_counter_ns()
+    watch = CpuMonitor(family, start_ns, start_ns + int(seconds * S))
+    while time.perf_counter_ns() < start_ns + seconds * S:
         watch.pulse()
         time.sleep(0.02)
     return watch.shares()
 
 
 @pytest.mark.thorough
-def test_a_neighbour_that_burns_a_processor_is_seen() -> None:
+def test_neighbour_that_uses_a_processor_is_seen() -> None:
     with running("import time; time.sleep(60)") as idle, running(BUSY):
         time.sleep(0.2)
-        found = seen_at_last(Family(idle.pid))
-    # It may have to share its processor with other tests.
-    assert found and found.foreign is not None and found.foreign > 0.1 / (psutil.cpu_count() or 1)
+        result = seen_at_last(Family(idle.pid))
+    # The neighbour may share its processor with other tests.
+    assert result and result.foreign is not None and result.foreign > 0.1 / (psutil.cpu_count() or 1)
 
 
-def test_one_that_we_have_started_is_ours() -> None:
+def test_time_of_our_child_is_ours() -> None:
     with running(BUSY):
         family, until = Family(), time.monotonic() + PATIENCE_S
         first = last = look(family)
@@ -93,19 +95,19 @@ def test_one_that_we_have_started_is_ours() -> None:
 
 
 @pytest.mark.thorough
-def test_looks_that_cost_much_are_few_and_one_that_has_ended_fails_none(
+def test_costly_looks_are_rare_and_an_ended_family_is_no_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    taken: list[object] = []
+    looks_taken: list[object] = []
 
-    def costly(own: Family | None) -> Look | None:
-        taken.append(own)
+    def costly(family: Family | None) -> CpuSample | None:
+        looks_taken.append(family)
         time.sleep(0.03)
-        return look(own)
+        return look(family)
 
     monkeypatch.setattr("sqlstress.machine.foreign_load.look", costly)
     watched(Family(), 0.6)
-    assert 1 <= len(taken) <= 2
+    assert 1 <= len(looks_taken) <= 2
     with running(BUSY) as process:
         family = Family(process.pid)
         assert look(family)
@@ -113,21 +115,21 @@ def test_looks_that_cost_much_are_few_and_one_that_has_ended_fails_none(
     assert watched(family, 0.15) is None
 
 
-def test_looks_outside_of_the_load_or_too_near_to_each_other_say_nothing() -> None:
+def test_looks_outside_the_window_or_too_close_give_no_shares() -> None:
     now = time.perf_counter_ns()
     for begins, ends in ((now + 100 * S, now + 200 * S), (now - 2 * S, now - S)):
-        watch = Watch(Family(), begins, ends)
+        watch = CpuMonitor(Family(), begins, ends)
         watch.pulse()
         watch.pulse()
         assert watch.shares() is None
     now = time.perf_counter_ns()
-    watch = Watch(Family(), now, now + S)
+    watch = CpuMonitor(Family(), now, now + S)
     watch.pulse()
     watch.pulse()
     assert watch.shares() is None
 
 
-def test_heat_is_counted_over_all_processors(tmp_path: Path) -> None:
+def test_throttling_by_heat_is_counted_over_all_processors(tmp_path: Path) -> None:
     assert throttled(tmp_path) is None
     for number in range(3):
         folder = tmp_path / f"cpu{number}" / "thermal_throttle"
@@ -142,17 +144,17 @@ def test_heat_is_counted_over_all_processors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("last", "expected"),
     [
-        (DiskLook(S, 0, 0), 0.0),
-        (DiskLook(S, 300, 250), 0.25),
-        (DiskLook(S, 200, 250), 0.2),
-        (DiskLook(S, 8000, 5000), 1.0),
-        (DiskLook(S, -5, 100), 0.0),
-        (DiskLook(S // 1000, 1, 4), 1 / LEAST_MS),
+        (DiskSample(S, 0, 0), 0.0),
+        (DiskSample(S, 300, 250), 0.25),
+        (DiskSample(S, 200, 250), 0.2),
+        (DiskSample(S, 8000, 5000), 1.0),
+        (DiskSample(S, -5, 100), 0.0),
+        (DiskSample(S // 1000, 1, 4), 1 / MIN_SPAN_MS),
     ],
     ids=["quiet", "requests side by side", "ticks", "no more than all", "a new disk", "too short"],
 )
-def test_a_disk_was_busy_for_the_smaller_of_its_two_times(last: DiskLook, expected: float) -> None:
-    assert disk_share(DiskLook(0, 0, 0), last) == pytest.approx(expected)
+def test_disk_share_uses_the_smaller_of_two_times(last: DiskSample, expected: float) -> None:
+    assert disk_share(DiskSample(0, 0, 0), last) == pytest.approx(expected)
 
 
 SYNCS = """
@@ -169,21 +171,21 @@ def test_a_neighbour_that_syncs_keeps_the_disk_busy(tmp_path: Path) -> None:
     if disk is None:
         pytest.skip("the disk of this folder is not known")
     with running(SYNCS, str(tmp_path / "theirs")):
-        until, found = time.monotonic() + PATIENCE_S, DiskWatch(disk)
-        while not found.share():
+        until, watch = time.monotonic() + PATIENCE_S, DiskMonitor(disk)
+        while not watch.share():
             assert time.monotonic() < until
             time.sleep(0.05)
 
 
-def test_of_a_disk_that_is_not_known_nothing_is_said(tmp_path: Path) -> None:
-    assert DiskWatch(None).share() is None
-    assert DiskWatch("no such disk").share() is None
+def test_unknown_disk_has_no_share(tmp_path: Path) -> None:
+    assert DiskMonitor(None).share() is None
+    assert DiskMonitor("no such disk").share() is None
     assert disk_of(tmp_path / "not there" / "kv") in (None, disk_of(tmp_path))
 
 
-def test_where_the_system_says_no_busy_time_that_of_all_requests_counts(
+def test_request_times_count_if_there_is_no_busy_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = iter([SimpleNamespace(read_time=1, write_time=1), SimpleNamespace(read_time=9, write_time=11)])
-    monkeypatch.setattr(psutil, "disk_io_counters", lambda **_: {"disk0": next(told)})
-    assert DiskWatch("disk0").share() == pytest.approx(18 / LEAST_MS)
+    counters = iter([SimpleNamespace(read_time=1, write_time=1), SimpleNamespace(read_time=9, write_time=11)])
+    monkeypatch.setattr(psutil, "disk_io_counters", lambda **_: {"disk0": next(counters)})
+    assert DiskMonitor("disk0").share() == pytest.approx(18 / MIN_SPAN_MS)

@@ -1,4 +1,4 @@
-"""The host: found out in the way of each system, and never a reason to fail."""
+"""The host: read by the method of each system; failures leave fields empty."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ POWER = "processor\t: 0\ncpu\t\t: POWER9, altivec supported\nmodel\t\t: 8375-42A
         ("", ""),
     ],
 )
-def test_the_processors_name_is_read_from_cpuinfo(cpuinfo: str, name: str) -> None:
+def test_processor_name_is_read_from_cpuinfo(cpuinfo: str, name: str) -> None:
     assert host.model_name(cpuinfo) == name
 
 
-def test_each_system_is_asked_in_its_way_and_what_is_missing_leaves_the_name_empty(tmp_path: Path) -> None:
+def test_processor_name_is_read_by_system_and_empty_if_missing(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(X86, encoding="utf-8")
     assert host.processor("Linux", cpuinfo) == "Example(R) CPU @ 2.60GHz"
@@ -50,11 +50,11 @@ def test_a_failing_or_hanging_sysctl_leaves_the_name_empty(code: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has a registry to ask")
-def test_other_systems_leave_the_name_empty() -> None:
+def test_processor_name_is_empty_on_other_systems() -> None:
     assert host.processor("FreeBSD") == ""
 
 
-def test_the_length_of_a_sleep_is_the_median() -> None:
+def test_length_of_a_sleep_is_the_median() -> None:
     lengths = iter([1, 9, 2, 8, 3, 7, 400, 4, 6])
     now = 0
 

@@ -1,4 +1,4 @@
-"""CPU quotas of control groups: made-up trees of both versions, and a real group that throttles."""
+"""CPU quotas of control groups: made-up trees of both versions, and a real throttled group."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.analysis.differences import Part, barriers
-from sqlstress.machine.quota import Group, QuotaWatch, Stat, stat_of, tightest
+from sqlstress.analysis.differences import ComparedPart, barriers
+from sqlstress.machine.quota import ControlGroup, QuotaMonitor, Stat, read_stat, tightest_group
 from sqlstress.report import Report
 from tests.analysis.hand_made import EXAMPLE, group, run
 from tests.brief import PROGRAM
@@ -34,7 +34,7 @@ class Tree:
         )
 
     def limit(self, inner: str, quota_us: int, stat: str = "") -> Path:
-        """Give a group a quota in each 100 ms; below 0 there is none."""
+        """Set a group's quota per 100 ms; a negative quota means no limit."""
         folder = self.mounted / inner
         folder.mkdir(parents=True, exist_ok=True)
         if self._unified:
@@ -56,11 +56,11 @@ def test_the_quota_of_the_process_group_is_read(
     tmp_path: Path, unified: bool, root: str, path: str, inner: str
 ) -> None:
     tree = Tree(tmp_path, unified=unified, root=root, path=path)
-    assert tightest(tree.proc) is None
+    assert tightest_group(tree.proc) is None
     folder = tree.limit(inner, -1)
-    assert tightest(tree.proc) is None
+    assert tightest_group(tree.proc) is None
     tree.limit(inner, 50_000)
-    assert tightest(tree.proc) == Group(folder, 0.5)
+    assert tightest_group(tree.proc) == ControlGroup(folder, 0.5)
 
 
 @pytest.mark.parametrize("unified", [True, False])
@@ -69,14 +69,14 @@ def test_the_lowest_quota_of_the_ancestors_applies(tmp_path: Path, unified: bool
     parent = tree.limit("pod", 25_000)
     tree.limit("pod/app", 150_000)
     tree.limit("pod/app/child", 1_000)
-    assert tightest(tree.proc) == Group(parent, 0.25)
+    assert tightest_group(tree.proc) == ControlGroup(parent, 0.25)
 
 
 def test_a_process_without_readable_groups_has_no_quota(tmp_path: Path) -> None:
-    assert tightest(tmp_path) is None
+    assert tightest_group(tmp_path) is None
     tree = Tree(tmp_path, unified=True, root="/", path="/app")
     (tree.limit("app", 5) / "cpu.max").write_text("nonsense")
-    assert tightest(tree.proc) is None
+    assert tightest_group(tree.proc) is None
 
 
 def test_counters_of_both_versions_are_in_seconds(tmp_path: Path) -> None:
@@ -84,30 +84,30 @@ def test_counters_of_both_versions_are_in_seconds(tmp_path: Path) -> None:
     second = "usage_usec 9\nnr_periods 10\nnr_throttled 4\nthrottled_usec 1500000\n"
     first = "nr_periods 10\nnr_throttled 4\nthrottled_time 1500000000\n"
     for text in (second, first):
-        assert stat_of(Group(tree.limit("app", 50_000, text), 0.5)) == Stat(10, 4, 1.5)
-    assert stat_of(Group(tree.limit("app", 50_000), 0.5)) is None
+        assert read_stat(ControlGroup(tree.limit("app", 50_000, text), 0.5)) == Stat(10, 4, 1.5)
+    assert read_stat(ControlGroup(tree.limit("app", 50_000), 0.5)) is None
 
 
-def test_a_watch_counts_only_what_its_window_saw(tmp_path: Path) -> None:
+def test_watch_counts_only_its_window(tmp_path: Path) -> None:
     tree = Tree(tmp_path, unified=True, root="/", path="/app")
 
-    def group_with_periods(periods: int) -> Group:
+    def group_with_periods(periods: int) -> ControlGroup:
         text = f"nr_periods {periods}\nnr_throttled {periods // 2}\nthrottled_usec {periods * 1000}\n"
-        return Group(tree.limit("app", 50_000, text), 0.5)
+        return ControlGroup(tree.limit("app", 50_000, text), 0.5)
 
     before, at_first, later, never = group_with_periods(10), 0, 1 << 62, 1 << 61
-    watch = QuotaWatch(at_first, later, before)
+    watch = QuotaMonitor(at_first, later, before)
     group_with_periods(20)
     watch.pulse()  # the window is open
     group_with_periods(50)
-    found = watch.throttling()
-    assert found and (found.periods, found.throttled, found.stopped_s) == (30, 15, 0.03)
-    over = QuotaWatch(at_first, at_first, group_with_periods(60))
+    throttling = watch.throttling()
+    assert throttling and (throttling.periods, throttling.throttled, throttling.stopped_s) == (30, 15, 0.03)
+    over = QuotaMonitor(at_first, at_first, group_with_periods(60))
     over.pulse()  # the window has closed
     group_with_periods(90)
     closed = over.throttling()
     assert closed and closed.periods == 0
-    assert QuotaWatch(never, later, Group(tmp_path, 0.5)).throttling() is None
+    assert QuotaMonitor(never, later, ControlGroup(tmp_path, 0.5)).throttling() is None
 
 
 def test_reports_with_different_quotas_are_not_compared() -> None:
@@ -119,9 +119,10 @@ def test_reports_with_different_quotas_are_not_compared() -> None:
     def reason(*reports: Report) -> str | None:
         measured = group(run(1, 2))
         parts = [
-            Part(name, report, measured, measured.runs) for name, report in zip("AB", reports, strict=True)
+            ComparedPart(name, report, measured, measured.runs)
+            for name, report in zip("AB", reports, strict=True)
         ]
-        (barrier,) = (each for each in barriers(parts) if each.subject == "CPU quota")
+        (barrier,) = (candidate for candidate in barriers(parts) if candidate.subject == "CPU quota")
         return barrier.barred[1]
 
     assert reason(EXAMPLE, EXAMPLE) is None
@@ -138,27 +139,27 @@ def limited_program() -> Iterator[tuple[str, ...]]:
     name = f"sqlstress-test-{os.getpid()}"
     for tree in TREES if sys.platform == "linux" else ():
         settings = {"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"}
-        made = tree / name
+        group_folder = tree / name
         try:
-            made.mkdir()
+            group_folder.mkdir()
         except OSError:
             continue
-        known = [each for each in settings if (made / each).exists()]
+        limits = [name_of_limit for name_of_limit in settings if (group_folder / name_of_limit).exists()]
         try:
-            for each in known:
-                (made / each).write_text(settings[each])
+            for name_of_limit in limits:
+                (group_folder / name_of_limit).write_text(settings[name_of_limit])
         except OSError:
-            known = []
-        if known:
+            limits = []
+        if limits:
             break
-        made.rmdir()
+        group_folder.rmdir()
     else:
         pytest.skip("no control group with a CPU quota can be made here: that needs Linux and root")
-    script = f'echo $BASHPID > {made}/cgroup.procs && exec {" ".join(PROGRAM)} "$@"'
+    script = f'echo $BASHPID > {group_folder}/cgroup.procs && exec {" ".join(PROGRAM)} "$@"'
     yield ("bash", "-c", script, "bash")
-    while (made / "cgroup.procs").read_text():
+    while (group_folder / "cgroup.procs").read_text():
         pass  # helpers of the command that are ending
-    made.rmdir()
+    group_folder.rmdir()
 
 
 def test_a_real_quota_is_reported(tmp_path: Path, limited_program: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What a sync costs: bounded, with the system's own call, and nothing left behind."""
+"""Cost of a sync: bounded time, the system's own call, and no files left."""
 
 from __future__ import annotations
 
@@ -12,14 +12,23 @@ from unittest.mock import patch
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.machine.sync_cost import BLOCK, LEAST, MOST, Sync, call, measure, nearest_rank, primitives
+from sqlstress.machine.sync_cost import (
+    BLOCK,
+    MIN_SAMPLES,
+    MOST,
+    Sync,
+    call,
+    measure,
+    nearest_rank,
+    sync_calls,
+)
 from sqlstress.report import SyncCost
 
 OURS = ("fake",)
 
 
 class Disk:
-    """A clock that only syncs move, and a record of the file at each of them."""
+    """A clock that only syncs move, and a record of the file at each sync."""
 
     def __init__(self, costs: Iterator[int]) -> None:
         self.now = 0
@@ -51,21 +60,21 @@ def always(cost: int) -> Iterator[int]:
         yield cost
 
 
-def test_a_fast_disk_gives_the_most_samples_a_slow_one_the_least_within_a_bounded_time(
+def test_number_of_samples_depends_on_the_speed_of_the_disk(
     tmp_path: Path,
 ) -> None:
     disk, cost = timed(tmp_path, always(1000))
     assert cost == SyncCost("fake", 1000, 1000, 1000, 1000, MOST)
     assert len(disk.sizes) == 2 * MOST
     disk, cost = timed(tmp_path, always(2_000_000_000))
-    # The first sample after the least ones is what spends the budget.
-    assert cost.samples == LEAST + 1
-    assert len(disk.sizes) == 2 * (LEAST + 1)
+    # The first sample after the minimum number spends the budget.
+    assert cost.samples == MIN_SAMPLES + 1
+    assert len(disk.sizes) == 2 * (MIN_SAMPLES + 1)
     _, cost = timed(tmp_path, always(10_000_000))
-    assert cost.samples == LEAST + 15
+    assert cost.samples == MIN_SAMPLES + 15
 
 
-def test_the_first_half_appends_and_the_second_overwrites_and_the_fewer_samples_are_told(
+def test_samples_append_first_and_then_overwrite(
     tmp_path: Path,
 ) -> None:
     costs = (1000 if number < MOST else 70 for number in range(2 * MOST))
@@ -73,10 +82,10 @@ def test_the_first_half_appends_and_the_second_overwrites_and_the_fewer_samples_
     assert disk.sizes == [*range(BLOCK, (MOST + 1) * BLOCK, BLOCK), *[MOST * BLOCK] * MOST]
     assert (cost.append_p50_ns, cost.overwrite_p50_ns) == (1000, 70)
     costs = (1000 if number < MOST else 10_000_000 for number in range(2 * MOST))
-    assert timed(tmp_path, costs)[1].samples == LEAST + 15
+    assert timed(tmp_path, costs)[1].samples == MIN_SAMPLES + 15
 
 
-def test_no_block_is_written_twice_and_nothing_is_left_behind(tmp_path: Path) -> None:
+def test_blocks_are_unique_and_no_file_is_left(tmp_path: Path) -> None:
     disk, _ = timed(tmp_path, always(1000))
     assert len(set(disk.blocks)) == len(disk.blocks)
     timed(tmp_path, always(1000))
@@ -98,7 +107,7 @@ def test_a_nearest_rank_is_one_of_the_values(percent: int, expected: int) -> Non
     assert nearest_rank([7], percent) == 7
 
 
-def test_nothing_is_left_behind_by_an_interruption(tmp_path: Path) -> None:
+def test_interruption_leaves_no_file(tmp_path: Path) -> None:
     def interrupted(_: int) -> None:
         assert len(list(tmp_path.iterdir())) == 1
         raise KeyboardInterrupt
@@ -109,18 +118,23 @@ def test_nothing_is_left_behind_by_an_interruption(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EINVAL, errno.EIO])
-def test_a_sync_that_fails_is_said_in_a_line_and_leaves_nothing(tmp_path: Path, error: int) -> None:
+def test_failed_sync_is_reported_in_a_line_and_leaves_no_file(tmp_path: Path, error: int) -> None:
     def failing(_: int) -> None:
         raise OSError(error, os.strerror(error))
 
     with pytest.raises(EnvironmentFailure) as raised:
         measure(tmp_path, OURS, lambda name: failing)
-    said = str(raised.value)
-    assert str(tmp_path) in said and os.strerror(error) in said and "--dir" in said and "\n" not in said
+    message = str(raised.value)
+    assert (
+        str(tmp_path) in message
+        and os.strerror(error) in message
+        and "--dir" in message
+        and "\n" not in message
+    )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_or_is_a_file_is_said_in_a_line(tmp_path: Path) -> None:
+def test_missing_folder_or_a_file_is_reported_in_a_line(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     for folder in (tmp_path / "absent", file):
@@ -129,7 +143,7 @@ def test_a_folder_that_is_not_there_or_is_a_file_is_said_in_a_line(tmp_path: Pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_a_folder_that_cannot_be_written_is_said_in_a_line() -> None:
+def test_unwritable_folder_is_reported_in_a_line() -> None:
     with pytest.raises(EnvironmentFailure, match="/proc"):
         measure(Path("/proc"), OURS, lambda name: os.fsync)
 
@@ -144,25 +158,25 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_line() -> None:
         ("Windows", False, "FlushFileBuffers"),
     ],
 )
-def test_the_call_is_the_one_that_sqlite_uses_there(system: str, fullfsync: bool, expected: str) -> None:
-    assert primitives(system, fullfsync)[0] == expected
+def test_sync_call_is_that_of_sqlite_on_each_system(system: str, fullfsync: bool, expected: str) -> None:
+    assert sync_calls(system, fullfsync)[0] == expected
 
 
-def test_a_call_that_the_file_system_refuses_gives_way_to_the_next(tmp_path: Path) -> None:
+def test_refused_sync_call_is_replaced_by_the_next(tmp_path: Path) -> None:
     def refused(_: int) -> None:
         raise OSError(errno.ENOTSUP, "not here")
 
     def call_of(name: str) -> Sync:
         return refused if name == "F_FULLFSYNC" else os.fsync
 
-    assert measure(tmp_path, primitives("Darwin", True), call_of).primitive == "fsync"
+    assert measure(tmp_path, sync_calls("Darwin", True), call_of).primitive == "fsync"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the calls of Linux")
-def test_the_calls_of_linux_are_the_systems(tmp_path: Path) -> None:
-    assert measure(tmp_path, primitives("Linux", False)).primitive == "fdatasync"
-    assert measure(tmp_path, primitives("Darwin", True)).primitive == "fsync"
-    made: list[int] = []
-    with patch("os.fdatasync", made.append):
+def test_sync_calls_on_linux_are_real(tmp_path: Path) -> None:
+    assert measure(tmp_path, sync_calls("Linux", False)).primitive == "fdatasync"
+    assert measure(tmp_path, sync_calls("Darwin", True)).primitive == "fsync"
+    calls: list[int] = []
+    with patch("os.fdatasync", calls.append):
         call("fdatasync")(7)
-    assert made == [7]
+    assert calls == [7]

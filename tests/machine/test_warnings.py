@@ -1,4 +1,4 @@
-"""Which surroundings need a warning: host, file system, library, and what a power failure can do."""
+"""Warnings on the environment: host, file system, library, and effects of a power failure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sqlstress.machine.warnings import Facts, has_wal_reset_bug, warn
+from sqlstress.machine.warnings import MachineFacts, has_wal_reset_bug, warn
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost
-from sqlstress.report.case import KEPT, Settings
+from sqlstress.report.case import KEEP_JOURNAL_MODE, Settings
 
 LINUX = Host("Linux", "6.8.0", "x86_64", "Example CPU", 4, 16 << 30, "CPython 3.12.7", 1_060_000)
 MACOS = replace(LINUX, system="Darwin", release="24.1.0", machine="arm64")
@@ -18,7 +18,7 @@ BUILD = SqliteBuild("sqlite3", "3.12.7", "3.51.3", "", ("DEFAULT_SYNCHRONOUS=2",
 APPLE = replace(BUILD, compile_options=("DEFAULT_CKPTFULLFSYNC", "DEFAULT_WAL_SYNCHRONOUS=1"))
 DISK = SyncCost("fdatasync", 96_000, 410_000, 81_000, 350_000, 200)
 PLAIN = replace(DISK, primitive="fsync", overwrite_p50_ns=15_000)
-SOUND = Facts(LINUX, FileSystem("ext4", "/dev/sda1", "rw,relatime"), (BUILD,), DISK, (Settings(),), 4)
+SOUND = MachineFacts(LINUX, FileSystem("ext4", "/dev/sda1", "rw,relatime"), (BUILD,), DISK, (Settings(),), 4)
 """A Linux machine with a sound disk."""
 SOUND_MAC = replace(
     SOUND,
@@ -29,26 +29,26 @@ SOUND_MAC = replace(
 DELETE = Settings(journal_mode="delete", synchronous="extra")
 
 
-def at(kind: str, device: str = "disk", options: str = "rw", *settings: Settings) -> Facts:
-    """Return the sound machine with another file system."""
+def at(kind: str, device: str = "disk", options: str = "rw", *settings: Settings) -> MachineFacts:
+    """Return facts of the sound machine with another file system."""
     return replace(SOUND, file_system=FileSystem(kind, device, options), settings=settings or SOUND.settings)
 
 
-def with_settings(*settings: Settings, **known: Any) -> Facts:
-    return replace(SOUND, settings=settings, **known)
+def with_settings(*settings: Settings, **fields: Any) -> MachineFacts:
+    return replace(SOUND, settings=settings, **fields)
 
 
-def on_mac(*settings: Settings, **known: Any) -> Facts:
-    """Return the sound Mac with other settings, and the plain fsync that comes without fullfsync."""
-    return replace(SOUND_MAC, sync=PLAIN, settings=settings, **known)
+def on_mac(*settings: Settings, **fields: Any) -> MachineFacts:
+    """Return facts of the sound Mac with other settings, and plain fsync, as without fullfsync."""
+    return replace(SOUND_MAC, sync=PLAIN, settings=settings, **fields)
 
 
-def synced(ns: int) -> Facts:
+def synced(ns: int) -> MachineFacts:
     return replace(SOUND, sync=replace(DISK, overwrite_p50_ns=ns))
 
 
-def built(*options: str) -> Facts:
-    """Return the sound machine where the level is left to a library with these options."""
+def built(*options: str) -> MachineFacts:
+    """Return facts of the sound machine if a library with these options sets the level."""
     return with_settings(Settings(synchronous=None), builds=(replace(BUILD, compile_options=options),))
 
 
@@ -59,8 +59,8 @@ FULL = Settings(fullfsync=True)
 NORMAL = Settings(synchronous="normal")
 
 
-def rows() -> Iterator[tuple[Facts, dict[str, bool]]]:
-    """Yield surroundings, and the codes that apply there: whether each is serious."""
+def rows() -> Iterator[tuple[MachineFacts, dict[str, bool]]]:
+    """Yield facts with the expected codes: {code: whether it is serious}."""
     yield from ((facts, {}) for facts in (SOUND, SOUND_MAC, NOTHING_STORED))
     for facts in (at("tmpfs"), at("ramfs"), at("NTFS", "R:\\", "rw,ramdisk"), at("overlay", "", "volatile")):
         yield facts, {"sync-does-nothing": True}
@@ -76,7 +76,7 @@ def rows() -> Iterator[tuple[Facts, dict[str, bool]]]:
     yield OLD, {"sqlite-wal-reset-bug": True}
     yield replace(OLD, settings=(DELETE,)), {"sqlite-wal-reset-bug": False}
     yield replace(OLD, settings=(DELETE, Settings())), {"sqlite-wal-reset-bug": True}
-    yield replace(OLD, settings=(Settings(journal_mode=KEPT),)), {"sqlite-wal-reset-bug": True}
+    yield replace(OLD, settings=(Settings(journal_mode=KEEP_JOURNAL_MODE),)), {"sqlite-wal-reset-bug": True}
     yield replace(SOUND, host=replace(LINUX, sleep_1ms_ns=5_000_000)), {}
     yield replace(SOUND, host=replace(LINUX, sleep_1ms_ns=5_000_001)), {"tick-rounded-sleep": False}
     yield replace(SOUND, most_workers=5), {"few-cores": False}
@@ -105,7 +105,7 @@ def rows() -> Iterator[tuple[Facts, dict[str, bool]]]:
 
 
 @pytest.mark.parametrize(("facts", "expected"), list(rows()))
-def test_what_is_not_sound_is_warned_of_and_nothing_else(facts: Facts, expected: dict[str, bool]) -> None:
+def test_warnings_apply_only_to_unsound_facts(facts: MachineFacts, expected: dict[str, bool]) -> None:
     assert {warning.code: warning.serious for warning in warn(facts)} == expected
 
 
@@ -126,7 +126,7 @@ def test_what_is_not_sound_is_warned_of_and_nothing_else(facts: Facts, expected:
         (with_settings(NORMAL), "NORMAL"),
     ],
 )
-def test_a_warning_says_what_it_is_about(facts: Facts, words: str) -> None:
+def test_warning_names_its_subject(facts: MachineFacts, words: str) -> None:
     (warning,) = warn(facts)
     assert words in warning.text
 
@@ -146,14 +146,14 @@ def test_a_warning_says_what_it_is_about(facts: Facts, words: str) -> None:
         ("unknown", False),
     ],
 )
-def test_the_versions_with_the_wal_reset_bug_are_known(version: str, affected: bool) -> None:
+def test_versions_with_the_wal_reset_bug_are_known(version: str, affected: bool) -> None:
     assert has_wal_reset_bug(version) is affected
     both = replace(SOUND, builds=(BUILD, replace(BUILD, driver="apsw", version=version)))
     assert ("sqlite-wal-reset-bug" in {warning.code for warning in warn(both)}) is affected
 
 
 @pytest.mark.parametrize(
-    ("journal", "synchronous", "noted"),
+    ("journal", "synchronous", "phrase"),
     [
         ("delete", "normal", "corrupt"),
         ("delete", "full", "undo"),
@@ -166,10 +166,10 @@ def test_the_versions_with_the_wal_reset_bug_are_known(version: str, affected: b
         ("wal", "full", ""),
     ],
 )
-def test_what_a_power_failure_can_do_is_noted(journal: str, synchronous: str, noted: str) -> None:
-    found = warn(with_settings(Settings(journal_mode=journal, synchronous=synchronous)))
-    assert [warning.code for warning in found] == ["durability"] * bool(noted)
-    assert all(noted in warning.text for warning in found)
+def test_possible_damage_by_a_power_failure_is_noted(journal: str, synchronous: str, phrase: str) -> None:
+    issued = warn(with_settings(Settings(journal_mode=journal, synchronous=synchronous)))
+    assert [warning.code for warning in issued] == ["durability"] * bool(phrase)
+    assert all(phrase in warning.text for warning in issued)
 
 
 WORST = (
@@ -190,11 +190,11 @@ WORST = (
 
 
 @pytest.mark.parametrize("facts", WORST)
-def test_every_text_is_short_and_says_what_to_do_last_and_the_serious_ones_come_first(facts: Facts) -> None:
-    found = warn(facts)
-    assert len(found) >= 4
-    for warning in found:
+def test_warnings_are_short_and_serious_ones_come_first(facts: MachineFacts) -> None:
+    issued = warn(facts)
+    assert len(issued) >= 4
+    for warning in issued:
         assert len(warning.text) <= 150, warning
         assert warning.text.endswith(".") and warning.text.count(". ") <= 1, warning
-    serious = [warning.serious for warning in found]
+    serious = [warning.serious for warning in issued]
     assert serious == sorted(serious, reverse=True)

@@ -1,4 +1,4 @@
-"""The tokens of SQL, as a target reads it."""
+"""Tokens of SQL in the dialect of each target."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TEXTS = st.text("'\"$;:-/*\\\n eEab[]`1", max_size=80)
 
 @pytest.mark.parametrize("dialect", [SQLITE, POSTGRES], ids=["sqlite", "postgres"])
 @given(text=TEXTS)
-def test_tokens_are_all_of_a_text_in_its_order(dialect: Dialect, text: str) -> None:
-    found = list(dialect.tokens(text))
-    assert "".join(token.text for token in found) == text
-    assert all(text[token.start :].startswith(token.text) for token in found)
+def test_tokens_cover_the_whole_text_in_order(dialect: Dialect, text: str) -> None:
+    tokens = list(dialect.tokens(text))
+    assert "".join(token.text for token in tokens) == text
+    assert all(text[token.start :].startswith(token.text) for token in tokens)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_tokens_are_all_of_a_text_in_its_order(dialect: Dialect, text: str) -> N
         ("SELECT name'x'", ["'x'"]),
     ],
 )
-def test_what_a_server_takes_for_quoted_is_quoted(text: str, quoted: list[str]) -> None:
+def test_quoted_tokens_are_those_of_the_server(text: str, quoted: list[str]) -> None:
     assert [token.text for token in POSTGRES.tokens(text) if token.kind == "quoted"] == quoted
 
 
@@ -41,5 +41,5 @@ def test_what_a_server_takes_for_quoted_is_quoted(text: str, quoted: list[str]) 
         ("SELECT $1, a$1, x ? 'b', @ -5, `c`", ["$1"]),
     ],
 )
-def test_variables_stand_outside_of_casts_comments_and_operators(text: str, parameters: list[str]) -> None:
+def test_parameters_are_not_found_in_casts_comments_and_operators(text: str, parameters: list[str]) -> None:
     assert [token.text for token in POSTGRES.tokens(text) if token.kind == "parameter"] == parameters

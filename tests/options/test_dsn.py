@@ -1,4 +1,4 @@
-"""Of a connection string nobody is shown the password, whatever it looks like."""
+"""The password of a connection string is never shown, for strings of any form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.options.dsn import UNSHOWN, Dsn, dsn, redacted
+from sqlstress.options.dsn import HIDDEN, Dsn, dsn, redact_words
 from sqlstress.report import jsonable
 from sqlstress.report.case import Case, Server
 from tests.drawing import CHARACTERS
@@ -22,12 +22,12 @@ words = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True, alphabet=CHARACTE
 secrets = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12).map(
     lambda text: f"{SECRET}{text}{SECRET}"
 )
-"""Passwords of any characters, with what no other part has at both ends."""
+"""Passwords of any characters, with a marker at both ends that no other part contains."""
 
 
 @st.composite
 def connection_strings(draw: st.DrawFn) -> tuple[str, str]:
-    """Draw a connection string of either form, and what may be shown of it."""
+    """Draw a connection string of any form, and its text without the password."""
     user, host, database = draw(words), draw(words), draw(words)
     port, secret = draw(st.integers(1, 65535)), draw(secrets)
     shown = f"{user}@{host}:{port}/{database}"
@@ -41,33 +41,33 @@ def connection_strings(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @given(connection_strings())
-def test_what_is_shown_of_it_is_all_but_the_password(drawn: tuple[str, str]) -> None:
-    text, shown = drawn
-    found = dsn(text)
-    assert (str(found), repr(found), f"{found}", found.whole) == (shown, repr(shown), shown, text)
+def test_dsn_is_shown_without_the_password(string_and_shown: tuple[str, str]) -> None:
+    text, shown = string_and_shown
+    parsed = dsn(text)
+    assert (str(parsed), repr(parsed), f"{parsed}", parsed.whole) == (shown, repr(shown), shown, text)
 
 
 @given(connection_strings())
-def test_neither_a_report_nor_a_command_line_has_the_password(drawn: tuple[str, str]) -> None:
-    text, shown = drawn
+def test_password_is_neither_in_reports_nor_in_command_lines(string_and_shown: tuple[str, str]) -> None:
+    text, shown = string_and_shown
     case = Case(driver="psycopg", server=Server(dsn(text)))
     plain = json.dumps(jsonable.to_plain(case), ensure_ascii=False)
     assert shown in plain and SECRET not in plain
     assert SECRET not in repr(case)
     for command in (("--dsn", text), (f"--dsn={text}",), (f"dsn={text}",)):
-        told = " ".join(redacted(("sqlstress", *command, "-c", "4")))
-        assert shown in told and SECRET not in told
+        command_text = " ".join(redact_words(("sqlstress", *command, "-c", "4")))
+        assert shown in command_text and SECRET not in command_text
 
 
 @given(connection_strings())
-def test_another_process_is_told_all_of_it(drawn: tuple[str, str]) -> None:
-    found: Dsn = pickle.loads(pickle.dumps(dsn(drawn[0])))
-    assert (found, found.whole, found.is_local) == (drawn[1], drawn[0], False)
+def test_pickled_dsn_keeps_the_password(string_and_shown: tuple[str, str]) -> None:
+    parsed: Dsn = pickle.loads(pickle.dumps(dsn(string_and_shown[0])))
+    assert (parsed, parsed.whole, parsed.is_local) == (string_and_shown[1], string_and_shown[0], False)
 
 
 @given(secrets)
-def test_a_password_that_was_not_quoted_is_not_shown_either(secret: str) -> None:
-    # Behind an @ stands a host, whatever was meant.
+def test_unquoted_password_is_not_shown_either(secret: str) -> None:
+    # The text after an @ is always taken as the host.
     without_host = f"postgresql://me:{secret.replace('@', '')}"
     for text in (f"postgresql://me:{secret}@h/db", f"host=h password={secret} user=me", without_host):
         try:
@@ -75,31 +75,31 @@ def test_a_password_that_was_not_quoted_is_not_shown_either(secret: str) -> None
         except ValueError as error:
             shown = str(error)
         assert SECRET not in shown
-        assert SECRET not in " ".join(redacted(("sqlstress", "--dsn", text)))
+        assert SECRET not in " ".join(redact_words(("sqlstress", "--dsn", text)))
 
 
 @given(st.text(CHARACTERS))
-def test_whatever_is_given_is_read_or_refused_without_being_repeated(text: str) -> None:
+def test_any_text_is_parsed_or_refused_without_repeating_it(text: str) -> None:
     try:
         dsn(f"{SECRET} {text} {SECRET}")
     except ValueError as error:
         assert SECRET not in str(error)
 
 
-def test_a_half_of_an_ab_test_is_shown_without_it() -> None:
+def test_arm_of_an_ab_test_is_shown_without_the_password() -> None:
     half = f"--driver psycopg --dsn postgresql://me:{SECRET}@localhost/db"
-    alone = f"--dsn=postgresql://me:{SECRET}@localhost/db"
-    assert redacted((f"--a={alone}",)) == ("--a=--dsn=me@localhost:5432/db",)
+    single_option = f"--dsn=postgresql://me:{SECRET}@localhost/db"
+    assert redact_words((f"--a={single_option}",)) == ("--a=--dsn=me@localhost:5432/db",)
     for command in (("--a", half), (f"--a={half}",)):
-        told = " ".join(redacted(("sqlstress", "ab", *command)))
-        assert SECRET not in told
-        assert "--dsn me@localhost" in told and "/db" in told
-    assert redacted(("--a", f"--dsn {SECRET} 'x")) == ("--a", UNSHOWN)
+        command_text = " ".join(redact_words(("sqlstress", "ab", *command)))
+        assert SECRET not in command_text
+        assert "--dsn me@localhost" in command_text and "/db" in command_text
+    assert redact_words(("--a", f"--dsn {SECRET} 'x")) == ("--a", HIDDEN)
 
 
 @given(st.lists(st.text(st.sampled_from("-dsn= '\"\\x"), max_size=20) | st.just("--dsn"), max_size=3))
-def test_whatever_a_command_is_it_is_shown(words: list[str]) -> None:
-    assert len(redacted(words)) == len(words)
+def test_any_command_can_be_redacted(words: list[str]) -> None:
+    assert len(redact_words(words)) == len(words)
 
 
 @pytest.mark.parametrize(
@@ -117,24 +117,22 @@ def test_whatever_a_command_is_it_is_shown(words: list[str]) -> None:
         ("service=production", False),
     ],
 )
-def test_a_server_is_local_if_every_host_that_is_named_is(
-    text: str, is_local: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_is_local_if_every_host_is(text: str, is_local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGHOST", raising=False)
     assert dsn(text).is_local is is_local
 
 
-def test_what_libpq_takes_from_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dsn_includes_variables_of_libpq(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOST", "db.example.org")
     monkeypatch.setenv("PGUSER", "me")
     monkeypatch.setenv("PGPASSWORD", SECRET)
-    found = dsn("postgresql:///some")
-    assert (str(found), found.is_local) == ("me@db.example.org:5432/some", False)
+    parsed = dsn("postgresql:///some")
+    assert (str(parsed), parsed.is_local) == ("me@db.example.org:5432/some", False)
 
 
 @pytest.mark.parametrize(
     "value", ["", "  ", 5, None, "postgresql://u:a@b@c/d", "postgresql://u:a/b@c/d", "nothing"]
 )
-def test_what_is_no_connection_string_is_refused(value: object) -> None:
+def test_invalid_connection_string_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="connection string"):
         dsn(value)

@@ -1,4 +1,4 @@
-"""How the values of options are read."""
+"""Parsing of the values of options."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from sqlstress.experiment import Experiment, all_experiments
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import (
-    MOST_RATE,
+    MAX_RATE,
     Parse,
+    abbreviate,
     choice,
     choices,
     duration,
@@ -28,9 +29,8 @@ from sqlstress.options.parsing import (
     ranges,
     rates,
     ratio,
-    shown,
     switch,
-    whole,
+    whole_number,
 )
 from sqlstress.studies.ab import ab_options
 from sqlstress.studies.limit import limit_options
@@ -53,15 +53,15 @@ anything: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(CHARACTERS), inner, max_size=3),
     max_leaves=5,
 )
-"""Everything that a command line or a TOML file can hold."""
+"""Any value of a command line or of a TOML file."""
 
 
 @pytest.mark.parametrize(
     ("parse", "value", "expected"),
     [
-        (whole(1, 100), "42", 42),
-        (whole(1, 10**6), " 10_000 ", 10_000),
-        (whole(-5, 5), "-5", -5),
+        (whole_number(1, 100), "42", 42),
+        (whole_number(1, 10**6), " 10_000 ", 10_000),
+        (whole_number(-5, 5), "-5", -5),
         (ratio, "0.5", 0.5),
         (ratio, 1, 1.0),
         (ratio, "90%", 0.9),
@@ -97,22 +97,22 @@ anything: st.SearchStrategy[Any] = st.recursive(
         (pragmas, ("a=1", " b=-2 "), (("a", "1"), ("b", "-2"))),
     ],
 )
-def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected: Any) -> None:
-    found = parse(value)
-    assert found == expected
-    assert type(found) is type(expected)
+def test_option_values_are_parsed(parse: Parse, value: Any, expected: Any) -> None:
+    parsed = parse(value)
+    assert parsed == expected
+    assert type(parsed) is type(expected)
 
 
 @pytest.mark.parametrize(
     ("parse", "value", "message"),
     [
-        (whole(1, 100), "0", "'0' is not a whole number from 1 to 100"),
-        (whole(1, 10**6), 2_000_000, "2000000 is not a whole number from 1 to 1,000,000"),
-        (whole(1, 100), 4.0, "4.0 is not a whole number"),
-        (whole(0, 100), True, "True is not a whole number"),
-        (whole(0, 100), "__1", "'__1' is not a whole number"),
-        (whole(0, 100), HUGE, "what was given is not a whole number"),
-        (whole(0, 100), "9" * 5000, "9999... is not a whole number"),
+        (whole_number(1, 100), "0", "'0' is not a whole number from 1 to 100"),
+        (whole_number(1, 10**6), 2_000_000, "2000000 is not a whole number from 1 to 1,000,000"),
+        (whole_number(1, 100), 4.0, "4.0 is not a whole number"),
+        (whole_number(0, 100), True, "True is not a whole number"),
+        (whole_number(0, 100), "__1", "'__1' is not a whole number"),
+        (whole_number(0, 100), HUGE, "what was given is not a whole number"),
+        (whole_number(0, 100), "9" * 5000, "9999... is not a whole number"),
         (ratio, "1.01", "'1.01' is not a share from 0 to 1"),
         (ratio, "nan", "'nan' is not a share"),
         (ratio, False, "False is not a share"),
@@ -165,7 +165,7 @@ def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected:
         (rates, "2000-500/100", "'2000-500/100' is reversed: write 500-2000/100"),
         (rates, True, "True is not a rate"),
         (rates, [], "the list is empty: write 2000"),
-        (rates, f"1-{MOST_RATE}/1", "more than 10,000 rates"),
+        (rates, f"1-{MAX_RATE}/1", "more than 10,000 rates"),
         (power_of_two(512, 65536), "4000", "'4000' is not a power of two from 512 to 65536"),
         (power_of_two(512, 65536), "131072", "'131072' is not a whole number from 1 to 65,536"),
         (pragmas, "cache_spill", "'cache_spill' is not NAME=VALUE"),
@@ -173,16 +173,16 @@ def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected:
         (pragmas, {"a": 1}, "{'a': 1} is not NAME=VALUE"),
         (pragmas, "CACHE_SIZE=5", "cache_size has its own option: use --cache-size"),
     ],
-    ids=lambda value: value.__qualname__.split(".")[0] if callable(value) else shown(value),
+    ids=lambda value: value.__qualname__.split(".")[0] if callable(value) else abbreviate(value),
 )
-def test_what_is_wrong_is_refused_with_what_would_be_right(parse: Parse, value: Any, message: str) -> None:
+def test_invalid_value_is_refused_with_a_valid_example(parse: Parse, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         parse(value)
 
 
 @given(anything)
-def test_whatever_is_given_is_read_or_refused_in_a_short_line(value: Any) -> None:
-    for option in chain.from_iterable(one.options for one in all_experiments()):
+def test_any_value_is_parsed_or_refused_in_a_short_line(value: Any) -> None:
+    for option in chain.from_iterable(experiment.options for experiment in all_experiments()):
         try:
             option.parse(value)
         except ValueError as error:
@@ -191,7 +191,7 @@ def test_whatever_is_given_is_read_or_refused_in_a_short_line(value: Any) -> Non
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 5)), min_size=1, max_size=5))
-def test_a_list_of_ranges_is_what_it_says(spans: list[tuple[int, int]]) -> None:
+def test_list_of_ranges_is_expanded(spans: list[tuple[int, int]]) -> None:
     text = ",".join(f"{first}-{first + more}" if more else str(first) for first, more in spans)
     numbers = [number for first, more in spans for number in range(first, first + more + 1)]
     assert ranges(100)(text) == tuple(dict.fromkeys(numbers))
@@ -200,16 +200,16 @@ def test_a_list_of_ranges_is_what_it_says(spans: list[tuple[int, int]]) -> None:
 EVERY = pytest.mark.parametrize(
     "options",
     [
-        *(pytest.param(one.options, id=one.name) for one in all_experiments()),
+        *(pytest.param(experiment.options, id=experiment.name) for experiment in all_experiments()),
         pytest.param(ab_options(), id="ab"),
         pytest.param(limit_options(), id="limit"),
     ],
 )
-"""All of a command at a time: hundreds of tests that take a microsecond each take seconds together."""
+"""All options of a command together: hundreds of tests of a microsecond each would take seconds."""
 
 
 @EVERY
-def test_every_default_is_a_value_that_can_be_given(options: Sequence[Option]) -> None:
+def test_every_default_is_a_valid_value(options: Sequence[Option]) -> None:
     for option in options:
         if option.default is not None:
             option.parse(option.default)
@@ -217,24 +217,26 @@ def test_every_default_is_a_value_that_can_be_given(options: Sequence[Option]) -
 
 
 @EVERY
-def test_the_help_of_an_option_names_every_value_that_can_be_chosen(options: Sequence[Option]) -> None:
+def test_help_of_an_option_names_every_choice(options: Sequence[Option]) -> None:
     for option in options:
         try:
             option.parse("?")
         except ValueError as error:
             _, chosen, names = str(error).partition(" is not one of ")
-            told = set(re.findall(r"[\w/-]+", f"{option.help} {option.default}".lower()))
-            assert not chosen or set(names.split(", ")) <= told, option.name
+            words = set(re.findall(r"[\w/-]+", f"{option.help} {option.default}".lower()))
+            assert not chosen or set(names.split(", ")) <= words, option.name
 
 
-@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda one: one.name)
-def test_every_option_of_a_spec_is_offered_by_its_command(experiment: Experiment) -> None:
-    said = {one.name for cls in (experiment.spec, experiment.selection) for one in options_of(cls).values()}
-    assert said <= {one.name for one in experiment.options}
+@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda experiment: experiment.name)
+def test_command_offers_every_option_of_its_spec(experiment: Experiment) -> None:
+    offered_by_spec = {
+        option.name for cls in (experiment.spec, experiment.selection) for option in options_of(cls).values()
+    }
+    assert offered_by_spec <= {option.name for option in experiment.options}
 
 
-@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda one: one.name)
-def test_no_two_options_of_an_experiment_share_a_name_or_a_letter(experiment: Experiment) -> None:
+@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda experiment: experiment.name)
+def test_options_of_an_experiment_have_unique_names_and_letters(experiment: Experiment) -> None:
     names = [option.name for option in experiment.options]
     letters = [option.short for option in experiment.options if option.short]
     assert len(names) == len(set(names))

@@ -1,4 +1,4 @@
-"""What a case is called, and which experiment it belongs to."""
+"""Labels of cases, their experiments, and their plain copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.keys import Picks
@@ -24,19 +24,19 @@ LABELS = [
     Case(workload="methods", driver="apsw", spec=Method("insert", "JSON", True, 10_000, 2.6)),
     Case(workload="methods", concurrency=2, settings=DELETE, spec=Method("query", "ROW", False, 500, 10.0)),
     Case(workload="keys", spec=Picks("no-key", "ulid")),
-    Case(workload="keys", spec=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
+    Case(workload="keys", spec=Picks("id-rowid", "uuid7"), concurrency=4),
     Case(workload="cycles", spec=Cycling(), settings=EVERY_50, concurrency=2),
 ]
 
 
-def test_a_case_is_named_in_a_few_words() -> None:
+def test_case_has_a_short_label() -> None:
     assert [f"{experiment_of(case).table()}: {case_label(case)}" for case in LABELS] == [
         "kv: 1 bucket, 1 process",
         "kv: 20 buckets, 3 processes",
         "methods: insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
         "methods: query 500 by ROW, sqlite3, 2 processes",
         "keys: no-key, ulid, 1 process",
-        "keys: id-rowid, uuid7 made by SQLite, 4 processes",
+        "keys: id-rowid, uuid7, 4 processes",
         "cycles: wal-50, 2 processes",
     ]
 
@@ -44,7 +44,7 @@ def test_a_case_is_named_in_a_few_words() -> None:
 @pytest.mark.parametrize(
     ("workload", "unit"), [("kv", "transaction"), ("classic", "pair"), ("cycles", "statement")]
 )
-def test_a_report_says_what_it_counts_as_a_transaction(workload: str, unit: str) -> None:
+def test_unit_of_a_case_depends_on_its_experiment(workload: str, unit: str) -> None:
     assert unit_of(Case(workload=workload)) == unit
 
 
@@ -53,25 +53,25 @@ def test_only_a_key_value_case_without_a_count_has_a_window() -> None:
     assert not any(has_window(case) for case in (Case(ops=5), Case(workload="keys", spec=Picks("x", "int"))))
 
 
-def test_a_plain_case_reads_like_the_case_itself_and_takes_no_class_of_ours_along() -> None:
+def test_plain_case_equals_the_case_without_our_classes() -> None:
     picks, settings = Picks("id-rowid", "int"), Settings(pragmas=(("temp_store", "memory"),))
     case = Case(workload="keys", settings=settings, spec=picks)
-    read = plain(case)
+    read = to_namespace(case)
     assert not is_dataclass(read) and not is_dataclass(read.settings) and not is_dataclass(read.spec)
     assert vars(read.settings) == asdict(case.settings)
     assert vars(read.spec) == {**asdict(picks), "own_id": True, "most_picks": 110}
     assert (read.workload, case_label(read), read.driver) == (case.workload, case_label(case), case.driver)
-    assert b"sqlstress" not in pickle.dumps(plain(Case()))
+    assert b"sqlstress" not in pickle.dumps(to_namespace(Case()))
 
 
 @given(st.integers(1, 20_000))
-def test_pairs_lie_between_two_sets_of_sizes_as_near_as_can_be(scale: int) -> None:
+def test_pairs_connect_two_sets_of_nearly_equal_size(scale: int) -> None:
     first, second = Method("query", "SPC", False, scale, 10.0).sets
     assert first * second == scale
     assert first <= second
     assert not any(scale % size == 0 for size in range(first + 1, isqrt(scale) + 1))
 
 
-def test_the_rows_of_a_method_are_samples_or_pairs() -> None:
+def test_rows_of_a_method_are_samples_or_pairs() -> None:
     rows = {phase: Method(phase, "1b1", False, 50, 1.0).rows for phase in PHASES}
     assert rows == {"insert": 50, "allocate": 1225, "query": 50}

@@ -1,4 +1,4 @@
-"""Tests of the saved document: JSON both ways."""
+"""The saved report: writing and reading JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_any_report_is_read_back_as_it_was_written(report: Report) -> None:
     assert text.isascii() and text.endswith("}\n")
 
 
-def test_a_command_that_is_not_text_is_saved_and_nan_is_not() -> None:
+def test_undecodable_command_is_saved_and_nan_is_refused() -> None:
     report = replace(example_report(), command=("sqlstress", "--dir", "caf\udce9"))
     assert from_json(to_json(report)).command[2] == r"caf\udce9"
     trial = replace(example_report().runs[0].trials[0], tps=float("nan"))
@@ -74,7 +74,7 @@ def test_unknown_keys_and_a_later_minor_version_are_accepted() -> None:
 
 
 @pytest.mark.parametrize("version", [f"{MAJOR + 1}.0", f"{MAJOR}0.0", "0.9"])
-def test_another_major_version_is_refused_and_says_what_to_do(version: str) -> None:
+def test_another_major_version_is_refused_with_advice(version: str) -> None:
     assert f"format {version}" in refusal(changed(format_version=version))
     assert "Use the version that wrote it" in refusal(changed(format_version=version))
 
@@ -109,7 +109,7 @@ def test_fair_waits_are_refused_and_the_default_is_ignored() -> None:
     assert from_json(json.dumps(plain)) == example_report()
 
 
-def test_a_trial_of_a_common_load_is_refused() -> None:
+def test_trial_of_a_removed_fleet_option_is_refused() -> None:
     plain = json.loads(TEXT)
     plain["runs"][0]["trials"][0]["together"] = None
     assert from_json(json.dumps(plain)) == example_report()
@@ -120,7 +120,7 @@ def test_a_trial_of_a_common_load_is_refused() -> None:
 @pytest.mark.parametrize(
     "version", [None, 1, 1.0, [], "", "1", "1.x", "one", "1.0.0", "٣.0", "1.0\x1b[31m", "1" * 9999]
 )
-def test_a_version_that_is_not_major_and_minor_is_refused(version: object) -> None:
+def test_malformed_version_is_refused(version: object) -> None:
     assert "format_version" in refusal(changed(format_version=version))
 
 
@@ -141,19 +141,19 @@ def test_a_version_that_is_not_major_and_minor_is_refused(version: object) -> No
         "\ud800",
     ],
 )
-def test_what_is_not_a_report_is_a_usage_error_of_one_short_line(text: str) -> None:
+def test_text_that_is_no_report_is_refused_in_a_short_line(text: str) -> None:
     assert refusal(text).startswith("not a sqlstress report: ")
 
 
-def test_a_histogram_that_is_none_is_refused() -> None:
+def test_invalid_histogram_is_refused() -> None:
     plain = json.loads(TEXT)
     for bucket in ([-1, 1], [0x7F7F, 1], [2**64 - 1, 1], [1000, -1]):
         plain["runs"][0]["trials"][0]["latency"]["get"]["buckets"] = [[1000, 5], bucket]
-        said = "runs[0].trials[0].latency.get: it has wrong histogram buckets"
-        assert said in refusal(json.dumps(plain))
+        message = "runs[0].trials[0].latency.get: it has wrong histogram buckets"
+        assert message in refusal(json.dumps(plain))
 
 
-def test_more_than_any_plan_leads_to_is_refused() -> None:
+def test_report_larger_than_any_plan_makes_is_refused() -> None:
     assert "it has more than 500,000 texts and names" in refusal('["' + '","' * 500_000 + '"]')
     assert "it has more than 1,000 runs" in refusal(changed(runs=[{}] * 1001))
     assert "runs[0].case: missing" in refusal(changed(runs=[{}] * 1000))
@@ -162,8 +162,8 @@ def test_more_than_any_plan_leads_to_is_refused() -> None:
     plain = json.loads(TEXT)
     latency = plain["runs"][1]["trials"][0]["latency"]
     latency |= {f"kind {number}": latency["get"] for number in range(19)}
-    said = "runs[1].trials[0]: it has more than 20 kinds of operations"
-    assert said in refusal(json.dumps(plain))
+    message = "runs[1].trials[0]: it has more than 20 kinds of operations"
+    assert message in refusal(json.dumps(plain))
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])

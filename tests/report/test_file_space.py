@@ -1,4 +1,4 @@
-"""Tests of the formulas by which the space of a file is told."""
+"""Formulas for the space of a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USERS = TreeSpace("users", "users", False, 0, 0, 0, 4_088, 1, 0, 0)
 SPACE = Space(80 * 4096, 4096, 80, 20, (BY_USER, BY_WATCH, PICKS, USERS))
 
 
-def test_portions_are_those_of_the_sections_of_sqlite3_analyzer_with_their_share() -> None:
+def test_portions_equal_sections_of_sqlite3_analyzer() -> None:
     assert SPACE.table_with_indices("picks").trees == (BY_USER, BY_WATCH, PICKS)
     assert SPACE.table_alone("picks").trees == (PICKS,)
     assert SPACE.indices_of("picks").trees == (BY_USER, BY_WATCH)
@@ -32,13 +32,13 @@ def test_portions_are_those_of_the_sections_of_sqlite3_analyzer_with_their_share
 
 
 @pytest.mark.parametrize("name", ["pick", "by_user"])
-def test_what_is_no_table_has_no_figures(name: str) -> None:
+def test_unknown_table_has_no_figures(name: str) -> None:
     for part in (SPACE.table_alone, SPACE.table_with_indices, SPACE.indices_of, SPACE.bytes_per_row):
         with pytest.raises(KeyError, match=f"no table {name}"):
             part(name)
 
 
-def test_the_fan_out_is_rounded_down_and_leaves_out_the_roots_of_tables_only() -> None:
+def test_fan_out_is_rounded_down_and_excludes_roots_of_tables() -> None:
     assert SPACE.table_alone("picks").fan_out == (25 - 1) // 1
     assert SPACE.indices_of("picks").fan_out == (9 + 10) // 4
     assert SPACE.table_with_indices("picks").fan_out == (25 + 9 + 10 - 1) // 5
@@ -47,9 +47,10 @@ def test_the_fan_out_is_rounded_down_and_leaves_out_the_roots_of_tables_only() -
 
 
 @given(st.lists(tree_spaces, min_size=1, max_size=5))
-def test_a_table_and_its_indices_add_up(drawn: list[TreeSpace]) -> None:
+def test_a_table_and_its_indices_add_up(drawn_trees: list[TreeSpace]) -> None:
     trees = [
-        replace(tree, name=f"t{number}", table="t0", is_index=number > 0) for number, tree in enumerate(drawn)
+        replace(tree, name=f"t{number}", table="t0", is_index=number > 0)
+        for number, tree in enumerate(drawn_trees)
     ]
     space = Space(4096, 4096, 1, 0, tuple(trees))
     table, indices, both = space.table_alone("t0"), space.indices_of("t0"), space.table_with_indices("t0")
@@ -59,5 +60,5 @@ def test_a_table_and_its_indices_add_up(drawn: list[TreeSpace]) -> None:
 
 
 @given(spaces)
-def test_a_space_survives_being_saved(space: Space) -> None:
+def test_space_is_equal_after_saving_and_reading(space: Space) -> None:
     assert from_plain(Space, to_plain(space)) == space

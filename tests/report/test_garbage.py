@@ -1,4 +1,4 @@
-"""Tests of doing without a search for garbage."""
+"""Suspension of garbage collection."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import gc
 
 import pytest
 
-from sqlstress.report.document import no_search
+from sqlstress.report.document import without_gc
 
 
-def test_there_is_no_search_meanwhile_and_then_as_before() -> None:
+def test_garbage_collection_is_off_inside_and_restored_afterwards() -> None:
     assert gc.isenabled()
-    with pytest.raises(ValueError, match="inside"), no_search():
+    with pytest.raises(ValueError, match="inside"), without_gc():
         assert not gc.isenabled()
-        with no_search():
+        with without_gc():
             pass
         assert not gc.isenabled()
         raise ValueError("inside")

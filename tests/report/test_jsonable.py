@@ -1,4 +1,4 @@
-"""Dataclasses to plain data and back, to the JSON text of a report, and lists of whole numbers at once."""
+"""Conversion of dataclasses to plain data and back, JSON text of a report, and checks of integer lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.report.document import json_text
-from sqlstress.report.jsonable import INT_LIMIT, all_rows, all_whole, from_plain, to_plain
+from sqlstress.report.jsonable import INT_LIMIT, all_integer_rows, all_integers, from_plain, to_plain
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
 
@@ -103,7 +103,7 @@ def test_data_that_does_not_fit_is_refused_with_its_path() -> None:
     assert_golden_texts("data-refused.txt", {json.dumps(plain)[:60]: refused(plain) for plain in WRONG})
 
 
-def test_what_a_class_itself_refuses_is_refused_with_its_path() -> None:
+def test_value_refused_by_its_class_is_reported_with_its_path() -> None:
     with pytest.raises(ValueError, match=r"^these are not all oaks$"):
         from_plain(Wood, {"oaks": [{"name": "elm"}]})
     with pytest.raises(ValueError, match=r"^oaks\[1\]\.leaves\[0\]\.tps: missing$"):
@@ -111,7 +111,7 @@ def test_what_a_class_itself_refuses_is_refused_with_its_path() -> None:
 
 
 @pytest.mark.parametrize("numbers", [[1, True], [1, 2.0], [1, "2"], [1, 2**64], [1, -(2**64)], [[1]], [None]])
-def test_each_number_of_a_list_is_looked_at(numbers: list[Any]) -> None:
+def test_every_number_of_a_list_is_checked(numbers: list[Any]) -> None:
     assert from_plain(Series, {"values": [2**64 - 1, 0, 1 - 2**64]}).values == (2**64 - 1, 0, 1 - 2**64)
     assert from_plain(Series, {"values": []}).values == ()
     with pytest.raises(ValueError, match=rf"^values\[{len(numbers) - 1}\]: "):
@@ -121,7 +121,7 @@ def test_each_number_of_a_list_is_looked_at(numbers: list[Any]) -> None:
 @pytest.mark.parametrize(
     "row", [[1, True], [1, 2.0], [1], [1, 2, 3], [], [1, 2**64], [[1], 2], None, "ab", 1]
 )
-def test_each_row_of_numbers_is_looked_at(row: Any) -> None:
+def test_every_row_of_numbers_is_checked(row: Any) -> None:
     assert from_plain(Sparse, {"rows": [[1, 2], [3, 4]]}).rows == ((1, 2), (3, 4))
     assert from_plain(Sparse, {"rows": []}).rows == ()
     assert to_plain(Sparse(((1, 2), (3, 4)))) == {"rows": [[1, 2], [3, 4]]}
@@ -152,7 +152,7 @@ def test_a_value_without_a_json_form_is_refused_with_its_path(value: object, mes
     assert str(caught.value) == message
 
 
-def test_what_can_have_no_form_is_refused() -> None:
+def test_endless_data_and_unknown_types_are_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(ValueError, match="nested too deeply"):
@@ -161,7 +161,7 @@ def test_what_can_have_no_form_is_refused() -> None:
         from_plain(bytes, "a")
 
 
-def test_a_file_name_that_is_not_text_is_written_as_its_escape_and_can_be_read_again() -> None:
+def test_undecodable_file_name_is_saved_escaped_and_read_back() -> None:
     plain = to_plain(Tree("caf\udce9", by_kind={"\udce9": Leaf(1.0)}))
     assert plain["name"] == r"caf\udce9"
     assert list(plain["by_kind"]) == [r"\udce9"]
@@ -201,15 +201,15 @@ def is_whole(value: Any) -> bool:
 
 
 @given(st.lists(st.integers(-3, 3) | NUMBERS, max_size=4))
-def test_all_are_whole_numbers_when_each_is_one_and_there_is_one(values: list[Any]) -> None:
-    assert all_whole(values) == (bool(values) and all(map(is_whole, values)))
+def test_all_whole_needs_only_integers_and_at_least_one(values: list[Any]) -> None:
+    assert all_integers(values) == (bool(values) and all(map(is_whole, values)))
 
 
 @given(st.lists(st.lists(NUMBERS, max_size=3) | st.tuples(NUMBERS, st.just(1)) | NUMBERS, max_size=3))
-def test_all_are_rows_when_each_is_one_of_whole_numbers_and_there_is_one(values: list[Any]) -> None:
+def test_all_rows_needs_only_integer_rows_and_at_least_one(values: list[Any]) -> None:
     for kind in (list, tuple):
         sound = all(type(row) is kind and row and all(map(is_whole, row)) for row in values)
-        assert all_rows(values, kind) == (bool(values) and sound)
+        assert all_integer_rows(values, kind) == (bool(values) and sound)
 
 
 SCALARS = (
@@ -232,10 +232,10 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(VALUES)
-def test_whatever_is_written_is_read_back_the_same(value: Any) -> None:
+def test_any_written_value_is_read_back_equal(value: Any) -> None:
     again = json.loads(json_text(value))
     assert again == value
-    assert repr(again) == repr(value)  # True is no 1, and 1 no 1.0
+    assert repr(again) == repr(value)  # True is not written as 1, nor 1 as 1.0
 
 
 @given(
@@ -243,11 +243,11 @@ def test_whatever_is_written_is_read_back_the_same(value: Any) -> None:
         st.text(CHARACTERS), st.lists(st.text(CHARACTERS) | st.booleans(), min_size=1), min_size=1
     )
 )
-def test_what_holds_no_numbers_has_the_lines_of_the_standard_library(value: Any) -> None:
+def test_text_without_numbers_equals_the_standard_librarys(value: Any) -> None:
     assert json_text(value) == json.dumps(value, indent=1)
 
 
-def test_a_list_of_numbers_or_of_rows_of_them_has_one_line() -> None:
+def test_list_of_numbers_or_rows_is_written_in_a_single_line() -> None:
     assert json_text({"bins": [1, 2.5], "buckets": [[1, 2], [3, 4]], "mixed": [[1], "a"]}).splitlines() == [
         "{",
         ' "bins": [1, 2.5],',
@@ -262,8 +262,8 @@ def test_a_list_of_numbers_or_of_rows_of_them_has_one_line() -> None:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 @pytest.mark.parametrize(
-    "where", [lambda one: one, lambda one: [one], lambda one: [[one]], lambda one: {"a": one}]
+    "wrap", [lambda item: item, lambda item: [item], lambda item: [[item]], lambda item: {"a": item}]
 )
-def test_what_is_no_number_is_never_written(where: Any, number: float) -> None:
+def test_nan_and_infinity_are_never_written(wrap: Any, number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
-        json_text(where(number))
+        json_text(wrap(number))

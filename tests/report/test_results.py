@@ -1,4 +1,4 @@
-"""Tests of what results say of themselves."""
+"""Properties of results: verdicts, medians and percentiles."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def trials(*tps: float) -> tuple[Trial, ...]:
     ],
 )
 def test_a_verdict_is_the_worst_of_its_checks(statuses: tuple[str, ...], status: str) -> None:
-    assert Verdict(tuple(Check("any", each) for each in statuses)).status == status
+    assert Verdict(tuple(Check("any", check_status) for check_status in statuses)).status == status
 
 
-def test_verdicts_have_the_counterexamples_of_all_checks_those_of_invalid_trials_too() -> None:
+def test_verdict_includes_all_checks_and_invalid_trials() -> None:
     checks = (
         Check("a", "failed", counterexamples=("one",)),
         Check("b", "failed", counterexamples=("two", "three")),
@@ -49,34 +49,36 @@ def test_verdicts_have_the_counterexamples_of_all_checks_those_of_invalid_trials
 )
 def test_the_typical_trial_is_the_lower_median(tps: tuple[float, ...], typical: float, median: float) -> None:
     run = Run(Case(), trials(*tps))
-    found = run.typical()
-    assert found is not None and found.tps == typical
+    typical_trial = run.typical()
+    assert typical_trial is not None and typical_trial.tps == typical
     assert run.median_tps() == median
 
 
-def test_a_run_counts_its_valid_trials_and_shows_another_one_only_without_any() -> None:
+def test_run_uses_valid_trials_and_shows_invalid_ones_only_alone() -> None:
     slow, fast = trials(1, 9)
     run = Run(Case(), (replace(slow, error="a worker died"), fast))
-    assert run.valid == (fast,) and run.typical() == run.shown() == fast and run.median_tps() == 9
+    assert (
+        run.valid == (fast,) and run.typical() == run.valid_median_trial() == fast and run.median_tps() == 9
+    )
     run = Run(Case(), (replace(TRIAL, error="a worker died"),))
-    assert run.typical() == run.trials[0] and run.median_tps() is None and run.shown() is None
-    assert Run(Case()).typical() is None and Run(Case()).shown() is None
+    assert run.typical() == run.trials[0] and run.median_tps() is None and run.valid_median_trial() is None
+    assert Run(Case()).typical() is None and Run(Case()).valid_median_trial() is None
     assert replace(TRIAL, tps=500.0).tps_per_process == 250.0
     assert replace(TRIAL, workers=()).tps_per_process == 0.0
 
 
 @given(histograms)
-def test_percentiles_never_fall_and_never_pass_the_slowest(histogram: dict[int, int]) -> None:
+def test_percentiles_are_sorted_and_at_most_the_slowest(histogram: dict[int, int]) -> None:
     slowest = 10**14
     latency = Latency.from_buckets(histogram, slowest)
-    found = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns]
-    known = [value for value in found if value is not None]
-    assert known == sorted(known) and len(known) >= (3 if histogram else 0)
+    percentiles = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns]
+    values = [value for value in percentiles if value is not None]
+    assert values == sorted(values) and len(values) >= (3 if histogram else 0)
     assert latency.count == sum(histogram.values())
     assert dict(latency.buckets) == histogram and list(latency.buckets) == sorted(latency.buckets)
 
 
-def test_a_percentile_is_cut_to_the_slowest_and_the_last_per_mille_needs_ten_thousand() -> None:
+def test_percentile_is_limited_to_the_slowest_and_needs_enough_values() -> None:
     assert Latency.from_buckets({18_000: 5}, 3).p99_ns == 3.0
     assert Latency.from_buckets({18_000: 9_999}, 10**9).p999_ns is None
     assert Latency.from_buckets({18_000: 10_000}, 10**9).p999_ns is not None

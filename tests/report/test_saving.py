@@ -1,4 +1,4 @@
-"""Tests of write_atomically: what a save replaces, follows, writes into, and how it fails."""
+"""write_atomically: replaced files, links, devices and pipes, and failures."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def failure(path: Path) -> str:
 
 
 def files_in(folder: Path) -> dict[str, str]:
-    """Return what each file in a folder holds, by its name."""
+    """Return the content of each file in a folder, by name."""
     return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
 
 
 def harmless_device(name: str, folder: Path) -> Path:
-    """Return a device like `name`, a copy for whoever could replace the machine's own by a broken save."""
+    """Return a device like `name`; a copy if a faulty save could replace the machine's own."""
     if not os.access("/dev", os.W_OK):
         return Path(name)
     device = folder / "device"
@@ -58,13 +58,13 @@ def save_in_a_process(path: str, *, redirected_to: Path) -> None:
         subprocess.run([sys.executable, "-c", code], stdout=file, check=True, timeout=60)
 
 
-def test_a_new_file_holds_the_text_with_plain_newlines_and_nothing_lies_beside_it(tmp_path: Path) -> None:
+def test_new_file_has_plain_newlines_and_no_temporary_file_stays(tmp_path: Path) -> None:
     write_atomically(tmp_path / "report.json", "first\nsecond é, caf\udce9\n")
     assert (tmp_path / "report.json").read_bytes() == "first\nsecond é, caf\\udce9\n".encode()
     assert len(files_in(tmp_path)) == 1
 
 
-def test_an_existing_file_is_replaced_not_written_over(tmp_path: Path) -> None:
+def test_existing_file_is_replaced_and_not_overwritten(tmp_path: Path) -> None:
     target = tmp_path / "report.json"
     target.write_text("old", encoding="utf-8")
     with target.open(encoding="utf-8") as reader:
@@ -75,18 +75,18 @@ def test_an_existing_file_is_replaced_not_written_over(tmp_path: Path) -> None:
     assert files_in(tmp_path) == {"report.json": "new"}
 
 
-def test_a_file_that_somebody_has_open_for_a_moment_is_replaced_after_it(
+def test_file_open_for_a_moment_is_replaced_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replace, denied = Path.replace, [True, True]
 
-    def held(self: Path, target: Path) -> Path:
+    def replace_later(self: Path, target: Path) -> Path:
         if denied:
             denied.pop()
             raise PermissionError(13, "used by another process")
         return replace(self, target)
 
-    monkeypatch.setattr(Path, "replace", held)
+    monkeypatch.setattr(Path, "replace", replace_later)
     monkeypatch.setattr("time.sleep", lambda _: None)
     write_atomically(tmp_path / "report.json", "new")
     assert files_in(tmp_path) == {"report.json": "new"}
@@ -95,7 +95,7 @@ def test_a_file_that_somebody_has_open_for_a_moment_is_replaced_after_it(
 UNFINISHED = ".sqlstress-0123abcd.tmp"
 
 
-def test_what_a_killed_writer_left_is_removed_and_what_somebody_is_writing_is_not(tmp_path: Path) -> None:
+def test_unfinished_file_is_removed_unless_it_is_locked(tmp_path: Path) -> None:
     (tmp_path / UNFINISHED).write_text("half a rep", encoding="utf-8")
     remove_unfinished(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -117,14 +117,14 @@ def test_files_of_other_names_are_never_removed(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_report_whose_unfinished_file_was_taken_for_an_abandoned_one_is_written_again(
+def test_removed_unfinished_file_is_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    replace, taken = Path.replace, list[Path]()
+    replace, removed = Path.replace, list[Path]()
 
     def replaced(self: Path, target: Path) -> Path:
-        if len(taken) < times:
-            taken.append(self)
+        if len(removed) < times:
+            removed.append(self)
             remove_unfinished(tmp_path)
         return replace(self, target)
 
@@ -134,9 +134,7 @@ def test_a_report_whose_unfinished_file_was_taken_for_an_abandoned_one_is_writte
 
 
 @posix
-def test_what_nobody_else_may_read_is_private_before_it_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_private_file_stays_private_during_the_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "report.json"
     target.write_text("old", encoding="utf-8")
     target.chmod(0o600)
@@ -154,7 +152,7 @@ def test_what_nobody_else_may_read_is_private_before_it_is_written(
 
 
 @pytest.mark.parametrize("length", [200, 201, 250])
-def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, length: int) -> None:
+def test_report_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, length: int) -> None:
     target = tmp_path / ("x" * length)
     if sys.platform == "win32" and len(str(target)) >= LONGEST_ON_WINDOWS:
         pytest.skip("paths there are shorter, unless its owner allows long ones")
@@ -189,7 +187,7 @@ def test_an_interruption_leaves_the_old_text_and_no_temporary_file(
 
 
 @posix
-def test_a_symbolic_link_is_kept_and_its_target_replaced_or_made(tmp_path: Path) -> None:
+def test_symbolic_link_is_kept_and_its_target_written(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     target = tmp_path / "elsewhere" / "real.json"
     target.write_text("old", encoding="utf-8")
@@ -205,7 +203,7 @@ def test_a_symbolic_link_is_kept_and_its_target_replaced_or_made(tmp_path: Path)
 
 
 @posix
-def test_links_that_go_round_in_a_circle_are_a_failure_and_are_kept(tmp_path: Path) -> None:
+def test_circle_of_links_is_a_failure_and_is_kept(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     failure(tmp_path / "a")
@@ -214,7 +212,7 @@ def test_links_that_go_round_in_a_circle_are_a_failure_and_are_kept(tmp_path: Pa
 
 
 @posix
-def test_a_device_is_written_into_through_a_link_too_and_stays_a_device(tmp_path: Path) -> None:
+def test_device_is_written_also_through_a_link_and_stays_a_device(tmp_path: Path) -> None:
     device = harmless_device("/dev/null", tmp_path)
     link = tmp_path / "link"
     link.symlink_to(device)
@@ -225,7 +223,7 @@ def test_a_device_is_written_into_through_a_link_too_and_stays_a_device(tmp_path
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
-def test_a_device_that_is_full_is_a_failure_and_stays_a_device(tmp_path: Path) -> None:
+def test_full_device_is_a_failure_and_stays_a_device(tmp_path: Path) -> None:
     device = harmless_device("/dev/full", tmp_path)
     assert "No space left" in failure(device)
     assert device.is_char_device()
@@ -236,21 +234,19 @@ def test_a_named_pipe_gets_the_text_and_stays_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     if sys.platform != "win32":
         os.mkfifo(pipe)
-    got: list[str] = []
-    reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
+    received: list[str] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text(encoding="utf-8")), daemon=True)
     reader.start()
     write_atomically(pipe, "through\n" * 10_000)
     reader.join(timeout=30)
-    assert got == ["through\n" * 10_000]
+    assert received == ["through\n" * 10_000]
     assert pipe.is_fifo()
     assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
 
 
 @posix
 @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1"])
-def test_standard_output_redirected_to_a_file_keeps_what_was_printed_around_the_report(
-    path: str, tmp_path: Path
-) -> None:
+def test_redirected_standard_output_keeps_the_text_around_the_report(path: str, tmp_path: Path) -> None:
     out = tmp_path / "out.txt"
     save_in_a_process(path, redirected_to=out)
     assert out.read_text(encoding="utf-8") == "before\nsaved\nafter\n"
@@ -258,12 +254,12 @@ def test_standard_output_redirected_to_a_file_keeps_what_was_printed_around_the_
 
 
 @posix
-def test_a_descriptor_that_is_not_open_is_a_failure() -> None:
+def test_closed_descriptor_is_a_failure() -> None:
     failure(Path("/dev/fd/9999"))
 
 
 @posix
-def test_streams_are_told_from_files(tmp_path: Path) -> None:
+def test_streams_are_distinguished_from_files(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     if sys.platform != "win32":
         os.mkfifo(pipe)
@@ -272,7 +268,7 @@ def test_streams_are_told_from_files(tmp_path: Path) -> None:
     assert not any(is_stream(path) for path in (tmp_path, tmp_path / "file", tmp_path / "missing"))
 
 
-def test_what_can_be_no_file_is_a_failure_and_is_kept(tmp_path: Path) -> None:
+def test_folder_or_missing_parent_is_a_failure_and_is_kept(tmp_path: Path) -> None:
     failure(tmp_path / "missing" / "report.json")
     assert not (tmp_path / "missing").exists()
     (tmp_path / "file").write_text("kept", encoding="utf-8")
@@ -285,7 +281,7 @@ def test_what_can_be_no_file_is_a_failure_and_is_kept(tmp_path: Path) -> None:
     failure(tmp_path / ("n" * 300))
 
 
-def test_a_folder_that_cannot_be_written_is_a_failure_and_keeps_the_old_report(
+def test_unwritable_folder_is_a_failure_and_keeps_the_old_report(
     where_rights_count: Path,
 ) -> None:
     target = where_rights_count / "report.json"

@@ -1,4 +1,4 @@
-"""Tests of the published JSON Schema."""
+"""The published JSON Schema."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def plain_example() -> Any:
     return json.loads(to_json(example_report()))
 
 
-def described(node: Any) -> list[dict[str, Any]]:
+def described_fields(node: Any) -> list[dict[str, Any]]:
     if not isinstance(node, dict):
         return []
-    own = list(node.get("properties", {}).values())
+    own_fields = list(node.get("properties", {}).values())
     children = [*node.get("$defs", {}).values(), *(rule["then"] for rule in node.get("allOf", []))]
-    return own + [found for child in children for found in described(child)]
+    return own_fields + [described_field for child in children for described_field in described_fields(child)]
 
 
-def test_the_shipped_schema_is_the_one_that_the_types_say() -> None:
+def test_shipped_schema_equals_the_generated_one() -> None:
     assert json_schema.schema_text() == json_schema.generated_text(), f"stale: {COMMAND} rewrites it"
 
 
@@ -50,16 +50,18 @@ def test_the_module_run_as_a_command_rewrites_the_shipped_file(
     assert (tmp_path / json_schema.FILE_NAME).read_text(encoding="utf-8") == json_schema.schema_text()
 
 
-def test_the_schema_is_valid_describes_every_field_and_constrains_none_that_is_not_there() -> None:
+def test_schema_is_valid_and_describes_every_field() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["$schema"].endswith("/2020-12/schema")
     assert SCHEMA["$id"].startswith("urn:")
-    fields = described(SCHEMA)
+    fields = described_fields(SCHEMA)
     assert len(fields) > 100
     assert all(field["description"].strip().endswith((".", "?")) for field in fields)
-    known = {f"{name}.{field}" for name, node in SCHEMA["$defs"].items() for field in node["properties"]}
-    known |= {f"Report.{field}" for field in SCHEMA["properties"]}
-    assert json_schema._CONSTRAINTS.keys() <= known
+    known_fields = {
+        f"{name}.{field}" for name, node in SCHEMA["$defs"].items() for field in node["properties"]
+    }
+    known_fields |= {f"Report.{field}" for field in SCHEMA["properties"]}
+    assert json_schema._CONSTRAINTS.keys() <= known_fields
 
 
 def test_the_example_reports_are_valid() -> None:
@@ -73,7 +75,7 @@ def test_every_report_that_can_be_written_is_valid(report: Report) -> None:
     VALIDATOR.validate(json.loads(to_json(report)))
 
 
-def test_unknown_keys_a_later_minor_version_and_what_is_left_to_the_library_are_valid() -> None:
+def test_unknown_keys_later_minor_versions_and_null_are_valid() -> None:
     plain = plain_example()
     plain["unknown"] = plain["runs"][0]["unknown"] = 1
     VALIDATOR.validate(plain)
@@ -85,13 +87,13 @@ def test_unknown_keys_a_later_minor_version_and_what_is_left_to_the_library_are_
 
 
 def assert_refused(plain: Any) -> None:
-    """Assert that schema and reader alike refuse a report."""
+    """Assert that both the schema and the reader refuse a report."""
     assert not VALIDATOR.is_valid(plain)
     with pytest.raises(UsageError):
         from_json(json.dumps(plain))
 
 
-def test_a_report_without_a_required_key_is_refused_by_schema_and_reader_alike() -> None:
+def test_missing_required_key_is_refused_by_schema_and_reader() -> None:
     for key in ("created", "command", "environment", "format_version"):
         plain = plain_example()
         del plain[key]
@@ -108,7 +110,7 @@ def test_a_report_without_a_required_key_is_refused_by_schema_and_reader_alike()
         ("latency", {"get": {"count": 1}}),
     ],
 )
-def test_a_wrong_type_is_refused_by_schema_and_reader_alike(name: str, value: Any) -> None:
+def test_wrong_type_is_refused_by_schema_and_reader(name: str, value: Any) -> None:
     plain = plain_example()
     plain["runs"][0]["trials"][0][name] = value
     assert_refused(plain)
@@ -139,9 +141,7 @@ def test_a_value_outside_an_enumeration_is_not_valid(part: str, name: str, value
         ("crash", {"load": {"batch": 1.5}}),
     ],
 )
-def test_what_a_case_has_is_that_of_its_experiment_for_schema_and_reader_alike(
-    workload: str, keys: dict[str, Any]
-) -> None:
+def test_spec_of_a_case_is_checked_by_schema_and_reader(workload: str, keys: dict[str, Any]) -> None:
     plain = plain_example()
     plain["runs"][0]["case"] = {"workload": workload, **keys}
     assert_refused(plain)
@@ -150,7 +150,7 @@ def test_what_a_case_has_is_that_of_its_experiment_for_schema_and_reader_alike(
     assert from_json(json.dumps(plain)).runs[0].case.workload == "sql"
 
 
-def test_what_cannot_be_described_is_the_programmers_error() -> None:
+def test_undocumented_or_ambiguous_type_raises_type_error() -> None:
     with pytest.raises(TypeError, match=r"Undocumented\.bare has no docstring"):
         json_schema._object(Undocumented, {})
     with pytest.raises(TypeError, match="two types of a report are called Cycling"):
@@ -159,7 +159,7 @@ def test_what_cannot_be_described_is_the_programmers_error() -> None:
 
 @dataclass
 class Undocumented:
-    """A type whose author forgot one docstring."""
+    """A type with a missing docstring."""
 
     told: int
     """Described."""

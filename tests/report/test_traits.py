@@ -1,4 +1,4 @@
-"""Traits: every setting of a case is told, in the words of its option."""
+"""Traits: every setting of a case is listed under the name of its option."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ OTHER: dict[str, Any] = {
 
 
 def differing(case: Case) -> set[str]:
-    """Return in which traits a case differs from the usual one."""
-    one, other = (experiment_of(each).traits(each) for each in (CASE, case))
-    assert one.keys() == other.keys()
-    return {name for name in one if one[name] != other[name]}
+    """Return the names of the traits in which a case differs from the default one."""
+    default_traits, case_traits = (experiment_of(compared).traits(compared) for compared in (CASE, case))
+    assert default_traits.keys() == case_traits.keys()
+    return {name for name in default_traits if default_traits[name] != case_traits[name]}
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Settings)])
-def test_a_setting_is_one_trait(field: str) -> None:
+def test_every_setting_is_a_single_trait(field: str) -> None:
     assert len(differing(replace(CASE, settings=replace(CASE.settings, **{field: OTHER[field]})))) == 1
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Load)])
-def test_what_a_load_has_is_one_trait_and_so_is_the_driver(field: str) -> None:
+def test_every_field_of_a_load_and_the_driver_are_single_traits(field: str) -> None:
     assert len(differing(replace(CASE, spec=replace(CASE.spec, **{field: OTHERS[field]})))) == 1
     assert differing(replace(CASE, driver="apsw")) == {"driver"}
 
 
-def test_an_autocheckpoint_that_follows_from_a_checkpointer_is_none() -> None:
-    beside = Checkpointing(mode="passive", interval_s=0.5, pinned_reader=True)
+def test_autocheckpoint_implied_by_a_checkpointer_is_no_trait() -> None:
+    checkpointing = Checkpointing(mode="passive", interval_s=0.5, pinned_reader=True)
     settings = replace(CASE.settings, wal_autocheckpoint=0)
-    case = replace(CASE, settings=settings, spec=replace(CASE.spec, checkpointing=beside))
+    case = replace(CASE, settings=settings, spec=replace(CASE.spec, checkpointing=checkpointing))
     assert differing(case) == {"checkpointer"}
     assert experiment_of(case).traits(case)["checkpointer"] == "passive every 500ms + pinned reader"
 
 
-def test_values_are_told_as_they_are_given() -> None:
+def test_trait_values_are_written_like_options() -> None:
     assert traits(Case())["busy-timeout"] == "60s"
-    told = [words(value) for value in (None, (), True, False, 0.5, "wal", (("a", "1"), ("b", "2")))]
-    assert told == ["default", "default", "on", "off", "0.5", "wal", "a=1, b=2"]
+    texts = [words(value) for value in (None, (), True, False, 0.5, "wal", (("a", "1"), ("b", "2")))]
+    assert texts == ["default", "default", "on", "off", "0.5", "wal", "a=1, b=2"]

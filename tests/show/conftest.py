@@ -1,12 +1,12 @@
-"""Views are tested with a driver that another package brings."""
+"""Views are tested with a driver from another package."""
 
 from __future__ import annotations
 
 import pytest
 
-from sqlstress.target import DRIVERS, Known
+from sqlstress.target import DRIVERS, DriverInfo
 
-LMDB = Known(
+LMDB = DriverInfo(
     "lmdb",
     "",
     "no SQL, one writer",
@@ -20,5 +20,5 @@ LMDB = Known(
 
 @pytest.fixture(autouse=True)
 def lmdb(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the driver lmdb known, as examples/lmdb does."""
+    """Register the driver lmdb, as examples/lmdb does."""
     monkeypatch.setitem(DRIVERS, "lmdb", LMDB)

@@ -1,4 +1,4 @@
-"""A report in which every text that may come from elsewhere tries to be something else."""
+"""A report in which every text of external origin tries to inject markup or commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NASTY = (
 
 
 def hostile_report() -> Report:
-    """Return the example with such texts at every place that takes one, and a huge one at some."""
+    """Return the example with hostile texts in every field that accepts one, and a huge text in some."""
     environment = EXAMPLE.environment
     (build,) = environment.builds
     return replace(

@@ -1,4 +1,4 @@
-"""How cases at a rate are shown: the table, what is said of them, the curve of latency over rate."""
+"""Presentation of cases at a rate: the table, the findings, the curve of latency over rate."""
 
 from __future__ import annotations
 
@@ -22,38 +22,39 @@ from tests.rate_report import rate_report, rate_run, rate_trial
 REPORT = rate_report()
 
 
-def told(report: Report) -> dict[str, str]:
+def texts_by_code(report: Report) -> dict[str, str]:
     return {finding.code: finding.text for finding in advise(report)}
 
 
-def test_the_saturated_rate_is_said_to_be_and_no_other() -> None:
+def test_saturated_rate_is_a_finding() -> None:
     assert (
-        "4 processes on 1 bucket at 6,000/s: 51% of the due operations were done" in told(REPORT)["saturated"]
+        "4 processes on 1 bucket at 6,000/s: 51% of the due operations were done"
+        in texts_by_code(REPORT)["saturated"]
     )
 
 
-def test_from_where_p99_is_higher_is_said_with_its_interval() -> None:
-    assert " times that at " in told(REPORT)["p99-by-rate"]
-    assert told(REPORT)["p99-by-rate"].startswith("With 4 processes on 1 bucket, p99 was ")
+def test_rise_of_p99_over_the_rate_is_a_finding_with_interval() -> None:
+    assert " times that at " in texts_by_code(REPORT)["p99-by-rate"]
+    assert texts_by_code(REPORT)["p99-by-rate"].startswith("With 4 processes on 1 bucket, p99 was ")
     near = rate_report((500, 501))
-    assert "Up to 501/s it differs by less than 10%" in told(near)["p99-by-rate"]
+    assert "Up to 501/s it differs by less than 10%" in texts_by_code(near)["p99-by-rate"]
 
 
-def test_noise_that_hides_a_difference_is_said() -> None:
+def test_noise_that_hides_a_difference_is_mentioned() -> None:
     noisy = [rate_run(rate, 5, noise=0.9) for rate in (500, 600)]
-    assert "Cannot tell" in told(replace(REPORT, runs=tuple(noisy)))["p99-by-rate"]
+    assert "Cannot tell" in texts_by_code(replace(REPORT, runs=tuple(noisy)))["p99-by-rate"]
 
 
-def test_nothing_of_it_is_said_of_a_closed_loop() -> None:
-    assert not told(example_report()).keys() & {"saturated", "p99-by-rate"}
+def test_closed_loop_has_no_findings_on_rates() -> None:
+    assert not texts_by_code(example_report()).keys() & {"saturated", "p99-by-rate"}
 
 
-def test_a_closed_loop_has_a_table_of_its_own() -> None:
+def test_closed_loop_has_its_own_table() -> None:
     both = replace(REPORT, runs=(*REPORT.runs, *example_report().runs))
     assert len(group_runs(both.runs)) == 2
 
 
-def test_the_page_has_the_curve_over_the_rate_with_service_times_beside_it() -> None:
+def test_page_has_latency_and_service_time_over_the_rate() -> None:
     curve, distribution = plots(group_runs(REPORT.runs)[0])
     (view,) = curve.views
     assert [trace["name"] for trace in view.data] == ["p50", "p99", "p99.9", "max", "service p99"]
@@ -63,7 +64,7 @@ def test_the_page_has_the_curve_over_the_rate_with_service_times_beside_it() -> 
     assert "Latency by rate" in report_html(REPORT)
 
 
-def test_the_csv_has_its_columns_where_there_is_a_rate_only() -> None:
+def test_csv_has_columns_of_rates_only_for_cases_at_a_rate() -> None:
     rows = list(csv.DictReader(io.StringIO(report_csv(REPORT))))
     assert {row["rate"] for row in rows} == {"500", "1000", "2900", "6000"}
     assert rows[0]["due_operations"] == "1000"
@@ -77,18 +78,18 @@ def test_reports_are_compared_rate_by_rate() -> None:
 
 
 @pytest.mark.parametrize("latest_ns", [2_000, 50_000_000])
-def test_a_harness_that_was_late_says_so(latest_ns: int) -> None:
+def test_late_harness_is_reported(latest_ns: int) -> None:
     (run,) = rate_report((500,)).runs
     late = rate_trial(500, 3000).latency["replace"]
     late = replace(late, p99_ns=float(latest_ns), buckets=())
     trials = (replace(run.trials[0], arrived=replace(run.trials[0].arrived, lateness=late)),)  # type: ignore[type-var]
-    found = told(replace(REPORT, runs=(replace(run, trials=trials),)))
+    found = texts_by_code(replace(REPORT, runs=(replace(run, trials=trials),)))
     assert ("harness-late" in found) == (latest_ns > 1_000_000)
 
 
-def test_what_is_skipped_makes_no_queue() -> None:
+def test_skipped_operations_are_no_queue() -> None:
     run = rate_run(6_000, 5)
     assert run.case.arrivals
     limited = replace(run.case, arrivals=replace(run.case.arrivals, latency_limit_s=0.005))
-    said = told(replace(REPORT, runs=(replace(run, case=limited),)))["saturated"]
+    said = texts_by_code(replace(REPORT, runs=(replace(run, case=limited),)))["saturated"]
     assert "were skipped (--latency-limit)" in said and "queue" not in said

@@ -19,32 +19,32 @@ TABLE = Table(
 )
 
 
-def test_a_column_leaves_a_table_with_its_cells() -> None:
+def test_dropped_column_is_dropped_with_its_cells() -> None:
     narrow = TABLE.narrower()
     assert (narrow.headers, narrow.leaving) == (("rows/s",), ())
     assert narrow.rows[1] == ("289,494",)
 
 
-def test_a_picture_keeps_its_spaces_and_ends_its_lines_where_they_end() -> None:
+def test_picture_keeps_its_spaces_and_line_ends() -> None:
     picture = Picture(("a  b   ", "\x1b[31mred"))
-    assert text.drawn(picture) == "a  b\nred"
-    assert markdown.drawn(picture) == "```\na  b\nred\n```"
+    assert text.draw(picture) == "a  b\nred"
+    assert markdown.draw(picture) == "```\na  b\nred\n```"
 
 
-def test_bullets_lines_and_paragraphs_are_told_apart() -> None:
-    assert text.drawn(Bullets(("one", "two"))) == "- one\n- two"
-    assert text.drawn(Lines(("one", "two"))) == "one\ntwo"
-    assert markdown.drawn(Lines(("one", "two"))) == "one\n\ntwo"
-    assert text.drawn(Paragraph("one\ntwo")) == "one two"
+def test_bullets_lines_and_paragraphs_have_different_forms() -> None:
+    assert text.draw(Bullets(("one", "two"))) == "- one\n- two"
+    assert text.draw(Lines(("one", "two"))) == "one\ntwo"
+    assert markdown.draw(Lines(("one", "two"))) == "one\n\ntwo"
+    assert text.draw(Paragraph("one\ntwo")) == "one two"
 
 
-def test_a_cell_from_elsewhere_can_mark_nothing_up_and_move_no_cursor() -> None:
+def test_foreign_text_in_a_cell_is_no_markup_and_moves_no_cursor() -> None:
     table = Table(TABLE.columns, (("\x1b[2J|a", "**1**"),))
-    assert text.drawn(table).splitlines()[-1] == "|a    **1**"
-    assert markdown.drawn(table).splitlines()[-1].split(" | ")[0].strip() == r"| \|a"
+    assert text.draw(table).splitlines()[-1] == "|a    **1**"
+    assert markdown.draw(table).splitlines()[-1].split(" | ")[0].strip() == r"| \|a"
 
 
-# Strings from elsewhere: nothing of them reaches the terminal as a command.
+# Foreign strings: no part of them reaches the terminal as a command.
 
 
 anything = st.text(st.characters() | st.sampled_from("\x1b[]m;0\x07\x9b\x9d\u202e\ud800 "))
@@ -72,7 +72,7 @@ def test_only_visible_characters_are_left(text: str, cleaned: str) -> None:
 
 
 @given(anything)
-def test_whatever_the_text_it_becomes_one_visible_line(text: str) -> None:
+def test_any_text_becomes_one_visible_line(text: str) -> None:
     cleaned = clean(text)
     assert not [character for character in cleaned if unicodedata.category(character)[0] == "C"]
     assert cleaned == " ".join(cleaned.split())
@@ -80,7 +80,7 @@ def test_whatever_the_text_it_becomes_one_visible_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("introducer", ["\x90", "\x98", "\x9b", "\x9d", "\x9e", "\x9f", "\x1b[", "\x1b]"])
-def test_a_text_that_nothing_ends_is_cleaned_in_time(introducer: str) -> None:
+def test_unterminated_sequence_is_cleaned_in_time(introducer: str) -> None:
     began = time.process_time()
     assert clean(introducer * 200_000 + "end").endswith("nd")
     assert time.process_time() - began < 2
@@ -102,7 +102,7 @@ TIMES_NS = (0, 7_100, 139_776, 4_100_000, 45_960_000, 118_000_000, 999_600_000, 
 SECONDS = (0.65, 9.994, 9.996, 34.98, 3600.0, 1e7)
 
 
-def test_figures_are_as_exact_as_their_column_bears() -> None:
+def test_figures_are_as_exact_as_their_column_allows() -> None:
     assert [*map(blocks.count_cell, COUNTS)] == ["0", "5.43", "99", "1,234,567", "1.2e+07", None]
     shown = ["0.000", "0.007", "0.140", "4.10", "46.0", "118", "1000", "60,000", None]
     assert [*map(blocks.ms_cell, TIMES_NS)] == shown
@@ -110,7 +110,7 @@ def test_figures_are_as_exact_as_their_column_bears() -> None:
 
 
 @given(figures_of_reports)
-def test_no_figure_is_wider_than_its_column_bears(value: float | None) -> None:
+def test_no_figure_is_wider_than_its_column(value: float | None) -> None:
     assert len(blocks.count_cell(value) or "") <= 10
     assert len(blocks.ms_cell(value) or "") <= 10
     assert len(blocks.seconds_cell(value) or "") <= 10

@@ -1,4 +1,4 @@
-"""Tests of reports side by side: golden files, and what holds for all reports."""
+"""Tests of reports side by side: golden files, and rules for all reports."""
 
 from __future__ import annotations
 
@@ -86,21 +86,21 @@ def test_a_ratio_is_shown_where_it_means_something_and_nowhere_else() -> None:
     assert "0.16" in anyway
 
 
-def test_a_warning_of_several_reports_is_told_once() -> None:
+def test_warning_of_several_reports_appears_once() -> None:
     nothing = Warning("x", "A sync does nothing.", serious=True)
     known = replace(EXAMPLE.environment, warnings=(nothing, nothing))
     one = replace(EXAMPLE, environment=known)
     assert "- A and B: A sync does nothing.\n" in comparison_text(comparison(one, one))
 
 
-def test_unknown_surroundings_are_called_so() -> None:
+def test_unknown_environment_is_called_unknown() -> None:
     text = comparison_text(comparison(EXAMPLE, replace(EXAMPLE, environment=UNKNOWN)))
     (line,) = [line for line in text.splitlines() if line.startswith("B  report 1")]
     assert line.split()[3:] == ["macOS", "unknown", "unknown", "unknown", "unknown"]
     assert "None" not in text
 
 
-def test_what_could_not_be_measured_or_is_wrong_is_named_in_its_cell() -> None:
+def test_failed_case_has_its_reason_in_the_cell() -> None:
     run = EXAMPLE.runs[0]
     (trial,) = run.trials
     without = {
@@ -117,7 +117,7 @@ def test_what_could_not_be_measured_or_is_wrong_is_named_in_its_cell() -> None:
         assert f" {word} " in text and "B/A" not in text.split("TPS: ")[0]
 
 
-def test_many_reports_stand_in_several_tables_with_the_first_in_each() -> None:
+def test_many_reports_have_several_tables_each_with_the_first_report() -> None:
     text = comparison_text(comparison(*[slower(1 + n / 10) for n in range(len(LETTERS))]))
     headings = [line for line in text.splitlines() if " A Linux " in line]
     assert len(headings) == 9
@@ -130,7 +130,9 @@ def test_figures_that_are_too_wide_together_have_several_tables() -> None:
     (compared,) = comparison(report, report, report, report).tables
     headers = [table.headers for table in tables(compared)]
     assert max(map(len, comparison_text(comparison(*[report] * 4)).splitlines())) <= WIDTH
-    assert {f"{letter} update p99 ms" for letter in "ABCD"} < {name for one in headers for name in one}
+    assert {f"{letter} update p99 ms" for letter in "ABCD"} < {
+        name for heading in headers for name in heading
+    }
 
 
 def test_the_widest_figures_of_four_reports_fit() -> None:
@@ -156,7 +158,7 @@ def test_the_widest_figures_of_four_reports_fit() -> None:
         ([4], [0], "", "no-key, ulid"),
     ],
 )
-def test_the_number_of_processes_is_told_once_where_it_is_one(
+def test_single_number_of_processes_appears_once(
     ours: list[int], others: list[int], heading: str, case: str
 ) -> None:
     work = Case(workload="keys", spec=Picks("no-key", "ulid"))
@@ -179,22 +181,22 @@ def test_a_hostile_report_marks_nothing_up() -> None:
 
 @st.composite
 def related(draw: st.DrawFn) -> list[Report]:
-    """Return reports that have cases in common, whatever each of them says of it."""
+    """Return reports that have cases in common, with any results."""
     shared = draw(st.lists(cases, min_size=1, max_size=3))
     drawn = draw(st.lists(reports, min_size=2, max_size=4))
     trial = st.builds(replace, strategies.trials, error=st.none(), tps=st.floats(1e-300, 1e300))
     runs = st.lists(st.builds(Run, st.sampled_from(shared), st.tuples(trial)), max_size=3)
-    return [replace(one, runs=(*one.runs, *draw(runs))) for one in drawn]
+    return [replace(report, runs=(*report.runs, *draw(runs))) for report in drawn]
 
 
 @settings(
-    max_examples=examples(0.5), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=examples(0.25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(related(), st.booleans(), st.text(CHARACTERS, max_size=30))
-def test_whatever_the_reports_they_are_shown_in_visible_lines_of_80_columns(
+def test_any_reports_are_shown_in_visible_lines_of_80_columns(
     found: list[Report], anyway: bool, name: str
 ) -> None:
-    comparison = compare([(name, one) for one in found], anyway)
+    comparison = compare([(name, report) for report in found], anyway)
     text = comparison_text(comparison)
     assert max(map(len, text.split("\n"))) <= WIDTH
     assert not [char for char in text if char != "\n" and unicodedata.category(char)[0] == "C"]

@@ -40,7 +40,7 @@ def number(text: str) -> float | None:
 
 
 def check_numbers(report: Report) -> None:
-    """Check that the numbers are read back the same."""
+    """Check that the numbers in the CSV equal those of the report."""
     expected = list(subjects(report))
     found = rows(report)
     assert len(found) == len(expected)
@@ -57,7 +57,7 @@ def check_numbers(report: Report) -> None:
             assert number(row[f"{kind}_p99_ns"]) == latency.p99_ns
 
 
-def test_a_case_without_trials_and_a_trial_without_workers_keep_their_errors() -> None:
+def test_case_without_trials_and_trial_without_workers_keep_their_errors() -> None:
     empty = replace(EXAMPLE.runs[0], trials=(replace(TRIAL, workers=(), error="worker 1 could not start"),))
     report = replace(EXAMPLE, runs=(empty, replace(EXAMPLE.runs[1], trials=(), error="no room")))
     assert [(row["trial_error"], row["case_error"], row["worker"]) for row in rows(report)] == [
@@ -66,7 +66,7 @@ def test_a_case_without_trials_and_a_trial_without_workers_keep_their_errors() -
     ]
 
 
-def test_settings_are_those_that_were_read_back() -> None:
+def test_settings_are_the_effective_ones() -> None:
     effective = {"synchronous": "normal", "cache_size": "-2000"}
     (row, *_) = rows(each_trial(lambda trial: replace(trial, effective=effective)))
     assert (row["effective_synchronous"], row["effective_cache_size"]) == ("normal", "-2000")
@@ -83,9 +83,7 @@ def test_settings_are_those_that_were_read_back() -> None:
         ('a "quoted", text\nof two lines', 'a "quoted", text of two lines'),
     ],
 )
-def test_a_text_stays_in_its_field_and_begins_with_an_apostrophe_where_a_spreadsheet_would_run_it(
-    error: str, field: str
-) -> None:
+def test_text_stays_in_its_field_and_formulas_get_an_apostrophe(error: str, field: str) -> None:
     assert rows(with_one(replace(EXAMPLE.runs[0], trials=(), error=error)))[0]["case_error"] == field
 
 
@@ -94,7 +92,7 @@ def test_a_report_without_runs_is_a_header() -> None:
     assert report_csv(replace(EXAMPLE, runs=())).startswith("created,tool_version,")
 
 
-def test_the_part_of_a_case_that_only_its_experiment_has_and_the_space_have_columns_of_their_own() -> None:
+def test_experiment_specific_fields_and_space_have_their_own_columns() -> None:
     found = rows(keys_report())
     assert [(row["picks_schema"], row["picks_id_type"]) for row in found[:2]] == [
         ("id-rowid", "int"),
@@ -105,7 +103,7 @@ def test_the_part_of_a_case_that_only_its_experiment_has_and_the_space_have_colu
     assert not [name for name in rows(EXAMPLE)[0] if name.startswith("picks_") or name == "file_bytes"]
 
 
-def test_no_experiments_case_has_the_columns_of_another() -> None:
+def test_case_has_no_columns_of_other_experiments() -> None:
     runs = (EXAMPLE.runs[0], keys_report().runs[0], cycles_report().runs[0])
     kv, keys, cycles = rows(replace(EXAMPLE, runs=runs))
     assert (kv["begin"], kv["picks_begin"], kv["cycling_rows"]) == ("immediate", "", "")
@@ -114,7 +112,7 @@ def test_no_experiments_case_has_the_columns_of_another() -> None:
 
 
 @pytest.mark.parametrize("report", [keys_report(), cycles_report()], ids=["keys", "cycles"])
-def test_other_experiments_say_nothing_of_the_load_of_kv(report: Report) -> None:
+def test_reports_of_other_experiments_have_no_load_of_kv(report: Report) -> None:
     written = {name for row in rows(report) for name in row}
     assert not written & {*KV, *BESIDE}
     for run in json.loads(to_json(report))["runs"]:
@@ -134,7 +132,7 @@ def test_a_row_of_an_a_b_test_names_its_arm_and_the_library_of_that_arm() -> Non
     assert {(row["arm"], row["sqlite_version"]) for row in rows} == {("A", "3.40.1"), ("B", "3.51.3")}
 
 
-def test_a_transaction_that_is_called_as_a_column_begins_hides_none() -> None:
+def test_transaction_named_like_a_column_hides_no_column() -> None:
     latency = TRIAL.latency["replace"]
     report = with_one(with_trials(EXAMPLE.runs[0], latency={"sync_append": latency}))
     header, row = list(csv.reader(io.StringIO(report_csv(report))))[:2]

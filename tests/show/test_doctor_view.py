@@ -1,4 +1,4 @@
-"""The text of the doctor: what was found, aligned, in 80 columns."""
+"""The text of the doctor: its facts, aligned, in 80 columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def lines(environment: Environment) -> list[str]:
 def test_no_line_is_wider_than_80_columns_or_ends_in_spaces(environment: Environment) -> None:
     for line in lines(environment):
         assert len(line) <= 80 and line == line.rstrip()
-    # A sync below a microsecond is not shown as nothing.
+    # A sync below a microsecond is not shown as 0.
     assert any("overwrite" in line and "< 0.001 ms" in line for line in lines(AWKWARD))
 
 
@@ -56,13 +56,13 @@ VERDICTS = {
 }
 
 
-def test_what_is_known_is_shown_and_what_is_not_is_said_or_left_out() -> None:
+def test_known_facts_are_shown_and_unknown_ones_marked_or_omitted() -> None:
     known = {"awkward": AWKWARD, "unknown": UNKNOWN, "bare": BARE, "odd": ODD}
     known["without warnings"] = replace(EXAMPLE, warnings=())
-    assert_golden_texts("doctor.txt", {name: lines(one) for name, one in known.items()})
+    assert_golden_texts("doctor.txt", {name: lines(environment) for name, environment in known.items()})
 
 
-def test_the_first_line_says_whether_it_is_fit() -> None:
+def test_first_line_says_whether_the_machine_is_fit() -> None:
     warned = {code: (Warning(code, "Why.", serious),) for code, serious in VERDICTS.items()}
     first = {code: lines(replace(EXAMPLE, warnings=own))[0] for code, own in warned.items()}
     assert first == {
@@ -74,13 +74,13 @@ def test_the_first_line_says_whether_it_is_fit() -> None:
     }
 
 
-def test_free_space_is_told_where_it_is_known() -> None:
+def test_free_space_is_shown_if_it_is_known() -> None:
     assert "Free space   1,024.0 GiB\n" in doctor_text(EXAMPLE, "native", free_bytes=1 << 40)
     assert "Free space" not in doctor_text(EXAMPLE, "native")
 
 
 def test_missing_shared_memory_makes_a_machine_unfit() -> None:
-    """The verdict of doctor comes first, whatever else works."""
+    """The verdict of doctor comes first, even if everything else works."""
     missing = Warning("no-shared-memory", "no 8 bytes of shared memory: /dev/shm: Permission denied.", True)
     text = doctor_text(replace(example_report().environment, warnings=(missing,)), "native")
     assert text.startswith("Not fit for measuring: processes cannot share memory.")

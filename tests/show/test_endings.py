@@ -1,4 +1,4 @@
-"""Tests of how studies end: which exit code, and what is said."""
+"""Tests of the endings of studies: exit codes and messages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LOST = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
 
 
 def with_run(report: Report, place: int, run: Run) -> Report:
-    """Return a report with another run at a place."""
+    """Return a report with the run at an index replaced."""
     return replace(report, runs=(*report.runs[:place], run, *report.runs[place + 1 :]))
 
 
 def wrong(report: Report = EXAMPLE) -> Report:
-    """Return a report in which data is wrong."""
+    """Return a report with wrong data."""
     return with_run(report, 1, with_trials(report.runs[1], verdict=LOST))
 
 
@@ -34,8 +34,8 @@ def several_failed(count: int) -> Report:
     return replace(EXAMPLE, runs=tuple(runs))
 
 
-def of_results(report: Report, **fields: Any) -> Report:
-    """Return a crash test's report with something changed in what was found."""
+def with_crash_results(report: Report, **fields: Any) -> Report:
+    """Return a crash test's report with changed fields of its results."""
     return replace(report, results={"crash": replace(report.results["crash"], **fields)})
 
 
@@ -56,29 +56,29 @@ ENDED = {
     "a regression, stopped": replace(ab_report([around(0.8, 10)]), interrupted=True),
     "a slice that failed": with_run(SURE, 1, replace(SURE.runs[1], error="no space.")),
     "lost by a crash": lost_report(),
-    "lost by a crash, and ended early": of_results(lost_report(), error="no space."),
+    "lost by a crash, and ended early": with_crash_results(lost_report(), error="no space."),
     "a crash test of nothing": NOTHING,
-    "a crash test of nothing, ended early": of_results(NOTHING, error="no space."),
+    "a crash test of nothing, ended early": with_crash_results(NOTHING, error="no space."),
     "a crash test, stopped": empty_report(),
 }
 
 
 def lines(found: Sequence[Ending]) -> list[str]:
-    """Return how it ends: the exit code, then each ending; in brackets what the report says already."""
-    return [str(exit_code(found)), *(f"{one.code} {one.text or f'({one.reason})'}" for one in found)]
+    """Return the exit code, then each ending; in brackets the facts that are already in the report."""
+    return [str(exit_code(found)), *(f"{end.code} {end.text or f'({end.reason})'}" for end in found)]
 
 
-def test_a_study_ends_with_the_gravest_code_and_says_each_thing_once() -> None:
+def test_study_ends_with_the_gravest_code_and_each_message_once() -> None:
     assert_golden_texts("endings.txt", {name: lines(endings(report)) for name, report in ENDED.items()})
 
 
-def test_what_cannot_be_told_is_no_success_where_that_is_asked_for() -> None:
+def test_inconclusive_study_fails_only_with_strict() -> None:
     strict = {name: lines(endings(report, strict=True)) for name, report in ENDED.items()}
     changed = {name: found for name, found in strict.items() if found != lines(endings(ENDED[name]))}
     assert changed == {"what cannot be told": ["3", "3 ()"]}
 
 
-def test_what_was_saved_is_named_where_it_was_stopped() -> None:
+def test_interruption_names_the_saved_files() -> None:
     first, *_ = endings(STOPPED, saved=["report.json", "report.md"])
     assert first == Ending(
         130, "Stopped after 8 of 20 cases; what was measured is in report.json, report.md."

@@ -1,4 +1,4 @@
-"""Tests of the formats that can be written, and of what importing them costs."""
+"""Tests of the formats that can be written, and of the cost of importing them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 
 
 def loaded_by(code: str, *names: str) -> list[str]:
-    """Return the modules, of these and below them, that a new interpreter has loaded after the code."""
+    """Return the modules among `names`, and their submodules, that a new interpreter loads for the code."""
     listing = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
     return [module for module in done.stdout.split() for name in names if f"{module}.".startswith(f"{name}.")]
 
 
-def test_nothing_heavy_is_loaded_before_a_format_is_used() -> None:
+def test_heavy_modules_are_loaded_only_when_a_format_is_used() -> None:
     assert loaded_by("import sqlstress.show.formats", "tabulate", "csv", "click", "sqlstress.report") == []
 
 

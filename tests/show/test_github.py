@@ -1,4 +1,4 @@
-"""Tests of what GitHub Actions shows of a report."""
+"""Tests of the output for GitHub Actions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.report import Report, Run
-from sqlstress.show.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
+from sqlstress.show.github import MAX_SUMMARY_BYTES, MOST, summary, workflow_commands
 from sqlstress.show.markdown import report_markdown
 from tests.example_report import failed_report
 from tests.show.hostile import hostile_report
 from tests.show.variants import EXAMPLE, troubled_report
 
 COMMAND = re.compile(r"::(error|warning) title=([^:,\r\n]*)::([^\r\n]*)")
-"""A workflow command as the runner reads it: whatever ends a property is escaped in one."""
+"""A workflow command as the runner parses it: characters that end a property are escaped."""
 
 
 def kinds(report: Report) -> list[str]:
@@ -24,14 +24,14 @@ def kinds(report: Report) -> list[str]:
     return [match[1] for match in found if match]
 
 
-def test_wrong_data_and_dead_workers_are_errors_and_warnings_come_after_them() -> None:
+def test_wrong_data_and_dead_workers_are_errors_before_warnings() -> None:
     assert kinds(failed_report())[0] == "error"
     assert kinds(troubled_report())[0] == "error"
     assert "error" not in kinds(EXAMPLE)
     assert kinds(failed_report()) == sorted(kinds(failed_report()))
 
 
-def test_there_are_at_most_ten_of_a_kind_and_the_last_one_counts_the_rest() -> None:
+def test_each_kind_has_at_most_ten_and_the_last_counts_the_rest() -> None:
     died = Run(EXAMPLE.runs[0].case, error="worker 1 was killed")
     lines = workflow_commands(replace(EXAMPLE, runs=(died,) * 25))
     errors = [line for line in lines if line.startswith("::error")]
@@ -55,5 +55,5 @@ def test_a_percent_sign_is_escaped() -> None:
 
 @pytest.mark.thorough
 def test_a_summary_that_github_would_refuse_is_a_sentence() -> None:
-    text = summary(*[EXAMPLE] * (LARGEST_SUMMARY // len(report_markdown(EXAMPLE)) + 1))
+    text = summary(*[EXAMPLE] * (MAX_SUMMARY_BYTES // len(report_markdown(EXAMPLE)) + 1))
     assert text == "The report is too large for a step's summary: save it with -o report.html.\n"

@@ -1,4 +1,4 @@
-"""Tests of the heading: what was measured, how durable it was, and what must be known first."""
+"""Tests of the heading: the measured cases, their durability, and the warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.show.variants import EXAMPLE, UNKNOWN, each_run, each_trial, with_cas
 
 def described(report: Report) -> str:
     group, *_ = group_runs(report.runs)
-    return heading.describe(KeyValueShown().what(group), group, report)
+    return heading.describe(KeyValueShown().activity(group), group, report)
 
 
 def durable(report: Report) -> tuple[str, ...]:
@@ -33,13 +33,13 @@ def warned(report: Report) -> tuple[str, ...]:
 
 
 def passes(count: int, repeat: int) -> Report:
-    """Return a report of which so many passes were made, of those that were asked for."""
+    """Return a report with `count` of `repeat` requested passes."""
     asked = with_case(ops=700, repeat=repeat)
     return each_run(lambda run: replace(run, trials=run.trials[:1] * count), asked)
 
 
 def uneven() -> Report:
-    """Return a sweep that was stopped: its last case has a pass less than the others."""
+    """Return a sweep that was stopped: its last case has one pass fewer than the others."""
     *others, last = passes(3, repeat=5).runs
     return replace(EXAMPLE, runs=(*others, replace(last, trials=last.trials[:2])))
 
@@ -76,16 +76,16 @@ DURABLE = {
 }
 
 
-def test_the_origin_says_what_measured_when_and_where() -> None:
-    assert_golden_texts("origins.txt", {name: heading.origin(one) for name, one in ORIGINS.items()})
+def test_origin_names_program_time_and_machine() -> None:
+    assert_golden_texts("origins.txt", {name: heading.origin(report) for name, report in ORIGINS.items()})
 
 
-def test_the_heading_says_what_was_measured() -> None:
-    assert_golden_texts("headings.txt", {name: described(one) for name, one in DESCRIBED.items()})
+def test_heading_describes_the_cases() -> None:
+    assert_golden_texts("headings.txt", {name: described(report) for name, report in DESCRIBED.items()})
 
 
-def test_the_heading_says_how_durable_it_was() -> None:
-    assert_golden_texts("durable.txt", {name: durable(one) for name, one in DURABLE.items()})
+def test_heading_describes_the_durability() -> None:
+    assert_golden_texts("durable.txt", {name: durable(report) for name, report in DURABLE.items()})
 
 
 def test_serious_warnings_of_the_surroundings_are_shown_and_others_are_not() -> None:
@@ -94,7 +94,7 @@ def test_serious_warnings_of_the_surroundings_are_shown_and_others_are_not() -> 
     assert warned(report) == ("Warning: The sync does nothing.",)
 
 
-def test_warnings_of_runs_say_which_once() -> None:
+def test_warnings_of_runs_name_their_runs_once() -> None:
     late = Warning("late", "A worker came late.")
     report = each_run(lambda run: replace(run, warnings=(late,) if run.case.concurrency > 2 else ()))
     assert warned(report) == ("Warning: A worker came late. (At 4 and 8 processes on 1 and 20 buckets.)",)
@@ -105,7 +105,7 @@ def test_a_warning_that_a_finding_repeats_is_left_to_the_finding() -> None:
     assert warned(EXAMPLE) == ()
 
 
-def test_a_warning_of_the_library_is_of_those_connections_that_it_opens_with_a_wal() -> None:
+def test_warning_of_a_library_concerns_only_its_connections_in_wal_mode() -> None:
     bug = Warning("sqlite-wal-reset-bug", "SQLite 3.40.1 can corrupt a WAL database.", True)
     report = replace(EXAMPLE, environment=replace(EXAMPLE.environment, warnings=(bug,)))
     assert warned(report) == (f"Warning: {bug.text}",)

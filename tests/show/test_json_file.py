@@ -1,4 +1,4 @@
-"""What a report says stands in its JSON as data, for programs; who reads the file makes it anew."""
+"""The findings of a report are data in its JSON, for programs that read the file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sqlstress.show.json_file import report_json
 from tests.example_report import example_report
 
 
-def test_findings_stand_in_it_with_their_facts_and_fit_the_schema() -> None:
+def test_findings_in_the_json_have_facts_and_fit_the_schema() -> None:
     report = example_report()
     document = json.loads(report_json(report))
     jsonschema.Draft202012Validator(report_schema()).validate(document)
-    said = [(one["code"], one["text"]) for one in document["findings"]]
-    assert said == [(one.code, one.text) for one in advise(report)]
+    said = [(finding["code"], finding["text"]) for finding in document["findings"]]
+    assert said == [(finding.code, finding.text) for finding in advise(report)]
     assert from_json(report_json(report)) == report
 
 

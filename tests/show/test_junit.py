@@ -1,4 +1,4 @@
-"""Tests of JUnit XML: read back by a reader of it, and by the rules of its schema."""
+"""Tests of JUnit XML, with a JUnit parser and with the rules of its schema."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ ALLOWED = {
     "skipped": ({"message", "type"}, set()),
     "system-out": (set(), set()),
 }
-"""Element → its attributes and children, of those that jenkins-junit.xsd allows."""
+"""Element → its attributes and children, among those that jenkins-junit.xsd allows."""
 
 
 def outcomes(*written: Report) -> dict[str, str]:
-    """Return how each test ended, as a reader of JUnit sees it; the totals are those of the tests."""
+    """Return the outcome of each test, from a JUnit parser; check that the totals equal the tests."""
     found: dict[str, str] = {}
     for suite in junitparser.JUnitXml.fromstring(report_junit(*written).encode()):
         cases = list(suite)
@@ -66,7 +66,7 @@ def test_a_case_that_was_not_needed_was_skipped() -> None:
     assert list(outcomes(replace(EXAMPLE, runs=(run,))).values()) == ["Skipped"]
 
 
-def test_a_trial_that_is_not_valid_is_an_error_though_the_run_has_none() -> None:
+def test_invalid_trial_is_an_error_even_if_its_run_has_none() -> None:
     run = EXAMPLE.runs[0]
     late = replace(run, trials=(replace(run.trials[0], error="worker 1 came late"),))
     assert list(outcomes(replace(EXAMPLE, runs=(late,))).values()) == ["Error"]
@@ -95,7 +95,7 @@ def test_hostile_texts_stay_texts_of_bounded_length() -> None:
     [(1.0, "passed"), (0.5, "Failure"), (0.92, "Skipped")],
     ids=["pass", "fail", "unsure"],
 )
-def test_an_ab_test_is_a_test_of_its_own(ratio: float, outcome: str) -> None:
+def test_ab_test_is_its_own_test(ratio: float, outcome: str) -> None:
     found = outcomes(ab_report([around(ratio, 30, 0.1)]))
     assert found.pop("B against A") == outcome
     assert set(found.values()) == {"passed"}

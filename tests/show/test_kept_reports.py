@@ -1,4 +1,4 @@
-"""The reports that are kept in reports/: beside the JSON of each stands what is shown of it today."""
+"""The reports that are kept in reports/: the Markdown next to each JSON is the present output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPORTS = sorted((Path(__file__).parents[2] / "reports").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
-def test_the_markdown_beside_a_kept_report_is_what_is_shown_of_it(path: Path) -> None:
+def test_markdown_of_a_kept_report_equals_the_output(path: Path) -> None:
     kept = path.with_suffix(".md").read_text(encoding="utf-8")
     stale = f"stale: sqlstress report {path.name} -o {path.stem}.md"
     assert kept.rstrip("\n") == report_markdown(read(path)).rstrip("\n"), stale

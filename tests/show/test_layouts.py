@@ -1,4 +1,4 @@
-"""Buckets, in tables, sentences and plots; none where an experiment has but one."""
+"""Buckets, in tables, sentences and plots; no buckets for an experiment with a single bucket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_buckets_have_one_name_whatever_they_are(driver: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "html"])
-def test_of_your_own_work_no_buckets_are_counted(form: str) -> None:
+def test_user_work_has_no_buckets(form: str) -> None:
     runs = (of_scripts(1, 900.0, HELD), of_scripts(4, 1500.0, HELD))
     report = replace(EXAMPLE, runs=runs, planned=2)
     shown = report_text(report) if form == "text" else report_html(report)

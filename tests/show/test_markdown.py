@@ -1,4 +1,4 @@
-"""Tests of the report as Markdown: golden files, tables that stay tables, strings that mark nothing up."""
+"""Tests of the report as Markdown: golden files, valid tables, foreign strings without markup."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from sqlstress.report import Report
 from sqlstress.show.blocks import Column, Picture, Table
-from sqlstress.show.markdown import drawn, report_markdown
+from sqlstress.show.markdown import draw, report_markdown
 from sqlstress.statistics.series import WAL_SIZE, Series
 from tests.several import with_trials
 from tests.show.variants import EXAMPLE, with_one
 
 UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
 PICTURE = re.compile(r"^```\n.*?^```$", re.DOTALL | re.MULTILINE)
-"""What is shown as it is: the size of WALs over the window."""
+"""A code block: the size of WALs over the window."""
 
 
 def without_pictures(report: Report) -> str:
@@ -22,7 +22,7 @@ def without_pictures(report: Report) -> str:
 
 
 def check_tables(report: Report) -> None:
-    """Check that each table has as many cells in every row."""
+    """Check that each row of a table has the same number of cells."""
     for block in without_pictures(report).split("\n\n"):
         if block.startswith("|"):
             lines = block.rstrip("\n").split("\n")
@@ -33,27 +33,27 @@ def check_tables(report: Report) -> None:
 
 
 def check_no_markup(report: Report) -> None:
-    """Check that no tag and no code span comes in."""
+    """Check that the report has no tag and no code span."""
     assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", without_pictures(report))
 
 
-def test_a_picture_is_kept_apart() -> None:
+def test_picture_is_a_code_block() -> None:
     size = Series(WAL_SIZE, "bytes", (0, 5), (0, 1))
     report = with_one(with_trials(EXAMPLE.runs[0], series=(size,)))
     assert "|" in report_markdown(report) and "```\n" in report_markdown(report)
     check_tables(report)
     check_no_markup(report)
-    assert drawn(Picture(("``` |\u2588|", "b"))) == "```\n''' |\u2588|\nb\n```"
+    assert draw(Picture(("``` |\u2588|", "b"))) == "```\n''' |\u2588|\nb\n```"
 
 
-def test_strings_from_elsewhere_are_shown_as_they_are() -> None:
+def test_foreign_strings_are_shown_verbatim() -> None:
     error = "no `such` table|view <b>kv</b> & *more* [here](x) in main_table _x_ ~~y~~ \\"
     text = report_markdown(with_one(replace(EXAMPLE.runs[0], trials=(), error=error)))
     assert r"no \`such\` table\|view &lt;b&gt;kv&lt;/b&gt; &amp; \*more\* " in text
     assert r" \[here\](x) in main_table \_x\_ \~\~y\~\~ \\" in text
 
 
-def test_a_column_that_is_called_by_a_name_from_elsewhere_has_a_heading_of_one_line() -> None:
-    table = drawn(Table((Column("a\r|\x04b", ("", "a\r|\x04b")),), (("1.2",),)))
+def test_column_with_a_foreign_name_has_a_heading_of_one_line() -> None:
+    table = draw(Table((Column("a\r|\x04b", ("", "a\r|\x04b")),), (("1.2",),)))
     assert table.splitlines()[0].split(maxsplit=1)[1] == r"a \|?b |"
     assert len(table.splitlines()) == 3

@@ -1,4 +1,4 @@
-"""Targets side by side: one table for all, whatever the format."""
+"""Targets side by side: one table for all, in every format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.show.variants import each_run
 SOME = (0.9, 1.08, 1.0, 1.05, 0.97)
 
 
-def compared(**fields: str) -> Report:
+def targets_report(**fields: str) -> Report:
     """Return a report of two targets, with 1 to 8 processes."""
     example = example_report()
     rates = {"sqlite3": (9000, 8000, 7500, 9000), "lmdb": (20_000, 17_000, 7510, 8000)}
@@ -41,17 +41,17 @@ def compared(**fields: str) -> Report:
         SqliteBuild("lmdb", "py-lmdb 3.0.0", "0.9.36", "", (), library="LMDB"),
     )
     environment = replace(example.environment, builds=builds)
-    shown = tuple(replace(one, case=replace(one.case, repeat=5, duration_s=2.0)) for one in runs)
+    shown = tuple(replace(run, case=replace(run.case, repeat=5, duration_s=2.0)) for run in runs)
     return replace(example, environment=environment, runs=shown, planned=len(shown))
 
 
 def with_calls(report: Report, **ns: float) -> Report:
-    """Return a report of which drivers tell what a call through them costs."""
+    """Return a report in which drivers have these times of an empty call."""
     return each_run(lambda run: with_trials(run, bare_call_ns=ns.get(run.case.driver)), report)
 
 
-def test_below_the_table_stands_what_a_call_through_each_binding_costs() -> None:
-    report = with_calls(compared(), sqlite3=4120.0, lmdb=670.0)
+def test_cost_of_a_call_of_each_binding_is_below_the_table() -> None:
+    report = with_calls(targets_report(), sqlite3=4120.0, lmdb=670.0)
     told = (
         "without data access: sqlite3 4.1 µs (SELECT 1, of no table); "
         "lmdb 670 ns (a read transaction without a look-up). Each call"
@@ -61,20 +61,20 @@ def test_below_the_table_stands_what_a_call_through_each_binding_costs() -> None
     assert from_json(to_json(report)) == report
 
 
-def test_where_nobody_measured_it_nothing_is_said_of_the_bindings() -> None:
-    assert "One call through" not in report_text(compared())
-    one = report_text(with_calls(compared(), lmdb=670.0))
+def test_unknown_cost_of_a_binding_is_not_mentioned() -> None:
+    assert "One call through" not in report_text(targets_report())
+    one = report_text(with_calls(targets_report(), lmdb=670.0))
     assert "without data access: lmdb 670 ns" in " ".join(one.split())
 
 
-def test_what_is_not_worth_the_same_is_called_not_comparable_in_every_row() -> None:
-    text = report_text(compared(worth=LAST_LOST))
+def test_targets_of_different_durability_are_not_comparable() -> None:
+    text = report_text(targets_report(worth=LAST_LOST))
     assert text.count("not comparable\n") == 4
     assert " leads with" not in text
 
 
-def test_where_a_target_has_no_figure_nothing_is_said_of_who_leads() -> None:
-    report = compared()
+def test_leader_is_named_only_where_both_targets_have_a_figure() -> None:
+    report = targets_report()
     gone = [replace(run, trials=(), error="it broke") for run in report.runs if run.case.driver == "lmdb"][:1]
     runs = tuple(gone[0] if run.case == gone[0].case else run for run in report.runs)
     text = report_text(replace(report, runs=runs))
@@ -83,13 +83,13 @@ def test_where_a_target_has_no_figure_nothing_is_said_of_who_leads() -> None:
     assert "lmdb leads with 2 processes on 1 bucket" in " ".join(text.split())
 
 
-def test_a_saved_report_says_what_a_commit_was_worth_and_of_what_library() -> None:
-    report = compared()
+def test_saved_report_has_durability_and_library() -> None:
+    report = targets_report()
     assert from_json(to_json(report)) == report
     assert '"library": "LMDB"' in to_json(report)
 
 
 def test_csv_names_the_library_and_no_timeout_without_a_busy_handler() -> None:
-    rows = list(DictReader(StringIO(report_csv(compared()))))
+    rows = list(DictReader(StringIO(report_csv(targets_report()))))
     own = {row["driver"]: (row["sqlite_version"], row["busy_timeout_ms"]) for row in rows}
     assert own == {"sqlite3": ("3.51.3", "60000"), "lmdb": ("LMDB 0.9.36", "")}

@@ -1,4 +1,4 @@
-"""How an A/B test and a search for the highest rate are shown."""
+"""Presentation of A/B tests and of searches for the highest rate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_any_a_b_test_is_shown_within_80_columns_and_with_its_verdict(report: Re
     assert any(word in text for word in ("PASS", "FAIL", "INCONCLUSIVE", "Undecided"))
 
 
-def test_arms_that_are_the_same_are_said_to_be() -> None:
+def test_equal_arms_are_mentioned() -> None:
     same = tuple(replace(run, case=TWO_CELLS.runs[0].case) for run in TWO_CELLS.runs)
     assert "A and B are the same: any difference is chance." in report_text(replace(TWO_CELLS, runs=same))
 
@@ -53,7 +53,7 @@ def test_each_python_is_named_with_its_version() -> None:
     assert "B: B/bin/python (CPython 3.14.0, sqlstress 0.2.0)." in report_text(report)
 
 
-# A search for the highest rate.
+# Searches for the highest rate.
 
 
 REPORT = limit_report()
@@ -75,24 +75,24 @@ def test_the_page_has_a_mark_for_every_window_and_a_line_for_the_promise() -> No
     assert not list(limit_plots(example_report()))
 
 
-def test_each_thing_that_is_promised_has_a_view() -> None:
+def test_each_promise_has_a_view() -> None:
     search = LimitSearch(Promise(p99_s=0.002, max_s=1.0))
     (plot,) = limit_plots(limit_report(search=search))
     assert [view.label for view in plot.views] == ["p99", "max"]
 
 
-def test_windows_that_span_no_checkpoint_are_warned_of() -> None:
+def test_windows_without_a_checkpoint_are_a_warning() -> None:
     few = each_trial(lambda trial: replace(trial, workers=trial.workers[:1]), REPORT)
     assert "Near the answer, each window spans at least 1 checkpoint" in " ".join(report_text(REPORT).split())
     assert "may contain no checkpoint" in report_text(few)
 
 
-def test_an_answer_that_is_not_whole_is_a_skipped_test_and_an_annotation() -> None:
+def test_incomplete_answer_is_a_skipped_test_and_an_annotation() -> None:
     part = limit_report({1_500: [True]})
     assert "<skipped" in FORMATS["xml"](part) and "<skipped" not in FORMATS["xml"](REPORT)
     assert any("Cannot tell which rate holds" in line for line in workflow_commands(part))
     assert not any("Not known" in line for line in workflow_commands(REPORT))
 
 
-def test_an_interruption_is_said() -> None:
+def test_interruption_is_mentioned() -> None:
     assert "Interrupted" in report_text(replace(REPORT, interrupted=True, limit=SEARCH))

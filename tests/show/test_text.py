@@ -1,4 +1,4 @@
-"""Tests of the report as text, at first and with all details: what holds for every report."""
+"""Tests of the report as text, brief and with all details: rules for every report."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pytest
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import Report, Run, Warning, read
-from sqlstress.show.blocks import AT_FIRST, Column, Legend, Table, conclusions
-from sqlstress.show.markdown import drawn as markdown
+from sqlstress.show.blocks import FIRST_FINDINGS, Column, Legend, Table, conclusions
+from sqlstress.show.markdown import draw as markdown
 from sqlstress.show.phrases import facts_of
 from sqlstress.show.phrases import sentences as all_sentences
-from sqlstress.show.text import BRIEF, WIDTH, coloured, drawn, report_text
+from sqlstress.show.text import BRIEF, WIDTH, coloured, draw, report_text
 from tests.analysis.hand_made import passes, trial
 from tests.example_report import assert_golden, example_report
 from tests.show.variants import EXAMPLE, VARIANTS, each_run, each_trial, with_case
 
 
 def check_lines(report: Report) -> None:
-    """Check that a report is shown in visible lines of 80 columns."""
+    """Check that all lines of a report are visible and have at most 80 columns."""
     text = report_text(report)
     assert max(map(len, text.split("\n"))) <= WIDTH
     assert not [
@@ -41,12 +41,12 @@ def test_no_figure_however_strange_breaks_the_table(figure: float) -> None:
     assert max(map(len, text.splitlines())) <= WIDTH
 
 
-def test_nor_do_those_of_a_column_that_is_called_by_a_name_from_elsewhere() -> None:
+def test_column_with_a_foreign_name_keeps_the_width() -> None:
     column = Column("over \x1b[2J\x04", ("over", "\x1b[2J\x04"))
-    assert drawn(Table((column,), (("1.2",),))).splitlines() == ["over", "   ?", "----", " 1.2"]
+    assert draw(Table((column,), (("1.2",),))).splitlines() == ["over", "   ?", "----", " 1.2"]
 
 
-def test_runs_of_different_settings_stand_in_tables_of_their_own() -> None:
+def test_runs_of_different_settings_have_separate_tables() -> None:
     other = with_case(driver="apsw", duration_s=9.0)
     text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *other.runs)))
     assert text.count(" wait ms data\n") == 2
@@ -54,7 +54,7 @@ def test_runs_of_different_settings_stand_in_tables_of_their_own() -> None:
     assert "driver sqlite3" in said and "driver apsw" in said
 
 
-def test_runs_that_differ_in_one_setting_share_a_table_of_which_the_first_sentence_compares_them() -> None:
+def test_runs_that_differ_in_one_setting_share_a_table_and_are_compared() -> None:
     other = with_case(driver="apsw")
     text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *other.runs)))
     assert text.count(" wait ms data\n") == 1
@@ -66,11 +66,11 @@ def test_runs_that_differ_in_one_setting_share_a_table_of_which_the_first_senten
     ]
 
 
-def test_a_column_of_rows_a_second_stands_where_it_fits() -> None:
+def test_column_of_rows_per_second_appears_if_it_fits() -> None:
     def small(run: Run) -> Run:
         case = replace(run.case, spec=replace(run.case.spec, batch=5))
         first = run.trials[0]
-        workers = tuple(replace(one, operations={"replace": 5}) for one in first.workers)
+        workers = tuple(replace(worker, operations={"replace": 5}) for worker in first.workers)
         return replace(run, case=case, trials=(replace(first, rows_per_s=77_777.0, workers=workers),))
 
     text = report_text(each_run(small))
@@ -101,16 +101,16 @@ NARROWING = Table(
 
 def test_a_legend_does_not_explain_a_column_that_left_the_table() -> None:
     legend = Legend(NARROWING, lambda table: (f"{name}: a figure" for name in table.headers))
-    assert drawn(legend) == "first: a figure."
+    assert draw(legend) == "first: a figure."
     assert markdown(legend) == "first: a figure; second: a figure."
 
 
-# What a terminal shows at first, and what --details adds.
+# The brief output of a terminal, and the additions of --details.
 
 
 REPORTS = Path(__file__).parents[2] / "reports"
 MOST_LINES = 28
-"""Of a run of eight rows."""
+"""Lines of a run with eight rows."""
 
 
 def shown_at_first(*codes: str) -> int:
@@ -121,13 +121,13 @@ def shown_at_first(*codes: str) -> int:
     return block.first
 
 
-def test_three_conclusions_come_first_and_none_that_is_aside() -> None:
-    assert shown_at_first("best", "plateau", "layouts", "starvation", "spread") == AT_FIRST
+def test_brief_output_has_three_conclusions_and_no_minor_ones() -> None:
+    assert shown_at_first("best", "plateau", "layouts", "starvation", "spread") == FIRST_FINDINGS
     assert shown_at_first("best", "spread", "harness-cost") == 1
     assert shown_at_first("spread") == 0
 
 
-def test_what_is_grave_is_shown_first_however_much_it_is() -> None:
+def test_all_grave_findings_come_first() -> None:
     grave = ("data-wrong", "data-wrong-elsewhere", "case-failed", "interrupted", "proof-unknown")
     assert shown_at_first("best", *grave) == len(grave)
     wrong = conclusions(
@@ -140,7 +140,7 @@ def test_what_is_grave_is_shown_first_however_much_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_details_only_add(name: str) -> None:
+def test_details_only_add_to_the_brief_output(name: str) -> None:
     report = VARIANTS[name]()
     brief, full = BRIEF.report(report).splitlines(), report_text(report).splitlines()
     *lines, closing = brief
@@ -164,7 +164,7 @@ EXPLAINED = (
 @pytest.mark.parametrize(
     ("name", "explained"), [("passes", EXPLAINED[0]), ("updates", EXPLAINED[1]), ("report", "")]
 )
-def test_marks_are_explained_at_first_where_a_table_has_them(name: str, explained: str) -> None:
+def test_marks_of_a_table_are_explained_in_the_brief_output(name: str, explained: str) -> None:
     *marks, _ = paragraphs(BRIEF.report(VARIANTS[name]()))[-1].splitlines()
     assert "\n".join(marks) == explained
 
@@ -172,7 +172,7 @@ def test_marks_are_explained_at_first_where_a_table_has_them(name: str, explaine
 UNEVEN = Table((Column("p99 ms"),), (("516*",),))
 
 
-def test_star_of_an_uneven_p99_is_explained_at_first() -> None:
+def test_star_of_an_uneven_p99_is_explained_in_the_brief_output() -> None:
     legend = Legend(
         UNEVEN, lambda _: ("p99: 99% of the operations", "*: in the process where p99 was highest")
     )
@@ -181,7 +181,7 @@ def test_star_of_an_uneven_p99_is_explained_at_first() -> None:
     assert "*: " not in BRIEF._page((NARROWING, legend))
 
 
-def test_the_example_is_shown_at_first_as_kept() -> None:
+def test_brief_output_of_the_example_equals_the_golden_file() -> None:
     assert_golden("report-at-first.txt", BRIEF.report(example_report()))
 
 

@@ -1,4 +1,4 @@
-"""Tests of what github-action-benchmark and Bencher read, and of the names that cases have there."""
+"""Tests of the files for github-action-benchmark and Bencher, and of the names of cases in them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ACTION = {
         },
     },
 }
-"""The rows of github-action-benchmark's custom tools, as its documentation has them."""
+"""The rows of github-action-benchmark's custom tools, according to its documentation."""
 METRIC = {
     "type": "object",
     "required": ["value"],
@@ -51,13 +51,13 @@ BENCHER = {
         "properties": {"throughput": METRIC, "latency": METRIC},
     },
 }
-"""The Bencher Metric Format, as its documentation has it, with our two measures."""
+"""The Bencher Metric Format, according to its documentation, with our two measures."""
 
 WRITERS = (throughput_json, latency_json, bencher_json)
 every_writer = pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
 
 
-def parsed(text: str) -> Any:
+def parse(text: str) -> Any:
     plain = json.loads(text, parse_constant=pytest.fail)
     jsonschema.validate(plain, ACTION if isinstance(plain, list) else BENCHER)
     return plain
@@ -65,12 +65,12 @@ def parsed(text: str) -> Any:
 
 def test_throughput_is_the_median_with_the_range_of_the_trials() -> None:
     report = update_report()
-    first = parsed(throughput_json(report))[0]
+    first = parse(throughput_json(report))[0]
     rates = sorted(trial.tps for trial in report.runs[0].trials)
     assert first["value"] == rates[1]
     assert first["range"] == f"{rates[0]:.6g} to {rates[2]:.6g}"
     assert first["extra"] == "median of 3 trials"
-    metric = parsed(bencher_json(report))[first["name"]]["throughput"]
+    metric = parse(bencher_json(report))[first["name"]]["throughput"]
     assert list(metric.values()) == [rates[1], rates[0], rates[2]]
 
 
@@ -78,14 +78,14 @@ def test_latency_is_the_99th_percentile_of_each_kind_in_ms_and_in_ns() -> None:
     report = example_report()
     latency = report.runs[0].trials[0].latency["replace"].p99_ns
     assert latency is not None
-    found = {entry["name"]: entry for entry in parsed(latency_json(report))}
+    found = {entry["name"]: entry for entry in parse(latency_json(report))}
     name = "kv: 1 bucket, 1 process (Linux x86_64): replace p99"
     assert (found[name]["value"], found[name]["unit"]) == (latency / 1e6, "ms")
-    assert parsed(bencher_json(report))[name] == {"latency": {"value": latency}}
+    assert parse(bencher_json(report))[name] == {"latency": {"value": latency}}
 
 
 @every_writer
-def test_what_is_wrong_or_was_not_measured_has_no_figure(write: Any) -> None:
+def test_failed_or_unmeasured_case_has_no_figure(write: Any) -> None:
     wrong = {"4 processes": failed_report(), "2 processes": troubled_report()}
     for place, report in wrong.items():
         text = write(report)
@@ -97,24 +97,24 @@ def test_the_same_case_of_two_systems_has_two_names() -> None:
     report = example_report()
     host = replace(report.environment.host, system="Windows", machine="AMD64")
     other = replace(report, environment=replace(report.environment, host=host))
-    assert len(parsed(bencher_json(report, other))) == 2 * len(parsed(bencher_json(report)))
-    assert len(parsed(throughput_json(report, other))) == 16
+    assert len(parse(bencher_json(report, other))) == 2 * len(parse(bencher_json(report)))
+    assert len(parse(throughput_json(report, other))) == 16
 
 
 @every_writer
 def test_hostile_texts_stay_texts(write: Any) -> None:
-    parsed(write(hostile_report()))
+    parse(write(hostile_report()))
 
 
-def test_methods_are_told_in_rows_and_only_where_they_were_done() -> None:
-    told = {entry["name"].partition(" (")[0]: entry for entry in parsed(throughput_json(methods_report()))}
+def test_methods_have_rows_per_second_only_if_they_were_run() -> None:
+    told = {entry["name"].partition(" (")[0]: entry for entry in parse(throughput_json(methods_report()))}
     done = told["methods: insert 10,000 by JSON, peewee, 1 process, driver=peewee, journal-mode=delete"]
     assert (done["value"], done["unit"]) == (375_267.0, "rows/s")
     assert not [name for name in told if "allocate 450 by BLK," in name or "query 100 by BLK," in name]
     assert "375,000 rows per second" in report_junit(methods_report())
 
 
-# The cases' names, by which trackers tell them.
+# The cases' names, by which trackers identify them.
 
 
 def names(*cases: Case) -> tuple[str, ...]:
@@ -137,11 +137,11 @@ def names(*cases: Case) -> tuple[str, ...]:
     ],
     ids=str,
 )
-def test_what_is_not_a_default_is_in_the_name(case: Case, ending: str) -> None:
+def test_values_other_than_defaults_are_in_the_name(case: Case, ending: str) -> None:
     assert names(case)[0].endswith(f", {ending}") or names(case)[0].endswith(f": {ending}")
 
 
-def test_how_surely_a_case_is_measured_is_not_in_its_name() -> None:
+def test_precision_of_a_measurement_is_not_in_the_name() -> None:
     other = Case(duration_s=10, warmup_s=2, repeat=5, seed=99, verify="full")
     assert names(other) == names(Case())
 
@@ -156,13 +156,13 @@ def test_the_same_case_twice_gets_two_names() -> None:
 
 
 def check_names(report: Report) -> None:
-    """Check that names are distinct, and of one short line."""
+    """Check that names are distinct, and single short lines."""
     found = case_names(report)
     assert len(set(found)) == len(found) == len(report.runs)
     assert all(name.isprintable() and len(name) < 210 for name in found)
 
 
-def test_the_surroundings_are_system_and_architecture() -> None:
+def test_environment_is_system_and_architecture() -> None:
     assert surroundings(EXAMPLE.environment) == "Linux x86_64"
     assert surroundings(UNKNOWN) == "Darwin"
     assert surroundings(hostile_report().environment).isprintable()

@@ -1,4 +1,6 @@
-"""Whatever a report says, every format keeps its rules; it is drawn once for all, which takes the time."""
+"""Every format keeps its rules for arbitrary reports; a report is drawn once for all formats, because drawing
+is slow.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from tests.show.test_github import kinds
 from tests.show.test_junit import check_rules
 from tests.show.test_markdown import check_no_markup, check_tables
 from tests.show.test_text import check_lines
-from tests.show.test_trackers import WRITERS, check_names, parsed
+from tests.show.test_trackers import WRITERS, check_names, parse
 from tests.strategies import reports
 
 CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules, check_names, kinds)
@@ -21,14 +23,14 @@ CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules
 
 @settings(max_examples=examples(1.5))
 @given(reports)
-def test_whatever_the_report_every_format_keeps_its_rules(report: Report) -> None:
+def test_every_format_keeps_its_rules_for_any_report(report: Report) -> None:
     for check in CHECKS:
         check(report)
     for write in WRITERS:
-        parsed(write(report))
+        parse(write(report))
 
 
 @settings(max_examples=examples(0.25))
 @given(reports)
-def test_whatever_the_report_the_page_is_made_of_our_own_markup(report: Report) -> None:
+def test_page_of_any_report_has_only_our_markup(report: Report) -> None:
     check_markup(report_html(report))

@@ -14,7 +14,7 @@ EXAMPLE = example_report()
 UNKNOWN = Environment(
     Host("Darwin", "", "", "", None, None, "", None), FileSystem("", "", ""), builds=(), sync=None
 )
-"""Surroundings of which the system is known and nothing else."""
+"""An environment of which only the system is known."""
 TRIAL = EXAMPLE.runs[0].trials[0]
 
 
@@ -41,7 +41,7 @@ def with_one(run: Run) -> Report:
 classic_report = partial(corpus_report, "classic")
 """A sweep of the published script: a fixed number of pairs, without the cost of the harness."""
 troubled_report = partial(corpus_report, "troubled")
-"""An interrupted sweep: a case without trials, an undecided case and a case that is proved in part."""
+"""An interrupted sweep: a case without trials, an undecided case and a partly proved case."""
 update_report = partial(corpus_report, "updates")
 """Three trials per case, with batches and deferred updates: the widest table."""
 beside_report = partial(corpus_report, "beside")

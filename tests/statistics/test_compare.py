@@ -1,4 +1,4 @@
-"""Compare and least squares: each statistic beside a reference; ratios are wrong as rarely as promised."""
+"""Comparison and least squares: each statistic equals a reference, and error rates are as promised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sqlstress.statistics.compare import (
     _orders,
     all_differences,
     hodges_lehmann,
-    needed,
+    min_sample_size,
     quantile,
     signed_rank_bounds,
     signed_rank_critical,
@@ -35,12 +35,12 @@ from sqlstress.statistics.compare import (
 )
 from sqlstress.statistics.search import fit
 
-# Ratios over passes: Student's t beside a reference; their words are wrong as rarely as promised.
+# Ratios over passes: Student's t equals a reference, and the error rate of verdicts is as promised.
 
 
 @pytest.fixture(scope="module")
 def stats() -> Any:
-    """SciPy's distributions, which take as long to install and to import as hundreds of tests take."""
+    """SciPy's distributions, whose installation and import take as long as hundreds of tests."""
     return pytest.importorskip("scipy.stats")
 
 
@@ -50,18 +50,20 @@ STUDENT = [
     *((0.01, 3, 0.007350888587148052), (1.5, 6, 0.815719263858518), (2.228, 10, 0.9499882281828886)),
     *((0.7, 17, 0.50660380045663), (1.98, 101, 0.9495757083760308), (3.3, 200, 0.9988552773348711)),
 ]
-"""Values and degrees of freedom, with the probability that SciPy gives."""
+"""Values, degrees of freedom, and the probability from SciPy."""
 
 
 @pytest.mark.parametrize(("value", "degrees", "probability"), STUDENT)
-def test_distribution_and_quantile_are_students(value: float, degrees: int, probability: float) -> None:
+def test_distribution_and_quantile_equal_students_t(value: float, degrees: int, probability: float) -> None:
     assert within(value, degrees) == pytest.approx(probability, abs=1e-9)
     assert quantile((1 + probability) / 2, degrees) == pytest.approx(value, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.thorough
 @given(st.floats(0, 200), st.floats(0.5, 0.9999), st.integers(1, 200))
-def test_they_are_so_everywhere(stats: Any, value: float, probability: float, degrees: int) -> None:
+def test_distribution_and_quantile_equal_scipy_everywhere(
+    stats: Any, value: float, probability: float, degrees: int
+) -> None:
     assert within(value, degrees) == pytest.approx(2 * stats.t.cdf(value, degrees) - 1, abs=1e-9)
     expected = stats.t.ppf(probability, degrees)
     assert quantile(probability, degrees) == pytest.approx(expected, rel=1e-6, abs=1e-9)
@@ -71,17 +73,17 @@ figures = st.floats(0.1, 1e6)
 
 
 @given(st.lists(st.tuples(figures, figures), min_size=3, max_size=12))
-def test_of_two_cases_the_interval_is_that_of_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
+def test_interval_of_two_cases_is_that_of_the_paired_t_test(pairs: list[tuple[float, float]]) -> None:
     passes = Passes({"a": _numbered([a for a, _ in pairs]), "b": _numbered([b for _, b in pairs])}, 0.05)
-    found = passes.ratio("a", "b")
+    ratio = passes.ratio("a", "b")
     logs = [math.log(b / a) for a, b in pairs]
-    assert found
-    assert math.log(found.estimate) == pytest.approx(fmean(logs), abs=1e-9)
+    assert ratio
+    assert math.log(ratio.estimate) == pytest.approx(fmean(logs), abs=1e-9)
     error = stdev(logs) / math.sqrt(len(logs))
     if error > 1e-12:
         reach = quantile(0.975, len(logs) - 1) * error
-        assert math.log(found.low) == pytest.approx(fmean(logs) - reach, rel=1e-6, abs=1e-6)
-        assert math.log(found.high) == pytest.approx(min(fmean(logs) + reach, 700), rel=1e-6, abs=1e-6)
+        assert math.log(ratio.low) == pytest.approx(fmean(logs) - reach, rel=1e-6, abs=1e-6)
+        assert math.log(ratio.high) == pytest.approx(min(fmean(logs) + reach, 700), rel=1e-6, abs=1e-6)
 
 
 def _numbered(values: list[float]) -> dict[int, float]:
@@ -94,16 +96,16 @@ def test_only_passes_that_both_have_count() -> None:
     assert passes.count == 3
 
 
-def test_two_passes_say_nothing() -> None:
+def test_two_passes_give_no_ratio() -> None:
     assert Passes({"a": {0: 1.0, 1: 1.0}, "b": {0: 2.0, 1: 2.0}}, 0.05).ratio("a", "b") is None
     assert spread([1.0, 2.0]) is None
     assert spread([0.0, 1.0, 2.0]) is None
 
 
-def test_the_spread_is_half_the_interval_of_the_mean() -> None:
+def test_spread_is_half_the_interval_of_the_mean() -> None:
     logs = [0.0, 0.1, 0.2, 0.1]
     half = 3.182446305 * stdev(logs) / 2
-    assert spread([math.exp(one) for one in logs]) == pytest.approx(math.exp(half) - 1, rel=1e-6)
+    assert spread([math.exp(log) for log in logs]) == pytest.approx(math.exp(half) - 1, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -116,16 +118,18 @@ def test_the_spread_is_half_the_interval_of_the_mean() -> None:
         (0.96, 1.10, False, False, False),
     ],
 )
-def test_what_an_interval_says(low: float, high: float, above: bool, below: bool, equal: bool) -> None:
-    found = Ratio(1.0, low, high, 5)
-    assert (found.is_above, found.is_below, found.is_within(0.05)) == (above, below, equal)
+def test_interval_decides_above_below_and_equal(
+    low: float, high: float, above: bool, below: bool, equal: bool
+) -> None:
+    ratio = Ratio(1.0, low, high, 5)
+    assert (ratio.is_above, ratio.is_below, ratio.is_within(0.05)) == (above, below, equal)
 
 
 Noise = Callable[[Random, int], float]
 
 
-def of_noise(noise: Noise, drift: float, seed: int) -> Mapping[int, Mapping[int, float]]:
-    """Return eight cases that are equal but for noise, over five passes whose level drifts."""
+def noisy_figures(noise: Noise, drift: float, seed: int) -> Mapping[int, Mapping[int, float]]:
+    """Return eight cases that differ only by noise, over five passes with a drifting level."""
     draw = Random(seed)
     levels = [draw.gauss(0, drift) for _ in range(5)]
     return {
@@ -140,7 +144,7 @@ def calm(draw: Random, _: int) -> float:
 
 
 def heavy(draw: Random, _: int) -> float:
-    """Draw from Student's t with three degrees of freedom: single figures lie far out."""
+    """Draw from Student's t with three degrees of freedom, which has outliers."""
     return 0.05 * draw.gauss(0, 1) / math.sqrt(draw.gammavariate(1.5, 1 / 1.5))
 
 
@@ -155,31 +159,31 @@ NOISES: dict[str, Noise] = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NOISES)
-def test_of_equal_cases_any_difference_is_seen_as_rarely_as_promised(name: str) -> None:
-    # At most 5 % of the families may hold a wrong word: 22 of 250 would be nearly three sigmas more.
+def test_equal_cases_rarely_show_a_difference(name: str) -> None:
+    # At most 5% of the families may have a wrong verdict: 22 of 250 would be nearly three sigmas more.
     wrong = 0
     for seed in range(250):
-        passes = Passes(of_noise(NOISES[name], 0.3, seed), 0.05)
-        found = [passes.ratio(a, b) for a in range(8) for b in range(a)]
-        wrong += any(one and (one.is_above or one.is_below) for one in found)
+        passes = Passes(noisy_figures(NOISES[name], 0.3, seed), 0.05)
+        ratios = [passes.ratio(a, b) for a in range(8) for b in range(a)]
+        wrong += any(ratio and (ratio.is_above or ratio.is_below) for ratio in ratios)
     assert wrong < 22
 
 
-def test_drift_that_meets_all_cases_alike_takes_nothing_from_what_can_be_told() -> None:
-    figures = of_noise(calm, 0.5, 1)
+def test_common_drift_does_not_hide_a_difference() -> None:
+    figures = noisy_figures(calm, 0.5, 1)
     twice = {**figures, 0: {number: 1.2 * value for number, value in figures[0].items()}}
-    found = Passes(twice, 0.05).ratio(1, 0)
-    assert found and found.is_above
+    ratio = Passes(twice, 0.05).ratio(1, 0)
+    assert ratio and ratio.is_above
 
 
-def test_a_pair_that_is_noisier_than_the_others_is_told_with_more_reserve() -> None:
-    passes = Passes(of_noise(lambda draw, case: draw.gauss(0, 0.02 if case else 0.2), 0.0, 5), 0.05)
+def test_noisier_pair_has_a_wider_interval() -> None:
+    passes = Passes(noisy_figures(lambda draw, case: draw.gauss(0, 0.02 if case else 0.2), 0.0, 5), 0.05)
     noisy, others = passes.ratio(1, 0), passes.ratio(1, 2)
     assert noisy and others
     assert noisy.high / noisy.low > 1.2 * others.high / others.low
 
 
-def test_the_passes_that_it_would_take_tell_the_difference() -> None:
+def test_needed_passes_suffice_to_show_the_difference() -> None:
     def passes(count: int) -> Passes[int]:
         draw = Random(3)
         return Passes(
@@ -187,13 +191,13 @@ def test_the_passes_that_it_would_take_tell_the_difference() -> None:
             0.05,
         )
 
-    needed = passes(5).needed(0.10)
-    found = passes(needed).ratio(0, 1)
+    needed = passes(5).passes_needed(0.10)
+    ratio = passes(needed).ratio(0, 1)
     assert 10 < needed < 200
-    assert found and found.high / found.estimate == pytest.approx(1 / 0.9, rel=0.06)
+    assert ratio and ratio.high / ratio.estimate == pytest.approx(1 / 0.9, rel=0.06)
 
 
-def test_the_middle_is_the_geometric_mean_over_all_passes_of_a_case() -> None:
+def test_middle_is_the_geometric_mean_of_a_cases_passes() -> None:
     passes = Passes({"a": {0: 1.0, 1: 4.0, 2: 2.0}, "b": {0: 3.0, 1: 3.0, 2: 3.0}}, 0.05)
     assert passes.middle("a") == pytest.approx(2.0)
 
@@ -202,7 +206,7 @@ def test_the_middle_is_the_geometric_mean_over_all_passes_of_a_case() -> None:
 
 
 coarse = st.lists(st.integers(-6, 6).map(float), min_size=1, max_size=8)
-"""Few different values: full of ties and zeros."""
+"""Few different values, so that there are many ties and zeros."""
 fine = st.lists(st.integers(-(2**40), 2**40).filter(bool), min_size=1, max_size=40, unique_by=abs)
 """No ties and no zeros."""
 
@@ -219,15 +223,17 @@ fine = st.lists(st.integers(-(2**40), 2**40).filter(bool), min_size=1, max_size=
         (50, 0.005, 373),
     ],
 )
-def test_critical_values_are_those_of_the_tables(pairs: int, alpha: float, statistic: int) -> None:
+def test_signed_rank_critical_values_equal_the_tables(pairs: int, alpha: float, statistic: int) -> None:
     assert signed_rank_critical(pairs, alpha) == statistic
 
 
 @given(st.integers(1, 12), st.floats(1e-4, 0.5))
-def test_a_critical_value_is_the_last_one_within_alpha(pairs: int, alpha: float) -> None:
+def test_critical_value_is_the_largest_within_alpha(pairs: int, alpha: float) -> None:
     sums = [sum(ranks) for ranks in product(*((0, rank) for rank in range(1, pairs + 1)))]
-    found = signed_rank_critical(pairs, alpha)
-    within, next_within = (sum(one <= limit for one in sums) / 2**pairs for limit in (found, found + 1))
+    critical = signed_rank_critical(pairs, alpha)
+    within, next_within = (
+        sum(rank_sum <= limit for rank_sum in sums) / 2**pairs for limit in (critical, critical + 1)
+    )
     assert within <= alpha < next_within
 
 
@@ -242,28 +248,28 @@ def test_hundreds_of_pairs_agree_with_the_normal_approximation() -> None:
 
 @pytest.mark.thorough
 @given(fine, st.floats(0.001, 0.5))
-def test_the_bounds_lie_beyond_zero_exactly_when_scipys_p_value_is_within_alpha(
+def test_bounds_exclude_zero_exactly_when_scipys_p_is_within_alpha(
     stats: Any, differences: list[int], alpha: float
 ) -> None:
-    found = signed_rank_bounds(differences, alpha)
-    for side, beyond in (("less", found and found[1] < 0), ("greater", found and found[0] > 0)):
+    bounds = signed_rank_bounds(differences, alpha)
+    for side, beyond in (("less", bounds and bounds[1] < 0), ("greater", bounds and bounds[0] > 0)):
         expected = stats.wilcoxon(differences, alternative=side, method="exact").pvalue
         if abs(expected - alpha) > 1e-9:
             assert bool(beyond) == (expected < alpha)
 
 
 @given(coarse, st.floats(0.001, 0.5))
-def test_with_ties_and_zeros_too_a_bound_lies_beyond_zero_no_more_often_than_it_says(
-    differences: list[float], alpha: float
-) -> None:
+def test_bounds_keep_their_error_rate_with_ties_and_zeros(differences: list[float], alpha: float) -> None:
     signings = list(product((1, -1), repeat=len(differences)))
-    flipped = [[s * abs(one) for s, one in zip(signs, differences, strict=True)] for signs in signings]
-    found = [signed_rank_bounds(one, alpha) for one in flipped]
-    assert sum(ends is not None and ends[1] < 0 for ends in found) / len(signings) <= alpha
-    assert sum(ends is not None and ends[0] > 0 for ends in found) / len(signings) <= alpha
+    flipped = [
+        [sign * abs(item) for sign, item in zip(signs, differences, strict=True)] for signs in signings
+    ]
+    all_bounds = [signed_rank_bounds(item, alpha) for item in flipped]
+    assert sum(ends is not None and ends[1] < 0 for ends in all_bounds) / len(signings) <= alpha
+    assert sum(ends is not None and ends[0] > 0 for ends in all_bounds) / len(signings) <= alpha
 
 
-def test_the_estimate_is_what_one_computes_by_hand() -> None:
+def test_hodges_lehmann_equals_a_calculation_by_hand() -> None:
     assert walsh_averages([1, 2, 10]) == [1, 1.5, 2, 5.5, 6, 10]
     assert hodges_lehmann([1, 2, 10]) == 3.75
     with pytest.raises(ValueError, match=r"^there is no estimate of no pairs$"):
@@ -271,19 +277,17 @@ def test_the_estimate_is_what_one_computes_by_hand() -> None:
 
 
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=6, max_size=30), st.integers(-(10**6), 10**6))
-def test_estimate_and_interval_move_with_the_data_and_turn_with_their_sign(
-    differences: list[int], shift: int
-) -> None:
-    found = signed_rank_bounds(differences, 0.025)
-    assert found is not None
-    low, high = found
+def test_estimate_and_interval_follow_shift_and_sign(differences: list[int], shift: int) -> None:
+    bounds = signed_rank_bounds(differences, 0.025)
+    assert bounds is not None
+    low, high = bounds
     assert low <= hodges_lehmann(differences) <= high
-    assert signed_rank_bounds([one + shift for one in differences], 0.025) == (low + shift, high + shift)
-    assert signed_rank_bounds([-one for one in differences], 0.025) == (-high, -low)
-    assert hodges_lehmann([-one for one in differences]) == -hodges_lehmann(differences)
+    assert signed_rank_bounds([value + shift for value in differences], 0.025) == (low + shift, high + shift)
+    assert signed_rank_bounds([-value for value in differences], 0.025) == (-high, -low)
+    assert hodges_lehmann([-value for value in differences]) == -hodges_lehmann(differences)
 
 
-def test_the_interval_covers_the_centre_as_often_as_it_says() -> None:
+def test_interval_covers_the_centre_at_the_stated_rate() -> None:
     random = Random(1)
     covered = 0
     for _ in range(1000):
@@ -301,7 +305,7 @@ samples = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
 
 @pytest.mark.thorough
 @given(distinct, st.integers(1, 13), st.floats(0.001, 0.5))
-def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
+def test_drop_is_shown_exactly_when_scipys_p_is_within_alpha(
     stats: Any, values: list[int], at: int, alpha: float
 ) -> None:
     at = min(at, len(values) - 1)
@@ -316,14 +320,12 @@ def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
     ("m", "n", "alpha", "statistic"),
     [(5, 5, 0.025, 2), (10, 10, 0.025, 23), (3, 3, 0.05, 0), (3, 3, 0.01, -1)],
 )
-def test_critical_values_of_samples_are_those_of_the_tables(
-    m: int, n: int, alpha: float, statistic: int
-) -> None:
+def test_unpaired_critical_values_equal_the_tables(m: int, n: int, alpha: float, statistic: int) -> None:
     assert unpaired_critical(m, n, alpha) == statistic
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.025, 0.001])
-def test_of_many_values_the_approximation_takes_over_and_errs_on_the_safe_side(alpha: float) -> None:
+def test_approximation_for_many_values_is_conservative(alpha: float) -> None:
     ways = list(accumulate(_orders(31, 31)))
     exact = bisect_right(ways, alpha * ways[-1]) - 1
     assert 0 <= exact - unpaired_critical(31, 31, alpha) <= 5
@@ -339,85 +341,81 @@ def test_ties_count_against_a_drop(base: list[int], other: list[int]) -> None:
 
 
 @given(samples, samples)
-def test_the_estimate_lies_within_its_interval_and_turns_with_the_samples(
-    base: list[int], other: list[int]
-) -> None:
-    found, turned = unpaired(base, other), unpaired(other, base)
-    assert found and turned and found.low <= found.estimate <= found.high
-    assert found.estimate == exp(median(all_differences(base, other)))
-    assert turned.estimate == pytest.approx(1 / found.estimate)
+def test_estimate_is_within_its_interval_and_inverts_with_samples(base: list[int], other: list[int]) -> None:
+    ratio, turned = unpaired(base, other), unpaired(other, base)
+    assert ratio and turned and ratio.low <= ratio.estimate <= ratio.high
+    assert ratio.estimate == exp(median(all_differences(base, other)))
+    assert turned.estimate == pytest.approx(1 / ratio.estimate)
     assert len(all_differences(base, other)) == len(base) * len(other)
 
 
-def test_the_bounds_leave_out_as_many_differences_at_either_end_as_the_tables_say() -> None:
+def test_bounds_skip_the_tabulated_number_of_differences() -> None:
     powers = [2.0**n for n in range(10)]
-    found = all_differences(powers, powers)
-    assert unpaired_bounds(powers, powers, 0.025) == (found[23], found[-24])
-    assert unpaired(powers, powers) == (1.0, exp(found[23]), exp(found[-24]), 100)
+    differences = all_differences(powers, powers)
+    assert unpaired_bounds(powers, powers, 0.025) == (differences[23], differences[-24])
+    assert unpaired(powers, powers) == (1.0, exp(differences[23]), exp(differences[-24]), 100)
     assert unpaired_bounds([1, 2, 3], [1, 2, 3], 0.05) == (-2, 2)
     assert unpaired_bounds([1, 2, 3], [1, 2, 3], 0.01) is None
 
 
-def test_four_values_each_are_just_enough_for_an_interval_of_95_percent() -> None:
+def test_four_values_each_suffice_for_an_interval_of_95_percent() -> None:
     assert unpaired([1, 2, 3, 4], [1, 2, 3, 4]) == (1.0, exp(-3), exp(3), 16)
     assert unpaired([1, 2, 3], [1, 2, 3, 4]) == without_interval(exp(0.5))
     assert unpaired([], [1.0]) is None
 
 
 @pytest.mark.parametrize(("alpha", "size"), [(0.05, 3), (0.01, 5), (0.0025, 6), (0.5, 1)])
-def test_the_number_of_values_that_are_needed_is_the_first_that_can_show_anything(
-    alpha: float, size: int
-) -> None:
-    assert needed(alpha) == size
+def test_needed_is_the_smallest_size_that_can_show_a_difference(alpha: float, size: int) -> None:
+    assert min_sample_size(alpha) == size
     assert unpaired_critical(size, size, alpha) >= 0
     assert size == 1 or unpaired_critical(size - 1, size - 1, alpha) == -1
 
 
-# Least squares, held against NumPy's.
+# Least squares, compared with NumPy.
 
 
 @pytest.mark.thorough
 @given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 2**32))
-def test_it_finds_what_numpy_finds(width: int, more: int, seed: int) -> None:
+def test_fit_equals_numpys_least_squares(width: int, more: int, seed: int) -> None:
     numpy = pytest.importorskip("numpy")
     draw = Random(seed)
     rows = [[draw.gauss(0, 1) for _ in range(width)] for _ in range(width + more)]
     values = [draw.gauss(0, 1) for _ in rows]
-    found = fit(rows, values)
+    fitted = fit(rows, values)
     expected, _, rank, _ = numpy.linalg.lstsq(numpy.array(rows), numpy.array(values))
-    assert (rank, found.degrees) == (width, more)
-    assert found.coefficients == pytest.approx(list(expected), rel=1e-6, abs=1e-9)
+    assert (rank, fitted.degrees) == (width, more)
+    assert fitted.coefficients == pytest.approx(list(expected), rel=1e-6, abs=1e-9)
     left = numpy.array(values) - numpy.array(rows) @ expected
     matrix = numpy.linalg.inv(numpy.array(rows).T @ numpy.array(rows))
     errors = numpy.sqrt(numpy.diag(matrix) * (left @ left) / more)
-    assert found.errors == pytest.approx(list(errors), rel=1e-5, abs=1e-9)
+    assert fitted.errors == pytest.approx(list(errors), rel=1e-5, abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-99, 99)), min_size=3, max_size=9))
-def test_a_line_has_the_errors_of_the_textbooks(points: list[tuple[int, int]]) -> None:
+def test_errors_of_a_line_equal_the_textbook_formulas(points: list[tuple[int, int]]) -> None:
     middle = fmean(x for x, _ in points)
     width = sum((x - middle) ** 2 for x, _ in points)
     if not width:
-        return  # one place is no line
-    found = fit([[1.0, x - middle] for x, _ in points], [float(y) for _, y in points])
-    base, slope = found.coefficients
+        return  # equal x values make no line
+    fitted = fit([[1.0, x - middle] for x, _ in points], [float(y) for _, y in points])
+    base, slope = fitted.coefficients
     assert base == pytest.approx(fmean(y for _, y in points), abs=1e-9)
     assert slope == pytest.approx(sum((x - middle) * y for x, y in points) / width, abs=1e-9)
     left = sum((y - base - slope * (x - middle)) ** 2 for x, y in points) / (len(points) - 2)
-    assert found.degrees == len(points) - 2
-    assert found.errors == pytest.approx((math.sqrt(left / len(points)), math.sqrt(left / width)), abs=1e-6)
+    assert fitted.degrees == len(points) - 2
+    assert fitted.errors == pytest.approx((math.sqrt(left / len(points)), math.sqrt(left / width)), abs=1e-6)
 
 
-def test_columns_that_are_nearly_alike_cost_no_digits() -> None:
+def test_nearly_equal_columns_keep_precision() -> None:
     rows = [[1.0, 1.0 + 1e-6 * x] for x in range(8)]
-    found = fit(rows, [2.0 * a + 3.0 * b for a, b in rows])
-    assert found.coefficients == pytest.approx((2.0, 3.0), rel=1e-4)
+    fitted = fit(rows, [2.0 * a + 3.0 * b for a, b in rows])
+    assert fitted.coefficients == pytest.approx((2.0, 3.0), rel=1e-4)
 
 
-def test_as_many_rows_as_columns_leave_no_error_to_be_told() -> None:
-    found = fit([[1.0, 0.0], [1.0, 1.0]], [1.0, 3.0])
-    assert found.coefficients == pytest.approx((1.0, 2.0))
-    assert (found.degrees, found.errors) == (0, (0.0, 0.0))
+def test_fit_of_as_many_rows_as_columns_has_no_error() -> None:
+    fitted = fit([[1.0, 0.0], [1.0, 1.0]], [1.0, 3.0])
+    assert fitted.coefficients == pytest.approx((1.0, 2.0))
+    assert (fitted.degrees, fitted.errors) == (0, (0.0, 0.0))
 
 
 @pytest.mark.parametrize(
@@ -431,6 +429,6 @@ def test_as_many_rows_as_columns_leave_no_error_to_be_told() -> None:
     ],
     ids=["nothing", "fewer rows", "twice the other", "nothing in it", "adds up to another"],
 )
-def test_what_is_not_determined_is_refused(rows: list[list[float]]) -> None:
+def test_undetermined_fit_is_refused(rows: list[list[float]]) -> None:
     with pytest.raises(ValueError, match=r"fewer rows|follows"):
         fit(rows, [math.pi] * len(rows))

@@ -1,4 +1,4 @@
-"""Tests of the log-linear histogram."""
+"""The log-linear histogram."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def recorded(values: list[int]) -> dict[int, int]:
 
 
 @given(latencies_ns)
-def test_a_latency_lies_inside_its_bucket_which_is_at_most_one_part_in_128_wide(ns: int) -> None:
+def test_latency_lies_in_its_bucket_of_at_most_a_128th_width(ns: int) -> None:
     floor, ceiling = (bucket_floor(bucket_of(ns) + step) for step in (0, 1))
     assert floor * (1 - ROUNDING) <= ns < ceiling
     assert 0 < ceiling - floor <= floor / 128
 
 
 @given(latencies_ns, latencies_ns)
-def test_the_index_never_falls_as_the_latency_grows(one: int, other: int) -> None:
-    low, high = sorted((one, other))
+def test_bucket_index_never_falls_with_growing_latency(first: int, second: int) -> None:
+    low, high = sorted((first, second))
     assert bucket_of(low) <= bucket_of(high)
 
 
 @given(latencies_ns.map(bucket_of))
-def test_a_bucket_begins_where_its_own_index_begins(index: int) -> None:
+def test_bucket_begins_at_the_floor_of_its_index(index: int) -> None:
     assert bucket_floor(index) < bucket_floor(index + 1)
     assert bucket_of(math.ceil(bucket_floor(index) * 2**40)) == index + 40 * 128
 
 
-def test_zero_has_a_bucket_of_its_own_below_all_others() -> None:
+def test_zero_has_its_own_lowest_bucket() -> None:
     assert bucket_of(0) == 0 < bucket_of(1)
     assert recorded([0, 0, 1]) == {bucket_of(0): 2, bucket_of(1): 1}
 
@@ -81,17 +81,17 @@ def test_a_percentile_lies_in_the_bucket_of_the_nearest_rank(values: list[int], 
     rank = max(1, math.ceil(Fraction(share) * len(values)))
     exact = sorted(values)[rank - 1]
     index = bucket_of(exact)
-    found = percentile(recorded(values), float(share))
-    assert found is not None
-    assert bucket_floor(index) < found < bucket_floor(index + 1)
-    assert abs(found - exact) <= exact * 0.016
+    estimate = percentile(recorded(values), float(share))
+    assert estimate is not None
+    assert bucket_floor(index) < estimate < bucket_floor(index + 1)
+    assert abs(estimate - exact) <= exact * 0.016
 
 
 def test_no_operations_have_no_percentile() -> None:
     assert percentile({}, 0.5) is None
 
 
-def test_memory_stays_bounded_whatever_the_number_of_distinct_latencies() -> None:
+def test_memory_is_bounded_for_any_number_of_latencies() -> None:
     recorder = Recorder()
     most = 0
     for batch in range(400):

@@ -1,4 +1,4 @@
-"""Tests of the small statistics of a trial."""
+"""Small statistics of a trial."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ shares_of_workers = st.lists(st.integers(0, 10**9) | st.floats(0, 1e9), min_size
     ("shares", "index"),
     [([5, 5, 5, 5], 1.0), ([1, 0, 0, 0], 0.25), ([1, 2, 3], 36 / 42), ([0, 0], None), ([], None)],
 )
-def test_jains_index_is_what_one_computes_by_hand(shares: list[int], index: float | None) -> None:
+def test_jains_index_equals_a_calculation_by_hand(shares: list[int], index: float | None) -> None:
     assert jain(shares) == (index and pytest.approx(index, rel=1e-12))
 
 
 @given(shares_of_workers)
-def test_jains_index_lies_between_one_nth_and_one_and_ignores_order_and_unit(shares: list[float]) -> None:
-    found = jain(shares)
-    assert found is not None
-    assert 1 / len(shares) * (1 - 1e-9) <= found <= 1
-    assert jain([2 * share for share in reversed(shares)]) == pytest.approx(found, rel=1e-9)
+def test_jains_index_is_within_1_n_and_1_in_any_order_and_unit(shares: list[float]) -> None:
+    index = jain(shares)
+    assert index is not None
+    assert 1 / len(shares) * (1 - 1e-9) <= index <= 1
+    assert jain([2 * share for share in reversed(shares)]) == pytest.approx(index, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_min_max_share_is_the_smallest_over_the_largest(shares: list[int], ratio
         ([10, 10, 900, 20, 20, 0], 2.0),
         ([10, 10, 10, 0, 30, 50, 70], 5.0),
         ([8, 8, 8, 0, 0, 0], 0.0),
-        # Nothing is said of too few bins, and of an idle first half.
+        # Too few bins, and an idle first half, have no ratio.
         ([], None),
         ([1, 2, 3, 4, 5], None),
         ([0, 9, 0, 5, 5, 5], None),

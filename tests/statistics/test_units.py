@@ -1,4 +1,4 @@
-"""Tests of durations and counts, written and read."""
+"""Formatting and parsing of durations and counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_duration_is_read_in_seconds(text: str, seconds: float) -> None:
 @pytest.mark.parametrize(
     "text", ["", "s", "-1s", "1e3", "1 2", "2 days", "1.s", "nan", "inf", "1,5s", "9" * 400, "9" * 308 + "h"]
 )
-def test_what_is_not_a_duration_is_refused_and_told_what_to_write(text: str) -> None:
+def test_invalid_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a duration: write 500ms") as caught:
         parse_duration(text)
     assert len(str(caught.value)) < 140
@@ -46,12 +46,12 @@ def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0s"), (0.5, "500ms"), (2.0, "2s"), (604_800.0, "604800s"), (1e-6, "0.001ms")]
 )
-def test_a_duration_is_written_as_people_write_it(seconds: float, text: str) -> None:
+def test_duration_is_written_in_a_common_unit(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 
 
 @given(st.floats(1e-9, 1e9))
-def test_a_duration_that_was_written_is_read_back_to_six_digits(seconds: float) -> None:
+def test_written_duration_is_read_back_within_six_digits(seconds: float) -> None:
     assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, rel=1e-5)
 
 

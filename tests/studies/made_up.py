@@ -1,4 +1,4 @@
-"""Every study there is, with made-up measurements that fail, or are stopped, when a test wants it."""
+"""All studies, with made-up measurements that fail or stop at a chosen point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.plan import cases_of
 from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.statistics.sequential import Look
+from sqlstress.statistics.sequential import InterimLook
 from sqlstress.studies import sweep
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.limit import LimitStudy
@@ -34,7 +34,7 @@ CASE = Case(concurrency=2)
 
 
 class Watching(Observer):
-    """Keeps everything that it is told of a study's progress, which must never go backwards."""
+    """Records a study's progress, and fails if it goes backwards."""
 
     def __init__(self) -> None:
         self.told: list[Progress] = []
@@ -49,7 +49,7 @@ class Watching(Observer):
 
 
 class Trouble:
-    """Raises a problem in one of the measurements."""
+    """Raises a problem in the chosen measurement."""
 
     def __init__(self, problem: Exception | None = None, at: int = 0) -> None:
         self.problem, self.at, self.met = problem, at, 0
@@ -63,12 +63,12 @@ class Trouble:
 
 @dataclass(frozen=True)
 class MadeUp:
-    """A study with its bench."""
+    """A study and its bench."""
 
     study: Study[Any]
     bench: Any
     measured: Callable[[Report], int]
-    """How many measurements a report holds."""
+    """Function that returns the number of measurements in a report."""
 
 
 Make = Callable[[pytest.MonkeyPatch, Path, Observer, Trouble], MadeUp]
@@ -90,25 +90,25 @@ def made_up_sweep(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
 
 
 def made_up_ab(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
-    """Return an A/B test of two pairs, looked at once."""
+    """Return an A/B test of two pairs with a single look."""
 
     def measure(arm: int, case: Case, pair: int) -> Trial:
         trouble.meet()
         return trial(pair)
 
-    study = AbStudy(([CASE], [CASE]), TEST, looks=(Look(2, 0.001),))
+    study = AbStudy(([CASE], [CASE]), TEST, looks=(InterimLook(2, 0.001),))
     return MadeUp(study, SliceBench(BLANK, observer, measure), _slices)
 
 
 def made_up_limit(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
-    """Return a search whose time is over after a closed loop and three windows."""
+    """Return a search whose time ends after a closed loop and three windows."""
 
     def run(runner: TrialRunner, case: Case, index: int) -> Trial:
         trouble.meet()
         return TRIAL if case.arrivals is None else replace(rate_trial(case.arrivals.rate, 1000), index=index)
 
     patch.setattr(TrialRunner, "run", run)
-    # One look at the clock before each window, and two behind it.
+    # The clock is read once before each window and twice after it.
     clock = count(0.0, 1.0)
     search = LimitSearch(Promise(p99_s=0.01), max_time_s=10.0)
     study = LimitStudy(CASE, search, "poisson", None, lambda: next(clock))
@@ -116,7 +116,7 @@ def made_up_limit(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
 
 
 class _Nothing:
-    """Stands in for a database, writers, or an image of a disk: does nothing, and may be entered."""
+    """A substitute for a database, writers, or a disk image: does nothing, and is a context manager."""
 
     def __init__(self, *_: object) -> None:
         pass
@@ -147,7 +147,7 @@ class _Round(_Nothing):
 
 def made_up_kills(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
     """Return a crash test of four rounds."""
-    for name, stand_in in (("Database", _Nothing), ("Victims", _Nothing), ("Round", _Round)):
+    for name, stand_in in (("CrashDatabase", _Nothing), ("Victims", _Nothing), ("KillRound", _Round)):
         patch.setattr(crash, name, stand_in)
     patch.setattr(_Round, "trouble", trouble, raising=False)
     (case,) = cases_of({}, "crash")
@@ -165,5 +165,5 @@ STUDIES: dict[str, tuple[Make, int]] = {
     "limit": (made_up_limit, 1),
     "crash": (made_up_kills, 1),
 }
-"""Name → how it is made up, with four measurements, and how many of them must be done before anything is
-proved: those of a control prove nothing by themselves."""
+"""Name → function that makes the study with four measurements, and the number of measurements before the
+first one that proves something: those of a control prove nothing by themselves."""

@@ -1,4 +1,4 @@
-"""Tests of the loop that measures pairs until the gate has seen enough; the slices are made up."""
+"""The loop that measures pairs until the gate decides, with made-up slices."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.study import SILENT
 from sqlstress.report import AbTest, Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.sequential import looks
-from sqlstress.studies.ab import AbStudy, first_arm, order
+from sqlstress.studies.ab import AbStudy, draw_first_arm, order
 from sqlstress.studies.slices import SliceBench
-from sqlstress.studies.sweep import follow
+from sqlstress.studies.sweep import run_on_bench
 from tests.ab_report import CASE, EXAMPLE, TEST, Script, of_ratio, trial
 from tests.app_report import CASE as APP
 
 
 class Slices:
-    """Answers with made-up trials, and writes down what was asked for."""
+    """Returns made-up trials, and records the requested slices."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self.asked: list[tuple[str, int, int]] = []
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
-        """Answer as the script says."""
+        """Return the script's trial."""
         self.asked.append(("AB"[arm], case.concurrency, pair))
         return self.script(arm, case, pair)
 
@@ -36,7 +36,7 @@ UNLIMITED = replace(TEST, max_time_s=None)
 
 
 class Clock:
-    """A clock that goes on by so much each time that it is read."""
+    """A clock that advances by `step_s` at each reading."""
 
     def __init__(self, step_s: float = 0.0) -> None:
         self.step_s, self.now = step_s, 0.0
@@ -53,11 +53,11 @@ def run(
     most: int = 30,
     clock: Clock | None = None,
 ) -> tuple[Report, Slices, list[Report]]:
-    """Run a study; return its report, the slices, and every report that was saved."""
+    """Run a study; return its report, the slices, and all saved reports."""
     slices, saved = Slices(script), list[Report]()
-    bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
+    bench = SliceBench(replace(EXAMPLE, runs=()), SILENT, slices.measure)
     study = AbStudy((cells, cells), test, looks(most), clock or Clock())
-    return follow(study, bench, saved.append, lambda: 0.0), slices, saved
+    return run_on_bench(study, bench, saved.append, lambda: 0.0), slices, saved
 
 
 def verdict(report: Report) -> tuple[str, int]:
@@ -66,28 +66,28 @@ def verdict(report: Report) -> tuple[str, int]:
     return report.ab.verdict, len(report.runs[0].trials)
 
 
-def test_the_seed_draws_for_each_pair_which_arm_begins() -> None:
+def test_seed_draws_the_first_arm_of_each_pair() -> None:
     drawn = [order("A", 7, pair)[0] for pair in range(400)]
     assert drawn == [order("A", 7, pair)[0] for pair in range(400)]
     assert drawn != [order("A", 8, pair)[0] for pair in range(400)]
     assert 150 < sum(drawn) < 250
-    # Nor does it depend on the pair before, or on the one before that.
+    # It does not depend on the two pairs before, either.
     for lag in (1, 2):
         assert 150 < sum(a == b for a, b in zip(drawn, drawn[lag:], strict=False)) < 250
     assert [order(first, seed, 0) for seed in (1, 2) for first in "AB"] == [(0, 1), (1, 0)] * 2
     assert all(order("B", 7, pair) == order("A", 7, pair)[::-1] for pair in range(50))
-    begun = [first_arm(seed) for seed in range(200)]
-    assert begun == [first_arm(seed) for seed in range(200)]
-    assert 70 < begun.count("A") < 130
+    first_arms = [draw_first_arm(seed) for seed in range(200)]
+    assert first_arms == [draw_first_arm(seed) for seed in range(200)]
+    assert 70 < first_arms.count("A") < 130
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(1.0, "pass"), (3.0, "pass"), (0.85, "fail"), (0.3, "fail")])
-def test_what_is_clear_is_decided_at_the_first_look(ratio: float, expected: str) -> None:
+def test_clear_result_is_decided_at_the_first_look(ratio: float, expected: str) -> None:
     report, _, _ = run(of_ratio(ratio))
     assert verdict(report) == (expected, 10)
 
 
-def test_what_is_not_clear_takes_all_looks_and_each_is_kept_with_its_time() -> None:
+def test_unclear_result_takes_all_looks_and_keeps_their_times() -> None:
     report, _, _ = run(of_ratio(0.9, 0.1), clock=Clock(1.0))
     assert verdict(report) == ("inconclusive", 30)
     assert report.ab
@@ -101,7 +101,7 @@ def test_what_is_not_clear_takes_all_looks_and_each_is_kept_with_its_time() -> N
     assert times == sorted(times) and times[0] > 0
 
 
-def test_it_ends_before_a_pair_that_would_last_too_long_and_looks_with_all_that_is_left_to_err() -> None:
+def test_time_limit_ends_the_test_with_a_last_look() -> None:
     # The clock is read three times in a pair.
     limited = replace(TEST, max_time_s=58.0)
     report, _, _ = run(of_ratio(0.9, 0.1), test=limited, clock=Clock(1.0))
@@ -119,7 +119,7 @@ def test_it_ends_before_a_pair_that_would_last_too_long_and_looks_with_all_that_
     assert verdict(clear) == ("pass", 7)
 
 
-def test_the_slices_of_every_cell_stand_together_within_a_pair() -> None:
+def test_slices_of_a_cell_are_adjacent_within_a_pair() -> None:
     cells = (CASE, replace(CASE, concurrency=4))
     report, slices, _ = run(of_ratio(1.0), cells, replace(TEST, first="B"))
     expected = [
@@ -130,7 +130,7 @@ def test_the_slices_of_every_cell_stand_together_within_a_pair() -> None:
     ]
     assert slices.asked[:40] == expected
     assert slices.asked[0] == ("B", 2, 0)
-    # The runs stand in the order of cells and arms, whatever was measured first.
+    # The runs are in the order of cells and arms, regardless of the order of measurement.
     assert [(run.arm, run.case.concurrency) for run in report.runs] == [
         ("A", 2),
         ("B", 2),
@@ -140,12 +140,12 @@ def test_the_slices_of_every_cell_stand_together_within_a_pair() -> None:
     assert report.planned == 4
 
 
-def test_wrong_data_fails_at_once_whatever_the_figures() -> None:
+def test_wrong_data_fails_at_once_for_any_figures() -> None:
     lost = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
 
     def script(arm: int, case: Case, pair: int) -> Trial:
-        found = trial(pair)
-        return replace(found, verdict=lost) if (arm, pair) == (1, 2) else found
+        slice_trial = trial(pair)
+        return replace(slice_trial, verdict=lost) if (arm, pair) == (1, 2) else slice_trial
 
     report, slices, _ = run(script)
     assert report.ab
@@ -157,10 +157,10 @@ def test_wrong_data_fails_at_once_whatever_the_figures() -> None:
 @pytest.mark.parametrize(
     "changes", [{"error": "worker 1 was killed by SIGKILL"}, {"tps": 0.0}], ids=["invalid", "idle"]
 )
-def test_a_slice_that_cannot_be_one_of_a_pair_ends_the_test_undecided(changes: dict[str, object]) -> None:
+def test_invalid_slice_ends_the_test_undecided(changes: dict[str, object]) -> None:
     def script(arm: int, case: Case, pair: int) -> Trial:
-        found = trial(pair)
-        return replace(found, **changes) if (arm, pair) == (0, 3) else found  # type: ignore[arg-type]
+        slice_trial = trial(pair)
+        return replace(slice_trial, **changes) if (arm, pair) == (0, 3) else slice_trial  # type: ignore[arg-type]
 
     report, slices, _ = run(script)
     assert report.ab
@@ -182,8 +182,8 @@ def test_equal_code_in_a_later_pair_leaves_no_trial_and_no_look(tmp_path: Path) 
 
     unclear, slices = of_ratio(0.9, 0.1), Slices(script)
     study = AbStudy(((cases[0],), (cases[1],)), UNLIMITED, looks(30), Clock())
-    bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
-    report = follow(study, bench, lambda _: None, lambda: 0.0)
+    bench = SliceBench(replace(EXAMPLE, runs=()), SILENT, slices.measure)
+    report = run_on_bench(study, bench, lambda _: None, lambda: 0.0)
     assert [pair for _, _, pair in slices.asked][-1] == 12
     assert report.ab and (report.ab.verdict, report.ab.looks) == ("undecided", ())
     assert [run.trials for run in report.runs] == [(), ()]
@@ -195,10 +195,10 @@ def test_failures_above_the_limit_end_the_test_at_a_look_without_a_verdict() -> 
     unclear = of_ratio(0.9, 0.1)
 
     def script(arm: int, case: Case, pair: int) -> Trial:
-        made = unclear(arm, case, pair)
-        return replace(made, failed=made.transactions if arm and pair > 10 else 0)
+        slice_trial = unclear(arm, case, pair)
+        return replace(slice_trial, failed=slice_trial.transactions if arm and pair > 10 else 0)
 
     report, _, saved = run(script)
     assert report.ab and (report.ab.verdict, report.ab.looks) == ("undecided", ())
     assert [len(run.trials) for run in report.runs] == [14, 14]
-    assert any(each.ab and each.ab.looks for each in saved)
+    assert any(saved_report.ab and saved_report.ab.looks for saved_report in saved)

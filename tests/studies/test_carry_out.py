@@ -1,4 +1,4 @@
-"""Tests of the one way in which a study is carried out, with a study that counts."""
+"""The function that runs studies, with a study that counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from sqlstress.engine.study import Observer, Progress, Steps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Report
-from sqlstress.studies.sweep import SAVING, carry_out, follow
+from sqlstress.studies.sweep import SAVE_PAUSE_FACTOR, run_on_bench, run_study
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.studies.made_up import Watching
@@ -22,14 +22,14 @@ RUNS = example_report().runs
 
 @dataclass
 class Bench:
-    """Knows the report without runs, and who watches."""
+    """A bench with the report without runs, and the observer."""
 
     observer: Observer = field(default_factory=Watching)
     report: Report = BLANK
 
 
 class Counting:
-    """Counts its steps as planned cases, a second each."""
+    """Counts its steps, of a second each, as planned cases."""
 
     def __init__(self, steps: int, problem: Exception | None = None) -> None:
         self._steps, self._problem = steps, problem
@@ -51,7 +51,7 @@ class Counting:
 
 
 class Opening:
-    """Opens a bench, and writes down what became of it."""
+    """Opens a bench, and records its events."""
 
     kept_folder: Path | None = None
     stayed: tuple[Path, ...] = ()
@@ -68,41 +68,39 @@ class Opening:
             self.events.append("closed")
 
 
-def test_a_bench_is_opened_for_it_and_closed_afterwards_whatever_happens() -> None:
+def test_bench_is_opened_and_always_closed() -> None:
     opening, watching = Opening(), Watching()
-    report = carry_out(Counting(2), opening, lambda _: opening.events.append("saved"), watching)
+    report = run_study(Counting(2), opening, lambda _: opening.events.append("saved"), watching)
     assert opening.events == ["opened", "saved", "saved", "closed"]
     assert report.planned == 2
     assert [progress.done for progress in watching.told] == [1, 2]
     broken = Opening()
     with pytest.raises(EnvironmentFailure):
-        carry_out(Counting(0, EnvironmentFailure("no WAL")), broken)
+        run_study(Counting(0, EnvironmentFailure("no WAL")), broken)
     assert broken.events == ["opened", "closed"]
 
 
 @pytest.mark.parametrize(
     ("save_s", "saved_after"),
-    [(0.0, [*range(1, 26)]), (0.5 / SAVING, [*range(1, 26)]), (0.5, [1, 11, 21, 25])],
+    [(0.0, [*range(1, 26)]), (0.5 / SAVE_PAUSE_FACTOR, [*range(1, 26)]), (0.5, [1, 11, 21, 25])],
 )
-def test_it_is_saved_after_each_step_that_is_long_beside_the_saving_and_at_the_end(
-    save_s: float, saved_after: list[int]
-) -> None:
+def test_report_is_saved_after_long_steps_and_at_the_end(save_s: float, saved_after: list[int]) -> None:
     study, saved = Counting(25), list[int]()
 
     def save(report: Report) -> None:
         saved.append(report.planned)
 
-    follow(study, Bench(), save, lambda: study.done + save_s * len(saved))
+    run_on_bench(study, Bench(), save, lambda: study.done + save_s * len(saved))
     assert saved == saved_after
 
 
-def test_a_caller_that_raises_ends_the_study_at_once() -> None:
+def test_error_of_the_caller_ends_the_study_at_once() -> None:
     study = Counting(3)
 
     def give_up(_: Report) -> None:
         raise KeyError
 
-    with pytest.raises(KeyError) as kept:  # its traceback, too
-        follow(study, Bench(), give_up)
+    with pytest.raises(KeyError) as kept:  # with its traceback
+        run_on_bench(study, Bench(), give_up)
     assert kept.tb is not None
     assert (study.done, study.closed) == (1, True)

@@ -1,4 +1,4 @@
-"""What holds for every study, whatever it measures: saved, stopped, failed and watched in one way."""
+"""Behaviour required of every study: saving, interruption, failure and progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.show.endings import endings, exit_code
-from sqlstress.studies.sweep import follow
+from sqlstress.studies.sweep import run_on_bench
 from tests.studies.made_up import STUDIES, Trouble, Watching
 
 MEASUREMENTS = 4
@@ -22,7 +22,7 @@ FULL = EnvironmentFailure("the disk is full.")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a study ended, and what was saved and told meanwhile."""
+    """The end of a study, and its saved reports and progress."""
 
     report: Report
     saved: list[Report]
@@ -35,15 +35,15 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Carry out a study by its name; saving takes no time."""
+    """Return a function that runs a study by its name; saving takes no time."""
 
-    def carried_out(name: str, trouble: Trouble | None = None) -> Outcome:
+    def run_study(name: str, trouble: Trouble | None = None) -> Outcome:
         saved, watching = list[Report](), Watching()
-        made = STUDIES[name][0](monkeypatch, tmp_path, watching, trouble or Trouble())
-        report = follow(made.study, made.bench, saved.append, lambda: 0.0)
-        return Outcome(report, saved, watching, made.measured)
+        made_up = STUDIES[name][0](monkeypatch, tmp_path, watching, trouble or Trouble())
+        report = run_on_bench(made_up.study, made_up.bench, saved.append, lambda: 0.0)
+        return Outcome(report, saved, watching, made_up.measured)
 
-    return carried_out
+    return run_study
 
 
 EACH = pytest.mark.parametrize("name", STUDIES)
@@ -51,58 +51,54 @@ EACH_MEASUREMENT = pytest.mark.parametrize("done", range(MEASUREMENTS))
 
 
 @EACH
-def test_it_ends_well_and_the_last_report_that_was_saved_is_the_one_that_is_returned(
-    run: Run, name: str
-) -> None:
-    found = run(name)
-    assert found.measured(found.report) == MEASUREMENTS
-    assert endings(found.report) == ()
-    assert not found.report.interrupted
-    assert found.saved[-1] == found.report
-    assert from_json(to_json(found.report)) == found.report
-    # After every measurement.
-    saved = list(dict.fromkeys(to_json(report) for report in found.saved))
+def test_study_returns_the_last_saved_report(run: Run, name: str) -> None:
+    outcome = run(name)
+    assert outcome.measured(outcome.report) == MEASUREMENTS
+    assert endings(outcome.report) == ()
+    assert not outcome.report.interrupted
+    assert outcome.saved[-1] == outcome.report
+    assert from_json(to_json(outcome.report)) == outcome.report
+    # It is saved after every measurement.
+    saved = list(dict.fromkeys(to_json(report) for report in outcome.saved))
     assert len(saved) >= MEASUREMENTS
-    assert len(found.saved) == len(saved)  # and nothing is saved twice
+    assert len(outcome.saved) == len(saved)  # and nothing is saved twice
 
 
 @EACH
 @EACH_MEASUREMENT
-def test_an_interruption_loses_nothing_and_exits_130(run: Run, name: str, done: int) -> None:
-    found = run(name, Trouble(STOP, done))
-    assert found.report.interrupted
-    assert found.measured(found.report) == done
-    assert found.saved[-1:] == [found.report] * found.report.holds_something
-    assert exit_code(endings(found.report)) == 130
-    assert endings(found.report)[0].text.startswith("Stopped after ")
+def test_interruption_keeps_all_measurements_and_exits_130(run: Run, name: str, done: int) -> None:
+    outcome = run(name, Trouble(STOP, done))
+    assert outcome.report.interrupted
+    assert outcome.measured(outcome.report) == done
+    assert outcome.saved[-1:] == [outcome.report] * outcome.report.holds_something
+    assert exit_code(endings(outcome.report)) == 130
+    assert endings(outcome.report)[0].text.startswith("Stopped after ")
 
 
 @EACH
 @EACH_MEASUREMENT
-def test_a_problem_is_raised_as_long_as_there_is_nothing_to_keep_and_kept_with_it_after_that(
-    run: Run, name: str, done: int
-) -> None:
+def test_problem_is_raised_first_and_later_kept_in_the_report(run: Run, name: str, done: int) -> None:
     if done < STUDIES[name][1]:
         with pytest.raises(EnvironmentFailure, match="the disk is full"):
             run(name, Trouble(FULL, done))
         return
-    found = run(name, Trouble(FULL, done))
-    assert found.measured(found.report) >= done
-    assert found.saved[-1] == found.report
-    assert not found.report.interrupted
-    assert exit_code(endings(found.report)) == 4
-    assert "the disk is full" in endings(found.report)[0].text
+    outcome = run(name, Trouble(FULL, done))
+    assert outcome.measured(outcome.report) >= done
+    assert outcome.saved[-1] == outcome.report
+    assert not outcome.report.interrupted
+    assert exit_code(endings(outcome.report)) == 4
+    assert "the disk is full" in endings(outcome.report)[0].text
 
 
 @EACH
-def test_a_problem_that_nobody_expected_asks_to_be_reported(run: Run, name: str) -> None:
-    found = run(name, Trouble(KeyError("x"), 2))
-    assert "KeyError: 'x' (unexpected: please report it" in endings(found.report)[0].text
+def test_unexpected_problem_asks_to_be_reported(run: Run, name: str) -> None:
+    outcome = run(name, Trouble(KeyError("x"), 2))
+    assert "KeyError: 'x' (unexpected: please report it" in endings(outcome.report)[0].text
 
 
 @EACH
-def test_its_progress_never_goes_backwards(run: Run, name: str) -> None:
-    told = run(name).watching.told  # each is held against the one before
-    assert len(told) >= MEASUREMENTS - 1
-    # Windows' clock goes on every 16 ms, and made-up measurements take less.
-    assert told[-1].done > told[0].done or time.get_clock_info("monotonic").resolution > 0.01
+def test_progress_of_a_study_never_goes_backwards(run: Run, name: str) -> None:
+    progress = run(name).watching.told  # each is checked against the previous one
+    assert len(progress) >= MEASUREMENTS - 1
+    # Windows' clock advances every 16 ms, and made-up measurements take less.
+    assert progress[-1].done > progress[0].done or time.get_clock_info("monotonic").resolution > 0.01

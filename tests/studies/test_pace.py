@@ -1,4 +1,4 @@
-"""Tests of how far a sweep has come: what is told of it, and when."""
+"""The progress of a sweep: its label, note and remaining time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from sqlstress.experiments.classics.methods import Method
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.studies.sweep import LONGER_S, Pace, best_so_far, expected_s, longer_turn, turns
+from sqlstress.studies.sweep import (
+    LONGER_S,
+    SweepProgress,
+    best_so_far,
+    expected_trial_s,
+    longer_turn,
+    plan_turns,
+)
 from tests.analysis.hand_made import run, trial
 from tests.studies.made_up import Watching
 
@@ -20,13 +27,13 @@ CASES = (Case(concurrency=1), Case(concurrency=16, buckets=20))
 
 
 class Going(Watching):
-    """A pace, its clock, and what it told."""
+    """A pace, its clock, and the progress that it reported."""
 
     def __init__(self, cases: tuple[Case, ...] = CASES) -> None:
         super().__init__()
         self.now = 100.0
         self.heard: list[str] = []
-        self.pace = Pace(cases, [*turns(cases), *longer_turn(cases)], self, lambda: self.now)
+        self.pace = SweepProgress(cases, [*plan_turns(cases), *longer_turn(cases)], self, lambda: self.now)
 
     def phase(self, name: str) -> None:
         self.heard.append(name)
@@ -42,14 +49,14 @@ class Going(Watching):
         return self.told[-1]
 
 
-def test_the_longer_window_is_none_of_the_passes_and_its_time_counts() -> None:
+def test_longer_window_is_separate_from_passes_and_its_time_counts() -> None:
     case = cases_of({"concurrency": 4, "repeat": 10})[0]
     going = Going((case,))
-    going.now += 10 * expected_s(case)  # the passes took as long as it was expected
+    going.now += 10 * expected_trial_s(case)  # the passes took the expected time
     going.pace.begin(10)
     going.pace.phase("measuring")
     assert going.last.label == "[waits] 1 bucket, 4 processes"
-    assert going.pace.left_s() == pytest.approx(expected_s(replace(case, duration_s=LONGER_S)))
+    assert going.pace.left_s() == pytest.approx(expected_trial_s(replace(case, duration_s=LONGER_S)))
 
 
 @pytest.fixture
@@ -59,7 +66,7 @@ def going() -> Iterator[Going]:
     assert all(progress.total == 1 for progress in going.told)
 
 
-def test_a_case_is_named_with_its_number(going: Going) -> None:
+def test_label_has_the_number_of_the_case(going: Going) -> None:
     going.pace.begin(1)
     going.pace.phase("preparing")
     assert (going.last.label, going.last.note) == ("[2/2] 20 buckets, 16 processes", "preparing")
@@ -72,7 +79,7 @@ def test_a_case_is_named_with_its_number(going: Going) -> None:
     assert several.last.label == "[pass 3/3] 1 bucket, 1 process"
 
 
-def test_the_tps_of_the_moment_follows_what_was_done_in_the_last_second(going: Going) -> None:
+def test_current_tps_follows_the_last_second(going: Going) -> None:
     going.pace.phase("measuring")
     for step in range(60):
         going.pace.tick(step * 100 if step < 30 else 3000 + (step - 30) * 50)
@@ -87,38 +94,38 @@ def test_the_tps_of_the_moment_follows_what_was_done_in_the_last_second(going: G
         assert watched.last.note == note
 
 
-def test_time_that_is_left_runs_down_while_a_case_is_measured(going: Going) -> None:
+def test_remaining_time_runs_down_during_a_case(going: Going) -> None:
     whole = going.pace.left_s()
-    assert whole == pytest.approx(sum(map(expected_s, CASES)))
+    assert whole == pytest.approx(sum(map(expected_trial_s, CASES)))
     going.now += 0.5
     assert going.pace.left_s() == pytest.approx(whole - 0.5)
 
 
-def test_a_case_that_takes_longer_than_expected_leaves_the_others_time_alone(going: Going) -> None:
+def test_overrun_of_a_case_does_not_change_the_others_time(going: Going) -> None:
     going.now += 500.0
-    assert going.pace.left_s() == pytest.approx(expected_s(CASES[1]))
+    assert going.pace.left_s() == pytest.approx(expected_trial_s(CASES[1]))
 
 
-def test_finished_cases_teach_how_long_the_others_take(going: Going) -> None:
+def test_finished_cases_correct_the_expected_time_of_others(going: Going) -> None:
     going.pace.phase("measuring")
-    going.now += 3 * expected_s(CASES[0])
+    going.now += 3 * expected_trial_s(CASES[0])
     going.pace.tick(0)
     going.pace.begin(1)
     going.pace.phase("preparing")
-    assert going.last.left_s == pytest.approx(3 * expected_s(CASES[1]))
+    assert going.last.left_s == pytest.approx(3 * expected_trial_s(CASES[1]))
 
 
-def test_what_was_said_to_be_done_stays_so_when_the_others_are_expected_to_take_longer(going: Going) -> None:
-    going.now += 0.9 * expected_s(CASES[0])
+def test_progress_stays_when_expected_times_grow(going: Going) -> None:
+    going.now += 0.9 * expected_trial_s(CASES[0])
     going.pace.waiting()
     before = going.last.done
-    going.now += 10 * expected_s(CASES[0])
+    going.now += 10 * expected_trial_s(CASES[0])
     going.pace.begin(1)
     going.pace.waiting()
     assert going.last.done >= before
 
 
-def test_while_something_is_waited_for_the_time_runs_on(going: Going) -> None:
+def test_remaining_time_runs_down_while_waiting(going: Going) -> None:
     going.pace.phase("verifying")
     left = going.last.left_s
     going.now += 0.5
@@ -129,7 +136,7 @@ def test_while_something_is_waited_for_the_time_runs_on(going: Going) -> None:
     assert going.heard == ["verifying", "waiting", "7 done"]
 
 
-def test_the_answer_that_forms_is_told_instead_of_the_moment(going: Going) -> None:
+def test_best_result_so_far_replaces_the_current_note(going: Going) -> None:
     going.pace.best("best so far 5 TPS")
     going.pace.begin(1)
     going.pace.phase("preparing")
@@ -137,7 +144,7 @@ def test_the_answer_that_forms_is_told_instead_of_the_moment(going: Going) -> No
     assert going.last.note == "best so far 5 TPS"
 
 
-def test_the_best_so_far_is_what_the_passes_tell_by_now() -> None:
+def test_best_so_far_follows_from_the_passes() -> None:
     def measured(processes: int, *rates: float) -> Run:
         return run(1, processes, *(trial(tps=rate) for rate in rates))
 
@@ -148,31 +155,31 @@ def test_the_best_so_far_is_what_the_passes_tell_by_now() -> None:
     assert best_so_far([]) == ""
 
 
-# The guess of how long a case takes.
+# The estimated time of a case.
 
 
-def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expected_to_take() -> None:
-    usual = delete, delete_tx, wal, wal_tx, _ = [*map(expected_s, cases_of({}, "cycles"))]
+def test_expected_time_of_cycles_depends_on_journal_and_time_out() -> None:
+    usual = delete, delete_tx, wal, wal_tx, _ = [*map(expected_trial_s, cases_of({}, "cycles"))]
     assert 2 < sum(usual) < 15
     assert delete > wal > wal_tx
     assert delete > delete_tx
     (short,) = cases_of({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
-    assert expected_s(short) == pytest.approx(2, abs=1)
+    assert expected_trial_s(short) == pytest.approx(2, abs=1)
 
 
-def test_more_work_is_expected_to_take_longer() -> None:
+def test_expected_time_grows_with_the_work() -> None:
     case = Case()
     for change in ({"duration_s": 9.0}, {"warmup_s": 9.0}, {"concurrency": 8}, {"buckets": 9}):
-        assert expected_s(replace(case, **change)) > expected_s(case)
-    assert expected_s(Case(ops=2000)) > expected_s(Case(ops=1000))
-    assert expected_s(Case(workload="classic", ops=5000)) < 10
+        assert expected_trial_s(replace(case, **change)) > expected_trial_s(case)
+    assert expected_trial_s(Case(ops=2000)) > expected_trial_s(Case(ops=1000))
+    assert expected_trial_s(Case(workload="classic", ops=5000)) < 10
 
 
-def test_the_guess_of_a_method_knows_what_a_row_costs_and_where_its_time_out_is() -> None:
+def test_expected_time_of_a_method_depends_on_rows_and_time_out() -> None:
     def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
         return Case(workload="methods", spec=Method("insert", name, transaction, scale, timeout_s))
 
-    commits, rows, bulk = (expected_s(each) for each in (cell("1b1"), cell("1b1", True), cell("BLK")))
+    commits, rows, bulk = (expected_trial_s(case) for case in (cell("1b1"), cell("1b1", True), cell("BLK")))
     assert commits > rows > bulk
-    assert expected_s(cell("BLK", scale=100_000)) > bulk
-    assert expected_s(cell("1b1", timeout_s=1.0)) < commits
+    assert expected_trial_s(cell("BLK", scale=100_000)) > bulk
+    assert expected_trial_s(cell("1b1", timeout_s=1.0)) < commits

@@ -1,4 +1,4 @@
-"""Tests of the search for code that both arms of an A/B test run although it should differ."""
+"""Detection of code that both arms of an A/B test share although it should differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.studies.same_code import Side, same_environment, same_module
+from sqlstress.studies.same_code import ArmCode, same_environment, same_module
 from sqlstress.user_work.loading import imported_modules
 
 
@@ -20,7 +20,7 @@ def _no_python_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return the folder of a change, in which the base is checked out; their packages differ."""
+    """Return the folder of a change that has a checkout of the base in it; their packages differ."""
     folder = tmp_path.resolve() / "project"
     for version, checkout in enumerate((folder / "base", folder)):
         (checkout / "stress").mkdir(parents=True)
@@ -41,14 +41,14 @@ def environment(folder: Path) -> tuple[str, Path]:
 
 def side(
     name: str, file: Path, package: Path | None, python: str | None = None, module: str = "bank"
-) -> Side:
-    """Return an arm that loaded a package, or nothing."""
+) -> ArmCode:
+    """Return an arm that loaded this package, or none."""
     modules = {module: str(package / "__init__.py")} if package else {}
-    return Side(name, python, str(file), modules)
+    return ArmCode(name, python, str(file), modules)
 
 
-def arms(project: Path, a: Path, b: Path, *pythons: str) -> tuple[Side, Side]:
-    """Return the arms of a base and a change, which loaded these packages."""
+def arms(project: Path, a: Path, b: Path, *pythons: str) -> tuple[ArmCode, ArmCode]:
+    """Return the arms of base and change that loaded these packages."""
     python_a, python_b = pythons or (None, None)
     files = project / "base" / "stress" / "load.py", project / "stress" / "load.py"
     return side("A", files[0], a, python_a), side("B", files[1], b, python_b)
@@ -78,7 +78,7 @@ FINDER = "MAPPING: dict[str, str] = {{'bank': {!r}}}\n"
 
 
 @pytest.mark.parametrize("file", ["project.pth", "__editable___bank_0_1_finder.py"])
-def test_shared_module_by_an_install_in_place_names_the_file_of_the_environment(
+def test_shared_module_by_an_editable_install_names_its_file(
     project: Path, tmp_path: Path, file: str
 ) -> None:
     (python_a, packages), (python_b, _) = environment(tmp_path / "a"), environment(tmp_path / "b")
@@ -230,12 +230,12 @@ def test_modules_are_recorded_by_package(tmp_path: Path, monkeypatch: pytest.Mon
     code = "import lib.deep, spread.part, sqlstress.studies, wave"
     try:
         exec(code, {})
-        found = imported_modules(before)
+        modules = imported_modules(before)
     finally:
         for name in ("lib", "lib.deep", "spread", "spread.part"):
             sys.modules.pop(name, None)
     folder = tmp_path.resolve()
-    assert {name: Path(file).relative_to(folder).as_posix() for name, file in found.items()} == {
+    assert {name: Path(file).relative_to(folder).as_posix() for name, file in modules.items()} == {
         "lib": "site-packages/lib/__init__.py",
         "spread.part": "spread/part.py",
     }

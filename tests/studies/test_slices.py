@@ -1,4 +1,4 @@
-"""Tests of single slices, by this Python and by another one."""
+"""Single slices, in this Python and in other interpreters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.study import SILENT
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.kv.spec import Load
@@ -33,69 +33,71 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
-def nobody() -> None:
-    """Let everything go on."""
+def no_interruption() -> None:
+    """Do not interrupt."""
 
 
-def test_the_slices_of_a_pair_have_the_same_salt_and_those_of_another_pair_another(
+def test_slices_of_a_pair_share_a_salt_that_differs_by_pair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     salts = []
 
     def run(self: TrialRunner, case: Case, index: int) -> Trial:
         salts.append(self.salt)
-        self.salt += 3  # it was begun again
+        self.salt += 3  # the trial was repeated
         return trial(index)
 
     monkeypatch.setattr(TrialRunner, "run", run)
-    with OwnPython((CASE,), tmp_path, ()).opened(NOBODY) as bench:
+    with OwnPython((CASE,), tmp_path, ()).opened(SILENT) as bench:
         for pair in (0, 1):
             for arm in (0, 1):
                 bench.measure(arm, CASE, pair)
     assert salts[0] == salts[1] < salts[0] + 3 < salts[2] == salts[3]
 
 
-def test_a_slice_of_our_own_is_a_verified_trial_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    with OwnPython((CASE,), tmp_path, ("sqlstress", "ab")).opened(NOBODY) as bench:
-        found = bench.measure(0, CASE, 4)
+def test_slice_of_this_python_is_verified_and_leaves_nothing(tmp_path: Path) -> None:
+    with OwnPython((CASE,), tmp_path, ("sqlstress", "ab")).opened(SILENT) as bench:
+        measured = bench.measure(0, CASE, 4)
         assert bench.learn(TEST) == TEST
-    assert (found.index, found.error, found.verdict.status) == (4, None, "ok")
+    assert (measured.index, measured.error, measured.verdict.status) == (4, None, "ok")
     assert (bench.report.command, bench.report.runs) == (("sqlstress", "ab"), ())
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.thorough
-def test_a_slice_of_another_python_is_a_verified_trial_with_what_is_known_of_that_python(
+def test_slice_of_another_python_is_verified_and_describes_it(
     tmp_path: Path,
 ) -> None:
     a, b = (Python(sys.executable, {**SHORT, "synchronous": level}, tmp_path) for level in ("full", "off"))
-    with OtherPythons((a, b), (CASE, CASE), ()).opened(NOBODY) as bench:
-        found = [bench.measure(arm, CASE, 2) for arm in (0, 1)]
+    with OtherPythons((a, b), (CASE, CASE), ()).opened(SILENT) as bench:
+        trials = [bench.measure(arm, CASE, 2) for arm in (0, 1)]
         test = bench.learn(TEST)
-    assert [one.effective["synchronous"] for one in found] == ["full", "off"]
-    assert {(one.index, one.error, one.verdict.status) for one in found} == {(2, None, "ok")}
+    assert [measured.effective["synchronous"] for measured in trials] == ["full", "off"]
+    assert {(measured.index, measured.error, measured.verdict.status) for measured in trials} == {
+        (2, None, "ok")
+    }
     for arm in test.arms:
         assert arm.version.endswith(sys.version.split()[0])
         assert [build.version for build in arm.builds] == [sqlite3.sqlite_version]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_option_is_handed_on_as_it_was_typed_and_the_seed_is_that_of_the_pair(tmp_path: Path) -> None:
-    given = {"pragma": ("a=1", "b=2"), "pinned-reader": True, "concurrency": "1-8", "read-ratio": "0.9"}
-    words = Python("python", given, tmp_path).words(replace(CASE, concurrency=4, buckets=20), 5)
-    assert words == [
+def test_options_are_passed_as_typed_with_the_seed_of_the_pair(tmp_path: Path) -> None:
+    options = {"pragma": ("a=1", "b=2"), "pinned-reader": True, "concurrency": "1-8", "read-ratio": "0.9"}
+    command = Python("python", options, tmp_path).words(replace(CASE, concurrency=4, buckets=20), 5)
+    assert command == [
         "--pragma=a=1", "--pragma=b=2", "--pinned-reader", "--concurrency=4", "--read-ratio=0.9",
             "--repeat=1",
         "--buckets=20", "--seed=8",
     ]  # fmt: skip
 
 
-def test_what_is_no_interpreter_is_refused(tmp_path: Path) -> None:
+def test_missing_interpreter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot start .*nope.*Name an interpreter"):
-        Python(str(tmp_path / "nope"), {}, tmp_path).run([], nobody)
+        Python(str(tmp_path / "nope"), {}, tmp_path).run([], no_interruption)
 
 
-def test_a_python_without_sqlstress_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_without_sqlstress_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)
     (tmp_path / "sqlstress").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -104,12 +106,12 @@ def test_a_python_without_sqlstress_says_so(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(
         EnvironmentFailure, match=r"No module named .?sqlstress.*Check that sqlstress is installed there"
     ):
-        Python(str(bare), {}, tmp_path).run([], nobody)
+        Python(str(bare), {}, tmp_path).run([], no_interruption)
 
 
-def test_an_option_that_the_other_sqlstress_has_not_got_is_named(tmp_path: Path) -> None:
+def test_option_unknown_to_the_other_sqlstress_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot measure: No such option"):
-        Python(sys.executable, {}, tmp_path).run(["--newest-option"], nobody)
+        Python(sys.executable, {}, tmp_path).run(["--newest-option"], no_interruption)
 
 
 @pytest.mark.thorough
@@ -118,7 +120,7 @@ def test_an_option_that_the_other_sqlstress_has_not_got_is_named(tmp_path: Path)
     injected="a slice of another Python in `ab` stopped",
     outcome="exit 130; its processes and databases are gone too",
 )
-def test_a_slice_that_is_stopped_ends_its_process_and_its_databases(tmp_path: Path) -> None:
+def test_stopped_slice_removes_its_process_and_databases(tmp_path: Path) -> None:
     calls = 0
 
     def stop() -> None:
@@ -134,7 +136,7 @@ def test_a_slice_that_is_stopped_ends_its_process_and_its_databases(tmp_path: Pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
-def test_the_workers_of_a_slice_have_nothing_of_the_pipe_that_holds_it(tmp_path: Path) -> None:
+def test_workers_of_a_slice_do_not_inherit_its_pipe(tmp_path: Path) -> None:
     inputs = list[str]()
 
     def look() -> None:
@@ -150,7 +152,7 @@ def test_the_workers_of_a_slice_have_nothing_of_the_pipe_that_holds_it(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_words_without_a_name_stand_behind_all_options(tmp_path: Path) -> None:
+def test_positional_arguments_come_after_all_options(tmp_path: Path) -> None:
     scripts = Python("python", {"script": ("a.sql", "b.sql@2"), "setup": "s.sql"}, tmp_path, "sql")
     assert scripts.words(CASE, 0) == ["--setup=s.sql", "--repeat=1", "--concurrency=1", "--seed=3"]
     assert scripts.standing == ["--", "a.sql", "b.sql@2"]

@@ -1,4 +1,4 @@
-"""Tests of a sweep: what is measured when, what is saved, and what stops it."""
+"""A sweep: the order of its trials, its saved reports, and its failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlstress.plan import cases_of as cases_asked_for
 from sqlstress.report import LEFT_OUT, Check, Report, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies import sweep
-from sqlstress.studies.sweep import LONGER_S, Sweep, Turn, follow, longer_turn, turns
+from sqlstress.studies.sweep import LONGER_S, Sweep, Turn, longer_turn, plan_turns, run_on_bench
 from sqlstress.system.interrupt import Pulse, StopSignals
 from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report
@@ -36,7 +36,7 @@ Measure = Callable[..., tuple[Report, list[Report]]]
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Measure:
-    """Measure cases whose trials come from a function, or raise."""
+    """Return a function that measures cases by a script, which returns trials or raises."""
 
     def cost(case: Case, carry: object, pulse: Pulse) -> float:
         return 100.0 * case.concurrency
@@ -48,7 +48,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Measure:
         monkeypatch.setattr(sweep, "harness_ns", harness)
         saved: list[Report] = []
         with StopSignals() as signals:
-            report = follow(
+            report = run_on_bench(
                 Sweep(cases, keep_going), bench(tmp_path, signals=signals), saved.append, lambda: 0.0
             )
         return report, saved
@@ -69,35 +69,37 @@ def raising_at(processes: int, error: Exception, trial: int = 0) -> Script:
     return script
 
 
-def test_an_interruption_keeps_the_finished_trials_of_its_case(scripted: Measure) -> None:
+def test_interruption_keeps_the_finished_trials_of_its_case(scripted: Measure) -> None:
     script = raising_at(2, Interrupted("stopped by SIGINT"), trial=2)
     report, saved = scripted(script, Case(concurrency=2, repeat=3), FOUR)
     assert [len(run.trials) for run in report.runs] == [2, 1]
     assert saved[-1] == report
 
 
-def test_the_passes_go_over_all_cases_there_and_back(scripted: Measure) -> None:
-    went: list[tuple[int, int]] = []
+def test_passes_go_over_all_cases_forwards_and_backwards(scripted: Measure) -> None:
+    order: list[tuple[int, int]] = []
 
     def script(case: Case, index: int) -> Trial:
-        went.append((index, case.concurrency))
+        order.append((index, case.concurrency))
         return replace(TRIAL, index=index)
 
     report, saved = scripted(script, *(Case(concurrency=processes, repeat=2) for processes in (1, 2, 3)))
-    assert went == [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (1, 1)]
+    assert order == [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (1, 1)]
     assert [[trial.index for trial in run.trials] for run in report.runs] == [[0, 1]] * 3
-    assert [run.harness_ns for run in report.runs] == [100.0] * 3  # of one process, whatever their number
+    assert [run.harness_ns for run in report.runs] == [
+        100.0
+    ] * 3  # for one process, regardless of their number
     assert len(saved) == 6
 
 
-def test_a_case_that_failed_is_left_out_of_the_later_passes(scripted: Measure) -> None:
+def test_failed_case_is_left_out_of_later_passes(scripted: Measure) -> None:
     script = raising_at(2, EnvironmentFailure("no space"), trial=0)
     report, _ = scripted(script, *(Case(concurrency=processes, repeat=3) for processes in (1, 2)))
     assert [(len(run.trials), run.error) for run in report.runs] == [(3, None), (0, "no space")]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what was measured before is the call of Linux")
-def test_the_cost_of_a_sync_is_looked_at_again_when_all_is_measured(scripted: Measure) -> None:
+def test_sync_cost_is_measured_again_after_the_sweep(scripted: Measure) -> None:
     report, _ = scripted(always, ONE)
     after = report.environment.sync_after
     assert after and after.primitive == BLANK.environment.sync.primitive and after.samples >= 8  # type: ignore[union-attr]
@@ -114,12 +116,12 @@ def test_a_changed_sync_is_sampled_again(
     costs = iter([before, slower, slower])
     monkeypatch.setattr(sweep, "measure", lambda *_, **__: next(costs))
     report, _ = scripted(always, ONE)
-    found = report.environment
-    assert (found.sync_again, found.sync_after) == (before, slower)
-    assert found.sync_after_again == (None if factor == 1 else slower)
+    environment = report.environment
+    assert (environment.sync_again, environment.sync_after) == (before, slower)
+    assert environment.sync_after_again == (None if factor == 1 else slower)
 
 
-def test_a_signal_during_the_last_trial_is_answered_and_the_trial_kept(scripted: Measure) -> None:
+def test_signal_during_the_last_trial_interrupts_and_keeps_it(scripted: Measure) -> None:
     def script(case: Case, index: int) -> Trial:
         signal.raise_signal(signal.SIGTERM)
         return TRIAL
@@ -130,7 +132,7 @@ def test_a_signal_during_the_last_trial_is_answered_and_the_trial_kept(scripted:
     assert saved == [report]
 
 
-def test_a_signal_while_the_harness_is_measured_begins_no_trial(scripted: Measure) -> None:
+def test_signal_during_the_harness_measurement_starts_no_trial(scripted: Measure) -> None:
     def struck(case: Case, carry: object, pulse: Pulse) -> float:
         signal.raise_signal(signal.SIGTERM)
         pulse()
@@ -147,7 +149,7 @@ def test_a_signal_while_the_harness_is_measured_begins_no_trial(scripted: Measur
         (OSError(28, "No space left on device"), EnvironmentFailure),
     ],
 )
-def test_what_stops_the_first_case_stops_everything(
+def test_error_in_the_first_case_stops_the_sweep(
     scripted: Measure, error: Exception, expected: type[SqlstressError]
 ) -> None:
     with pytest.raises(expected) as caught:
@@ -156,9 +158,7 @@ def test_what_stops_the_first_case_stops_everything(
 
 
 @pytest.mark.parametrize("error", [EnvironmentFailure("no space"), WorkerFailure("no space")])
-def test_what_stops_a_later_case_is_kept_with_it_and_the_sweep_goes_on(
-    scripted: Measure, error: Exception
-) -> None:
+def test_error_in_a_later_case_is_kept_and_the_sweep_continues(scripted: Measure, error: Exception) -> None:
     report, saved = scripted(raising_at(2, error), ONE, TWO, FOUR)
     assert [(run.case, len(run.trials), run.error) for run in report.runs] == [
         (ONE, 1, None),
@@ -168,7 +168,7 @@ def test_what_stops_a_later_case_is_kept_with_it_and_the_sweep_goes_on(
     assert len(saved) == 3
 
 
-def test_a_worker_that_fails_in_the_first_case_or_a_trial_that_is_not_valid_is_its_cases_error(
+def test_worker_failure_or_invalid_trial_is_the_cases_error(
     scripted: Measure,
 ) -> None:
     killed = "worker 1 could not start: was killed by SIGKILL"
@@ -178,17 +178,17 @@ def test_a_worker_that_fails_in_the_first_case_or_a_trial_that_is_not_valid_is_i
     assert [(run.error, len(run.trials)) for run in report.runs] == [(killed, 1)]
 
 
-def test_what_hangs_is_not_tried_in_a_second_pass(scripted: Measure) -> None:
+def test_hung_case_is_not_repeated_in_a_second_pass(scripted: Measure) -> None:
     hung = WorkerResult(1, 0, 0, 1.0, error=f"{HUNG} within the time-out, and was ended")
     error = "worker 1 hung within the time-out, and was ended"
-    asked = []
+    measured = []
 
     def script(case: Case, index: int) -> Trial:
-        asked.append((case.concurrency, index))
+        measured.append((case.concurrency, index))
         return replace(TRIAL, workers=(hung,), error=error) if case.concurrency == 2 else TRIAL
 
     report, _ = scripted(script, replace(ONE, repeat=3), replace(TWO, repeat=3))
-    assert sorted(asked) == [(1, 0), (1, 1), (1, 2), (2, 0)]
+    assert sorted(measured) == [(1, 0), (1, 1), (1, 2), (2, 0)]
     assert [run.error for run in report.runs] == [None, error]
 
 
@@ -199,11 +199,11 @@ def wrong_at_two(case: Case, _index: int) -> Trial:
     return WRONG if case.concurrency == 2 else TRIAL
 
 
-def test_wrong_data_ends_the_sweep_which_says_what_it_has_left_out(scripted: Measure) -> None:
+def test_wrong_data_ends_the_sweep_and_lists_missing_cases(scripted: Measure) -> None:
     report, saved = scripted(wrong_at_two, *(replace(case, repeat=2) for case in (ONE, TWO, FOUR)))
     assert [(len(run.trials), run.skipped) for run in report.runs] == [(1, None), (1, None), (0, LEFT_OUT)]
     assert saved[-1] == report and not report.interrupted
-    assert [(one.code, one.facts) for one in missing(report)] == [
+    assert [(finding.code, finding.facts) for finding in missing(report)] == [
         ("stopped-at-wrong-data", {"trials": 2, "planned": 6, "left_out": "4 processes on 1 bucket"})
     ]
 
@@ -214,13 +214,13 @@ def test_wrong_data_of_the_last_case_leaves_out_the_later_passes(scripted: Measu
     assert (finding.facts["trials"], finding.facts["planned"], finding.facts["left_out"]) == (2, 4, None)
 
 
-def test_a_sweep_that_keeps_going_measures_all_of_it_and_says_nothing(scripted: Measure) -> None:
+def test_sweep_with_keep_going_measures_all_cases(scripted: Measure) -> None:
     report, _ = scripted(wrong_at_two, ONE, TWO, FOUR, keep_going=True)
     assert [len(run.trials) for run in report.runs] == [1, 1, 1]
     assert missing(report) == ()
 
 
-# The order of the trials: every case in every pass, and drift meets all alike.
+# The order of the trials: every case in every pass, and equal drift for all cases.
 
 
 repeats = st.lists(st.integers(1, 6), min_size=1, max_size=12)
@@ -232,49 +232,51 @@ def cases_of(counts: list[int], seed: int = 0) -> list[Case]:
 
 @given(repeats, st.integers(0, 99))
 def test_every_case_has_all_of_its_trials_in_ascending_passes(counts: list[int], seed: int) -> None:
-    found = list(turns(cases_of(counts, seed)))
-    assert sorted(found) == [
+    all_turns = list(plan_turns(cases_of(counts, seed)))
+    assert sorted(all_turns) == [
         Turn(case, number) for case, count in enumerate(counts) for number in range(count)
     ]
-    assert [turn.number for turn in found] == sorted(turn.number for turn in found)
+    assert [turn.number for turn in all_turns] == sorted(turn.number for turn in all_turns)
 
 
-def test_the_second_pass_is_the_first_one_backwards_and_each_further_one_is_drawn() -> None:
-    found = [turn.case for turn in turns(cases_of([6] * 9, seed=3))]
-    passes = [found[start : start + 9] for start in range(0, 54, 9)]
+def test_second_pass_reverses_the_first_and_later_ones_are_random() -> None:
+    case_order = [turn.case for turn in plan_turns(cases_of([6] * 9, seed=3))]
+    passes = [case_order[start : start + 9] for start in range(0, 54, 9)]
     assert passes[0] == list(range(9))
     assert passes[1] == passes[0][::-1]
     assert not any(passes[place + 1] == passes[place][::-1] for place in range(1, 5))
-    assert len({tuple(one) for one in passes}) == 6
-    assert found != [turn.case for turn in turns(cases_of([6] * 9, seed=4))]
+    assert len({tuple(cases_of_pass) for cases_of_pass in passes}) == 6
+    assert case_order != [turn.case for turn in plan_turns(cases_of([6] * 9, seed=4))]
 
 
-def test_what_grows_steadily_meets_all_cases_alike_in_two_passes() -> None:
-    found = list(turns(cases_of([2] * 5)))
-    whens = [fmean(when for when, turn in enumerate(found) if turn.case == case) for case in range(5)]
-    assert len(set(whens)) == 1
+def test_linear_drift_is_equal_for_all_cases_in_two_passes() -> None:
+    all_turns = list(plan_turns(cases_of([2] * 5)))
+    mean_times = [
+        fmean(position for position, turn in enumerate(all_turns) if turn.case == case) for case in range(5)
+    ]
+    assert len(set(mean_times)) == 1
 
 
 def usual(processes: int, files: int = 1, **changes: Any) -> Case:
-    """Return a case of kv of which nothing else is asked for."""
+    """Return a case of kv with default options otherwise."""
     return replace(cases_asked_for({"concurrency": processes, "buckets": files})[0], **changes)
 
 
-def test_the_case_with_the_most_processes_on_the_fewest_files_has_a_longer_window_behind_the_passes(
+def test_most_contended_case_has_a_longer_window_after_the_passes(
     scripted: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = [usual(processes, files) for files in (20, 1) for processes in (1, 4)]
     assert longer_turn(cases) == [Turn(3, cases[3].repeat, is_longer=True)]
     longer = replace(TRIAL, index=99)
-    went: list[Case] = []
+    order: list[Case] = []
 
     def flawless(runner: TrialRunner, case: Case, index: int) -> Trial:
-        went.append(case)
+        order.append(case)
         return longer
 
     monkeypatch.setattr(TrialRunner, "flawless", flawless)
     report, _ = scripted(always, *cases)
-    assert went == [replace(cases[3], duration_s=LONGER_S)]
+    assert order == [replace(cases[3], duration_s=LONGER_S)]
     assert [len(run.trials) for run in report.runs] == [cases[0].repeat] * 4
     assert [run.longer for run in report.runs] == [None] * 3 + [longer]
     longer = replace(TRIAL, error="worker 1 died", verdict=Verdict((Check("last write", "failed"),)))
@@ -297,10 +299,10 @@ def test_the_case_with_the_most_processes_on_the_fewest_files_has_a_longer_windo
     ],
     ids=["alone", "duration", "repeat", "ops", "no store", "usual time-out", "reads", "rate", "another"],
 )
-def test_what_is_asked_for_otherwise_or_waits_for_nothing_has_none(case: Case) -> None:
+def test_custom_or_uncontended_case_has_no_longer_window(case: Case) -> None:
     assert not longer_turn([case])
 
 
-def test_the_published_script_is_measured_case_by_case() -> None:
+def test_published_script_is_measured_case_by_case() -> None:
     cases = [Case(workload="classic", ops=5, concurrency=processes, repeat=2) for processes in (1, 2)]
-    assert [turn.case for turn in turns(cases)] == [0, 0, 1, 1]
+    assert [turn.case for turn in plan_turns(cases)] == [0, 0, 1, 1]

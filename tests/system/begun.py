@@ -1,4 +1,4 @@
-"""What processes that tests start do. Importable by the server, by itself and without anything of ours."""
+"""Functions of processes that tests start. The server imports this module without our others."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlstress.system.child import Pipe, begin_child
+from sqlstress.system.child import Pipe, init_child
 
 
 def tell(pipe: Pipe) -> None:
-    """Tell what a process is like when it begins, and wait until it may end."""
-    begin_child()
-    known = {
+    """Send the state of a process at its start, and wait for a message to end."""
+    init_child()
+    state = {
         "pid": os.getpid(),
         "cwd": str(Path.cwd()),
         "path": sys.path,
@@ -30,29 +30,29 @@ def tell(pipe: Pipe) -> None:
         "main": getattr(sys.modules["__main__"], "__file__", None),
         "modules": set(sys.modules),
     }
-    pipe.send(known)
+    pipe.send(state)
     pipe.recv()
 
 
 def links() -> list[str]:
-    """Return what this process has open; nothing where there is no /proc."""
-    found = []
+    """Return the open files of this process; none on a system without /proc."""
+    paths = []
     for entry in Path("/proc/self/fd").glob("*"):
         try:
-            found.append(str(entry.readlink()))
+            paths.append(str(entry.readlink()))
         except OSError:
-            continue  # the one that the folder was read with
-    return found
+            continue  # the descriptor of the folder itself
+    return paths
 
 
 def add(numbers: Any, place: int) -> None:
-    """Write into shared memory."""
-    begin_child()
+    """Add to an item of shared memory."""
+    init_child()
     numbers[place] += place
 
 
 def end(how: str) -> None:
-    """End in some way."""
+    """End by a signal, an error or an exit code."""
     if how.startswith("SIG"):
         os.kill(os.getpid(), signal.Signals[how])
     if how == "error":
@@ -61,27 +61,27 @@ def end(how: str) -> None:
 
 
 def linger(pipe: Pipe) -> None:
-    """Survive Ctrl-C, and then wait for longer than anybody does for it."""
-    begin_child()
+    """Survive Ctrl-C, then sleep longer than any test."""
+    init_child()
     signal.raise_signal(signal.SIGINT)
     pipe.send("alive")
     time.sleep(600)
 
 
 def complain(text: str) -> None:
-    """Write to where errors go."""
+    """Write to standard error."""
     sys.stderr.write(text)
 
 
 def hold(modules: Sequence[str]) -> None:
-    """Start two processes, tell all ids, and wait to be killed: to be called in a process of its own."""
+    """Start two processes, print all ids, and wait to be killed. Call it in a separate process."""
     from multiprocessing import Pipe as open_pipe
 
     import psutil
 
-    from sqlstress.system.processes import starting
+    from sqlstress.system.processes import process_starter
 
-    with starting(modules) as starter:
+    with process_starter(modules) as starter:
         pipes = []
         for _ in range(2):
             ours, theirs = open_pipe()

@@ -1,4 +1,4 @@
-"""Imported by the server, it lets it fork nothing: as where the system allows no more processes."""
+"""After its import by the server, each fork fails, as if the system allowed no more processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stopping at the user's word, and the pulses by which it is heard."""
+"""Stop signals, and the pulses that check for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted
-from sqlstress.system.interrupt import PACE, StopSignals, paced, stop_once
+from sqlstress.system.interrupt import ITEMS_PER_PULSE, StopSignals, install_stop_handlers, with_pulses
 from tests.engine.processes import environment
 from tests.pulses import Pulses
 from tests.rows import fault
@@ -40,28 +40,28 @@ each_signal = pytest.mark.parametrize("number", STOPPING, ids=lambda number: num
 
 
 @each_signal
-def test_a_signal_strikes_only_where_it_is_asked_for_and_is_not_handed_on(number: signal.Signals) -> None:
-    before = {each: signal.getsignal(each) for each in STOPPING}
+def test_checked_signal_raises_and_is_not_handed_on(number: signal.Signals) -> None:
+    before = {signal_number: signal.getsignal(signal_number) for signal_number in STOPPING}
     with StopSignals() as signals:
         signals.check()
         signal.raise_signal(number)
         with pytest.raises(Interrupted, match=f"stopped by {number.name}"):
             signals.check()
-    assert {each: signal.getsignal(each) for each in STOPPING} == before
+    assert {signal_number: signal.getsignal(signal_number) for signal_number in STOPPING} == before
 
 
 @each_signal
-def test_a_signal_that_nobody_asked_for_is_handed_on_in_the_end(number: signal.Signals) -> None:
-    heard: list[int] = []
-    signal.signal(number, lambda number, _: heard.append(number))
+def test_unchecked_signal_is_handed_on_at_the_end(number: signal.Signals) -> None:
+    received: list[int] = []
+    signal.signal(number, lambda number, _: received.append(number))
     with StopSignals():
         signal.raise_signal(number)
-        assert heard == []
-    assert heard == [number]
+        assert received == []
+    assert received == [number]
 
 
 class StruckAsItGoes:
-    """Something during whose removal a signal comes; Python ignores what is raised there."""
+    """An object whose finalizer raises a signal; Python ignores exceptions there."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -71,10 +71,10 @@ class StruckAsItGoes:
 
 
 @each_signal
-def test_a_signal_that_strikes_in_a_finalizer_comes_again_and_nothing_is_shown(
+def test_signal_in_a_finalizer_comes_again_without_a_message(
     number: signal.Signals, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stop_once()
+    install_stop_handlers()
     going = StruckAsItGoes(number)
     with pytest.raises(KeyboardInterrupt):
         del going
@@ -82,42 +82,42 @@ def test_a_signal_that_strikes_in_a_finalizer_comes_again_and_nothing_is_shown(
     assert capsys.readouterr().err == ""
 
 
-def test_what_else_a_finalizer_raises_is_shown_as_ever(capsys: pytest.CaptureFixture[str]) -> None:
-    stop_once()
+def test_finalizer_errors_of_other_kinds_are_printed_as_usual(capsys: pytest.CaptureFixture[str]) -> None:
+    install_stop_handlers()
     finalized = weakref.finalize(Pulses(), int, "none")
     del finalized
     assert "ValueError" in capsys.readouterr().err
 
 
 @each_signal
-def test_the_first_signal_raises_and_those_that_follow_do_nothing(number: signal.Signals) -> None:
-    stop_once()
+def test_first_signal_raises_and_later_ones_do_nothing(number: signal.Signals) -> None:
+    install_stop_handlers()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(number)
-    for each in STOPPING:
-        signal.raise_signal(each)
+    for signal_number in STOPPING:
+        signal.raise_signal(signal_number)
 
 
 @each_signal
-def test_after_a_signal_that_was_heeded_the_next_ones_do_nothing(number: signal.Signals) -> None:
-    stop_once()
+def test_signals_after_an_answered_one_do_nothing(number: signal.Signals) -> None:
+    install_stop_handlers()
     with StopSignals() as signals:
         signal.raise_signal(number)
         with pytest.raises(Interrupted):
             signals.check()
-    for each in STOPPING:
-        signal.raise_signal(each)
+    for signal_number in STOPPING:
+        signal.raise_signal(signal_number)
 
 
 @fault("stop", "a signal that is ignored from outside (`nohup`)", "it stays ignored")
-def test_a_signal_that_was_ignored_from_outside_stays_ignored() -> None:
+def test_signal_ignored_from_outside_stays_ignored() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with StopSignals() as signals:
         signal.raise_signal(signal.SIGTERM)
         signals.check()
 
 
-def test_outside_the_main_thread_nothing_is_caught_and_nothing_fails() -> None:
+def test_stop_signals_do_nothing_outside_the_main_thread() -> None:
     failures: list[BaseException] = []
 
     def work() -> None:
@@ -133,24 +133,24 @@ def test_outside_the_main_thread_nothing_is_caught_and_nothing_fails() -> None:
     assert failures == []
 
 
-@given(st.integers(0, 5 * PACE))
-def test_every_item_is_yielded_with_a_pulse_for_every_stretch_begun(count: int) -> None:
+@given(st.integers(0, 5 * ITEMS_PER_PULSE))
+def test_paced_yields_every_item_and_pulses_once_per_stretch(count: int) -> None:
     pulses = Pulses()
-    assert list(paced(range(count), pulses)) == list(range(count))
-    assert pulses.count == -(-count // PACE)
+    assert list(with_pulses(range(count), pulses)) == list(range(count))
+    assert pulses.count == -(-count // ITEMS_PER_PULSE)
 
 
-def test_a_pulse_that_raises_ends_it_before_the_next_stretch() -> None:
-    taken: list[int] = []
+def test_raising_pulse_ends_paced_before_the_next_stretch() -> None:
+    items_taken: list[int] = []
 
     def items() -> Iterator[int]:
-        for number in range(10 * PACE):
-            taken.append(number)
+        for number in range(10 * ITEMS_PER_PULSE):
+            items_taken.append(number)
             yield number
 
     with pytest.raises(Interrupted):
-        list(paced(items(), Pulses(stop_at=3)))
-    assert len(taken) == 2 * PACE + 1
+        list(with_pulses(items(), Pulses(stop_at=3)))
+    assert len(items_taken) == 2 * ITEMS_PER_PULSE + 1
 
 
 STRUCK_WITHIN_EXEC = """

@@ -1,6 +1,6 @@
-"""Paths that are too long for a Windows that allows no long ones: what it answers is put in its place here.
+"""Paths too long for a Windows without long paths; its answers are simulated here.
 
-It says of them that there is no such file, whatever is there; Wine takes them.
+Windows reports that such a file does not exist, even if it does; Wine accepts it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ TOLD = r"No such file or directory \(a path of {} characters: Windows takes {} u
 
 
 @pytest.fixture
-def limited(monkeypatch: pytest.MonkeyPatch) -> Limit:
-    """Return what makes a path of more characters than given too long."""
+def limit_paths(monkeypatch: pytest.MonkeyPatch) -> Limit:
+    """Return a function that makes paths with more than `most` characters too long."""
 
     def limit(most: int) -> None:
-        monkeypatch.setattr(files, "LONGEST", most)
+        monkeypatch.setattr(files, "MAX_PATH_LENGTH", most)
         for module, name in ((os, "mkdir"), (os, "open"), (os, "stat"), (io, "open")):
             monkeypatch.setattr(module, name, refusing(getattr(module, name), most))
         monkeypatch.setattr(os, "replace", refusing_to(os.replace, most))
@@ -41,7 +41,7 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> Limit:
 
 
 def refusing(call: Callable[..., Any], most: int) -> Callable[..., Any]:
-    """Return a call that knows nothing of files whose paths are longer."""
+    """Return a call that does not find files with longer paths."""
 
     def refuse(path: Any, *arguments: Any, **named: Any) -> Any:
         if isinstance(path, (str, Path)) and len(str(path)) > most:
@@ -52,7 +52,7 @@ def refusing(call: Callable[..., Any], most: int) -> Callable[..., Any]:
 
 
 def refusing_to(call: Callable[..., Any], most: int) -> Callable[..., Any]:
-    """Return a call that moves nothing to a file whose path is longer."""
+    """Return a call that fails to move files to longer paths."""
 
     def refuse(path: Any, to: Any) -> Any:
         if len(str(to)) > most:
@@ -62,46 +62,42 @@ def refusing_to(call: Callable[..., Any], most: int) -> Callable[..., Any]:
     return refuse
 
 
-def test_whatever_the_length_the_line_holds_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert files.for_message(Path("d" * 200)) == "d" * 200
-    assert files.for_message(Path("d" * 201)) == f"{'d' * 198}.."
-    monkeypatch.setattr(files, "LONGEST", 259)
+def test_message_on_a_long_path_keeps_its_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert files.short_path(Path("d" * 200)) == "d" * 200
+    assert files.short_path(Path("d" * 201)) == f"{'d' * 198}.."
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", 259)
     missing = tmp_path.joinpath(*["d" * 50] * 10)
-    with pytest.raises(UsageError, match="Choose another --dir") as of_dir:
+    with pytest.raises(UsageError, match="Choose another --dir") as dir_error:
         RunFolder(missing, keep=False).__enter__()
-    with pytest.raises(UsageError, match="Create it first") as of_report:
+    with pytest.raises(UsageError, match="Create it first") as report_error:
         parse_output(str(missing / "r.json"))
-    with pytest.raises(EnvironmentFailure, match="Choose another file with -o") as of_writing:
+    with pytest.raises(EnvironmentFailure, match="Choose another file with -o") as write_error:
         write_atomically(missing / "r.json", "text")
-    for caught in (of_dir, of_report, of_writing):
+    for caught in (dir_error, report_error, write_error):
         assert "characters" in str(caught.value) and len(str(caught.value)) < LONGEST
 
 
 def folder_of(tmp_path: Path, length: int) -> Path:
-    """Make a folder whose path is so much longer than that of the test's own."""
-    made = tmp_path / ("d" * (length - 1))
-    made.mkdir()
-    return made
+    """Make a folder whose path is `length` characters longer than `tmp_path`."""
+    folder = tmp_path / ("d" * (length - 1))
+    folder.mkdir()
+    return folder
 
 
 @pytest.mark.parametrize("fits", ["the folder", "nothing"])
-def test_a_dir_too_deep_for_our_files_says_so_and_nothing_is_left(
-    tmp_path: Path, limited: Limit, fits: str
-) -> None:
+def test_too_deep_dir_is_reported_and_nothing_is_left(tmp_path: Path, limit_paths: Limit, fits: str) -> None:
     parent = folder_of(tmp_path, 20)
     ours = len(str(RunFolder(parent, keep=False).path))
-    limited(ours if fits == "the folder" else ours - 1)
+    limit_paths(ours if fits == "the folder" else ours - 1)
     longer = ours + 1 + len(MARKER) if fits == "the folder" else ours
-    told = TOLD.format(longer, files.LONGEST)
-    with pytest.raises(EnvironmentFailure, match=f"{told}.* Choose another --dir"):
+    message = TOLD.format(longer, files.MAX_PATH_LENGTH)
+    with pytest.raises(EnvironmentFailure, match=f"{message}.* Choose another --dir"):
         RunFolder(parent, keep=False).__enter__()
     assert list(parent.iterdir()) == []
 
 
-def test_a_file_for_syncs_that_is_too_deep_says_so(tmp_path: Path, limited: Limit) -> None:
-    limited(len(str(tmp_path)) + 10)
+def test_too_deep_sync_file_is_reported(tmp_path: Path, limit_paths: Limit) -> None:
+    limit_paths(len(str(tmp_path)) + 10)
     with pytest.raises(EnvironmentFailure, match=r"sync a file in .*\(a path of .* Choose another --dir"):
         measure(tmp_path, ["fsync"])
     assert list(tmp_path.iterdir()) == []
@@ -110,10 +106,10 @@ def test_a_file_for_syncs_that_is_too_deep_says_so(tmp_path: Path, limited: Limi
 @pytest.mark.parametrize(
     ("name", "most"), [("r.json", 15), (f"{'r' * 30}.json", 34)], ids=["what lies beside it", "its own"]
 )
-def test_a_report_whose_path_is_too_long_is_refused_before_anything_is_measured(
-    tmp_path: Path, limited: Limit, name: str, most: int
+def test_too_long_report_path_is_refused_before_measuring(
+    tmp_path: Path, limit_paths: Limit, name: str, most: int
 ) -> None:
-    limited(len(str(tmp_path)) + most)
+    limit_paths(len(str(tmp_path)) + most)
     with pytest.raises(UsageError, match=r"^-o .*\(a path of .* Choose another file"):
         parse_output(str(tmp_path / name))
     with pytest.raises(
@@ -123,8 +119,8 @@ def test_a_report_whose_path_is_too_long_is_refused_before_anything_is_measured(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_long_paths_are_allowed_one_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LONGEST", len(str(tmp_path)))
+def test_long_path_is_accepted_where_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", len(str(tmp_path)))
     parse_output(str(tmp_path / "r.json"))
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "r.json").write_text("old", encoding="utf-8")
@@ -134,19 +130,19 @@ def test_where_long_paths_are_allowed_one_is_taken(tmp_path: Path, monkeypatch: 
         assert folder.path.is_dir()
 
 
-def test_what_else_keeps_a_long_path_from_being_tried_is_told_when_it_is_written(
+def test_long_path_with_another_error_is_left_to_the_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files, "LONGEST", len(str(tmp_path)))
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", len(str(tmp_path)))
     monkeypatch.setattr(io, "open", full)
     parse_output(str(tmp_path / "r.json"))
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (FileNotFoundError(2, "Nothing there", "x" * 300), "Nothing there (a path of "),
         (FileNotFoundError(2, "Nothing there", "short"), "Nothing there"),
@@ -155,11 +151,11 @@ def test_what_else_keeps_a_long_path_from_being_tried_is_told_when_it_is_written
         (OSError("text"), "OSError"),
     ],
 )
-def test_only_of_a_long_path_that_is_not_found_its_length_is_told(
-    error: OSError, told: str, monkeypatch: pytest.MonkeyPatch
+def test_length_is_reported_only_for_a_missing_long_path(
+    error: OSError, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = files.LONGEST
-    monkeypatch.setattr(files, "LONGEST", 259)
-    assert files.reason(error).startswith(told)
-    assert ("(" in files.reason(error)) == ("(" in told)
+    original = files.MAX_PATH_LENGTH
+    monkeypatch.setattr(files, "MAX_PATH_LENGTH", 259)
+    assert files.reason(error).startswith(message)
+    assert ("(" in files.reason(error)) == ("(" in message)
     assert (original == 259) == (sys.platform == "win32")

@@ -1,4 +1,4 @@
-"""Processes of our own: how they are called, end and are told of, and the messages between them."""
+"""Our child processes: calls, ends, descriptions of ends, and messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.exec.work import end_marked
 from sqlstress.system.child import MORE, PIECE, send
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.processes import Inbox, call_apart, death, held_back, wait_some
+from sqlstress.system.processes import Inbox, blocked_signal, call_in_subprocess, exit_clause, wait_readable
 from tests.conftest import own_processes
 from tests.pulses import nothing
 
@@ -43,15 +43,15 @@ PATIENCE_S = 60.0
         (3221225477, "ended with exit code 3221225477 and no result"),
     ],
 )
-def test_a_death_is_told_by_the_name_of_its_signal(exitcode: int | None, expected: str) -> None:
-    assert death(exitcode) == expected
+def test_death_is_described_by_the_name_of_its_signal(exitcode: int | None, expected: str) -> None:
+    assert exit_clause(exitcode) == expected
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals can't be held back there")
-def test_an_interrupt_is_held_back_and_comes_afterwards() -> None:
+def test_interrupt_is_held_back_and_comes_afterwards() -> None:
     if sys.platform != "win32":
         with StopSignals() as signals:
-            with held_back("SIGINT"):
+            with blocked_signal("SIGINT"):
                 signal.raise_signal(signal.SIGINT)
                 assert signal.SIGINT in signal.sigpending()
                 signals.check()
@@ -63,7 +63,7 @@ def test_an_interrupt_is_held_back_and_comes_afterwards() -> None:
 def test_signals_are_let_through_again_after_an_error() -> None:
     if sys.platform != "win32":
         before = signal.pthread_sigmask(signal.SIG_BLOCK, set())
-        with pytest.raises(OSError, match="full"), held_back("SIGINT"):
+        with pytest.raises(OSError, match="full"), blocked_signal("SIGINT"):
             raise OSError("full")
         assert signal.pthread_sigmask(signal.SIG_BLOCK, set()) == before
 
@@ -91,7 +91,7 @@ def dawdle(place: str) -> None:
 
 
 def answer_by_half() -> bytes:
-    """Stop this process when the first piece of the answer has been sent."""
+    """Stop this process after the first piece of the answer has been sent."""
     send, sent = Connection.__dict__["_send"], list[int]()
 
     def send_once(self: Connection, data: bytes) -> None:
@@ -104,23 +104,23 @@ def answer_by_half() -> bytes:
     return bytes(1_000_000)
 
 
-def test_what_a_function_returns_or_raises_apart_comes_here_and_its_death_is_told() -> None:
-    process, result = call_apart(nothing, add, 1, 2, times=5)
+def test_result_error_or_death_of_a_child_call_is_returned() -> None:
+    process, result = call_in_subprocess(nothing, add, 1, 2, times=5)
     assert result == 15
     assert process != os.getpid() and not psutil.pid_exists(process)
     with pytest.raises(UsageError, match=r"^not like this$"):
-        call_apart(nothing, refuse)
+        call_in_subprocess(nothing, refuse)
     with pytest.raises(EnvironmentFailure, match="ended with exit code 7 and no result"):
-        call_apart(nothing, die)
+        call_in_subprocess(nothing, die)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGBREAK"] if sys.platform == "win32" else ["SIGINT"])
-def test_an_interrupt_is_the_parents_to_answer(name: str) -> None:
-    assert call_apart(nothing, survive, name) == "alive"
+def test_child_ignores_an_interrupt(name: str) -> None:
+    assert call_in_subprocess(nothing, survive, name) == "alive"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes can't stop themselves there")
-def test_whoever_is_interrupted_in_the_middle_of_an_answer_leaves_no_process() -> None:
+def test_interruption_during_an_answer_leaves_no_process() -> None:
     stopped = False
 
     def interrupt() -> None:
@@ -130,25 +130,25 @@ def test_whoever_is_interrupted_in_the_middle_of_an_answer_leaves_no_process() -
         stopped = any(process.status() == psutil.STATUS_STOPPED for process in own_processes())
 
     with pytest.raises(Interrupted):
-        call_apart(interrupt, answer_by_half)
+        call_in_subprocess(interrupt, answer_by_half)
     assert own_processes() == []
 
 
-def test_whoever_is_interrupted_while_waiting_leaves_no_process(tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
+def test_interruption_during_a_wait_leaves_no_process(tmp_path: Path) -> None:
+    started = tmp_path / "begun"
 
     def interrupt() -> None:
-        if begun.exists():
+        if started.exists():
             raise Interrupted("stopped")
 
     with pytest.raises(Interrupted):
-        call_apart(interrupt, dawdle, str(begun))
+        call_in_subprocess(interrupt, dawdle, str(started))
     assert own_processes() == []
 
 
 @pytest.fixture
 def waits_end_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Let every third wait end as Windows ends the main thread's at Ctrl-C; return those that did so far."""
+    """End every third wait as Windows does in the main thread at Ctrl-C; return the waits that ended so."""
     wait, calls, ended = connection.wait, itertools.count(), list[int]()
 
     def interrupted(pipes: Sequence[Any], timeout: float | None = None) -> list[Any]:
@@ -161,16 +161,16 @@ def waits_end_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return ended
 
 
-def test_a_wait_that_ctrl_c_ends_has_found_nothing(waits_end_by_ctrl_c: list[int]) -> None:
+def test_wait_ended_by_ctrl_c_returns_nothing(waits_end_by_ctrl_c: list[int]) -> None:
     ours, theirs = Pipe()
     with ours, theirs:
         theirs.send("here")
-        assert [wait_some([ours], 0.0) for _ in range(2)] == [[], [ours]]
+        assert [wait_readable([ours], 0.0) for _ in range(2)] == [[], [ours]]
     assert waits_end_by_ctrl_c == [0]
 
 
 def test_an_answer_survives_waits_that_ctrl_c_ends(waits_end_by_ctrl_c: list[int]) -> None:
-    assert call_apart(nothing, bytes, 10_000) == bytes(10_000)
+    assert call_in_subprocess(nothing, bytes, 10_000) == bytes(10_000)
     assert waits_end_by_ctrl_c
 
 
@@ -197,17 +197,17 @@ def test_messages_of_any_length_come_in_their_order(messages: list[object]) -> N
     with ours, theirs:
         inbox = Inbox(ours)
         sender = Thread(target=send_all, args=(theirs, messages))
-        sender.start()  # a pipe of Windows holds 8 KiB, so that somebody must read meanwhile
+        sender.start()  # a pipe of Windows holds 8 KiB, so the inbox must be read at the same time
         received = list[object]()
         while len(received) < len(messages):
-            if wait_some([ours], PATIENCE_S):
+            if wait_readable([ours], PATIENCE_S):
                 received.extend(inbox.receive() or [])
         sender.join()
         assert received == messages
         assert inbox.receive() is None
 
 
-def test_nobody_waits_for_the_rest_of_a_message_and_who_is_gone_in_its_middle_is_told(ends: Ends) -> None:
+def test_half_message_is_not_waited_for_and_its_loss_is_an_error(ends: Ends) -> None:
     inbox, theirs = ends
     theirs.send_bytes(MORE + bytes(PIECE))
     assert inbox.receive() is None
@@ -221,7 +221,7 @@ def test_nobody_waits_for_the_rest_of_a_message_and_who_is_gone_in_its_middle_is
 SLEEP = "import time; print(flush=True); time.sleep(1000)"
 
 
-def test_what_has_the_mark_is_ended_and_nothing_else() -> None:
+def test_only_marked_processes_are_ended() -> None:
     mark = secrets.token_hex(8)
     processes = [
         subprocess.Popen(
@@ -234,7 +234,7 @@ def test_what_has_the_mark_is_ended_and_nothing_else() -> None:
     ]
     marked, other = processes
     try:
-        for process in processes:  # the system may show its variables a little later than the process
+        for process in processes:  # the system may show a process before its variables
             assert process.stdout and process.stdout.readline()
         assert end_marked("SQLSTRESS_TRIAL", mark) == 1
         marked.wait(10)

@@ -1,4 +1,4 @@
-"""Tests of memory that processes share."""
+"""Memory that processes share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def double(numbers: Any) -> None:
         words[place] = 2 * number
 
 
-def test_what_a_process_writes_the_others_read() -> None:
+def test_shared_array_is_written_by_another_process() -> None:
     numbers = shared_array("q", 3)
     numbers[:] = [1, 2, 1 << 40]
     process = get_context("spawn").Process(target=double, args=(numbers,))
@@ -23,7 +23,7 @@ def test_what_a_process_writes_the_others_read() -> None:
     assert list(numbers) == [2, 4, 1 << 41]
 
 
-def test_memory_has_the_size_that_layouts_count_on_and_is_clear_again() -> None:
+def test_shared_memory_has_the_expected_size_and_is_zeroed() -> None:
     assert [memoryview(shared_array(code, 5)).nbytes for code in "HIq"] == [10, 20, 40]
     for _ in range(3):
         numbers = shared_array("I", 50_000)

@@ -1,4 +1,4 @@
-"""Tests of how processes are started: one contract for those that are forked and those that are spawned."""
+"""Starting of processes: the same contract for forked and spawned processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from sqlstress import measure
-from sqlstress.system.processes import SPAWNING, Apart, Died, Spawning, Starter, starting
+from sqlstress.system.processes import SPAWNING, ChildCaller, Died, Spawning, Starter, process_starter
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
 from tests.engine.processes import ROOT, environment, gone
@@ -28,7 +28,7 @@ from tests.system import begun
 
 PATIENCE_S = 60.0
 AHEAD = 16
-"""So many processes are asked for before the first of them has to be there."""
+"""Number of processes that are requested before the first must exist."""
 forked = pytest.mark.skipif(sys.platform == "win32", reason="nothing is forked there")
 
 
@@ -37,13 +37,13 @@ def starter(request: pytest.FixtureRequest) -> Iterator[Starter]:
     if request.param == "spawned":
         yield SPAWNING
     else:
-        with starting(["tests.system.begun"]) as server:
+        with process_starter(["tests.system.begun"]) as server:
             yield server
 
 
 @contextmanager
-def told(starter: Starter) -> Iterator[tuple[BaseProcess, dict[str, Any]]]:
-    """Yield a process and what it tells; it ends afterwards."""
+def started_process(starter: Starter) -> Iterator[tuple[BaseProcess, dict[str, Any]]]:
+    """Yield a process and the state that it sends; end it afterwards."""
     ours, theirs = Pipe()
     process = starter.start(begun.tell, (theirs,))
     theirs.close()
@@ -58,39 +58,41 @@ def told(starter: Starter) -> Iterator[tuple[BaseProcess, dict[str, Any]]]:
 
 
 def server_of(pid: int) -> psutil.Process:
-    """Return the process that forked one."""
+    """Return the process that forked the process `pid`."""
     parent = psutil.Process(pid).parent()
     assert parent
     return parent
 
 
-def test_a_process_has_the_folder_the_paths_and_the_arguments_of_the_moment(
+def test_process_has_the_current_folder_paths_and_arguments(
     starter: Starter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["sqlstress", "kv"])
-    with told(starter) as (process, seen):
-        assert seen["pid"] == process.pid
-        assert seen["cwd"] == str(tmp_path)
-        assert seen["path"] == sys.path
-        assert seen["argv"] == ["sqlstress", "kv"]
+    with started_process(starter) as (process, state):
+        assert state["pid"] == process.pid
+        assert state["cwd"] == str(tmp_path)
+        assert state["path"] == sys.path
+        assert state["argv"] == ["sqlstress", "kv"]
 
 
-def test_a_process_begins_with_nothing_of_ours_and_draws_its_own_numbers(
-    starter: Starter, tmp_path: Path
-) -> None:
-    with (tmp_path / "ours").open("w") as stream, told(starter), told(starter) as (_, seen):
-        assert stream.name not in seen["files"]
-        # That which waits for our end is the second one.
-        assert seen["threads"] == 2
-        assert seen["main"] is None
-    with told(starter) as (_, one), told(starter) as (_, other):
-        assert one["random"] != other["random"]
+def test_process_has_no_open_files_and_its_own_random_state(starter: Starter, tmp_path: Path) -> None:
+    with (
+        (tmp_path / "ours").open("w") as stream,
+        started_process(starter),
+        started_process(starter) as (_, state),
+    ):
+        assert stream.name not in state["files"]
+        # The second thread waits for the end of the parent.
+        assert state["threads"] == 2
+        assert state["main"] is None
+    with started_process(starter) as (_, first), started_process(starter) as (_, second):
+        assert first["random"] != second["random"]
 
 
-def test_a_process_answers_many_calls_and_one_that_died_is_started_anew(starter: Starter) -> None:
-    with Apart("the helper") as helper:
+def test_process_answers_many_calls_and_is_replaced_after_its_death(starter: Starter) -> None:
+    with ChildCaller("the helper") as helper:
         first = helper.call(nothing, os.getpid)
         assert first != os.getpid() and helper.call(nothing, os.getpid) == first
         assert (own_processes() == [psutil.Process(first)]) == (starter is SPAWNING)
@@ -106,17 +108,17 @@ def test_a_process_answers_many_calls_and_one_that_died_is_started_anew(starter:
 
 
 def test_many_processes_start_and_share_memory(starter: Starter) -> None:
-    many = 8 if starter is SPAWNING else AHEAD + 4
-    numbers = shared_array("q", many)
-    processes = [starter.start(begun.add, (numbers, place)) for place in range(many)]
-    assert len({process.pid for process in processes}) == many
+    count = 8 if starter is SPAWNING else AHEAD + 4
+    numbers = shared_array("q", count)
+    processes = [starter.start(begun.add, (numbers, place)) for place in range(count)]
+    assert len({process.pid for process in processes}) == count
     for process in processes:
         process.join(PATIENCE_S)
-    assert list(numbers) == list(range(many))
+    assert list(numbers) == list(range(count))
 
 
 @pytest.mark.parametrize(("how", "exitcode"), [("0", 0), ("3", 3), ("error", 1), ("SIGKILL", -9)])
-def test_it_is_known_how_a_process_ended(
+def test_exit_code_of_a_process_is_known(
     starter: Starter, capfd: pytest.CaptureFixture[str], how: str, exitcode: int
 ) -> None:
     if sys.platform == "win32" and how == "SIGKILL":
@@ -128,7 +130,7 @@ def test_it_is_known_how_a_process_ended(
 
 
 @pytest.mark.parametrize("act", [BaseProcess.terminate, BaseProcess.kill])
-def test_a_process_heeds_no_interrupt_and_can_be_ended(starter: Starter, act: Any) -> None:
+def test_process_ignores_interrupts_and_can_be_ended(starter: Starter, act: Any) -> None:
     ours, theirs = Pipe()
     process = starter.start(begun.linger, (theirs,))
     with ours, theirs:
@@ -138,11 +140,11 @@ def test_a_process_heeds_no_interrupt_and_can_be_ended(starter: Starter, act: An
         act(process)
         process.join(PATIENCE_S)
     assert process.exitcode == (-signal.SIGTERM if act is BaseProcess.terminate else -9) or os.name == "nt"
-    act(process)  # whose id may be another one's by now
+    act(process)  # its id may belong to another process by now
 
 
 @pytest.mark.parametrize("method", ["spawned", pytest.param("forked", marks=forked)])
-def test_a_killed_parent_leaves_no_process_for_a_second(method: str) -> None:
+def test_killed_parent_leaves_no_process(method: str) -> None:
     spawning = "forkserver.is_possible = lambda: False" if method == "spawned" else ""
     script = f"""
 from sqlstress import measure
@@ -158,23 +160,23 @@ hold(["tests.system.begun"])
         parent.kill()
         began = time.monotonic()
         assert gone(children)
-    # The tracker of multiprocessing's is among them.
+    # multiprocessing's resource tracker is among them.
     assert len(children) == (4 if method == "forked" else 3) or sys.platform == "win32"
     assert time.monotonic() - began < PATIENCE_S
 
 
 @forked
-def test_nothing_is_left_behind_by_the_one_who_forks() -> None:
-    with starting(["tests.system.begun"]) as server, told(server) as (process, _):
+def test_fork_server_leaves_no_process_behind() -> None:
+    with process_starter(["tests.system.begun"]) as server, started_process(server) as (process, _):
         assert process.pid and server_of(process.pid) in own_processes()
     assert own_processes() == []
 
 
 @forked
-def test_who_forks_has_imported_what_is_needed_has_one_thread_and_no_file_open() -> None:
+def test_fork_server_has_imports_one_thread_and_no_open_file() -> None:
     modules = ["sqlstress.targets.sqlite.drivers.sqlite3_driver", "not_there_at_all", "tests.system.begun"]
-    with starting(modules) as server, told(server) as (process, seen):
-        assert {*modules, "sqlite3"} - seen["modules"] == {"not_there_at_all"}
+    with process_starter(modules) as server, started_process(server) as (process, state):
+        assert {*modules, "sqlite3"} - state["modules"] == {"not_there_at_all"}
         assert process.pid
         forks = server_of(process.pid)
         assert forks.num_threads() == 1
@@ -187,38 +189,38 @@ def test_each_measurement_has_its_own_environment_and_streams(
 ) -> None:
     for value in ("first", "second"):
         monkeypatch.setenv("SQLSTRESS_TEST_VALUE", value)
-        with starting(["tests.system.begun"]) as server:
-            with told(server) as (_, seen):
-                assert seen["value"] == value
+        with process_starter(["tests.system.begun"]) as server:
+            with started_process(server) as (_, state):
+                assert state["value"] == value
             server.start(begun.complain, (value,)).join(PATIENCE_S)
     assert capfd.readouterr().err == "firstsecond"
 
 
 @forked
-def test_who_forks_may_have_been_killed_a_moment_ago(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its channel is closed then, while the system still knows it as a process that runs."""
-    with starting(["tests.system.begun"]) as starter:
+def test_fork_server_killed_a_moment_ago_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's channel is closed, while the system still reports the server as running."""
+    with process_starter(["tests.system.begun"]) as starter:
         server: Any = starter
         server._process.kill()
         server._process.join()
         monkeypatch.setattr(server._process, "is_alive", lambda: True)
-        with told(starter) as (process, seen):
-            assert seen["pid"] == process.pid
+        with started_process(starter) as (process, state):
+            assert state["pid"] == process.pid
     assert own_processes() == []
 
 
 @forked
-def test_who_forks_is_no_server_of_the_program_itself() -> None:
+def test_fork_server_is_not_that_of_multiprocessing() -> None:
     from multiprocessing import forkserver as pythons
 
     theirs = vars(pythons)["_forkserver"]
-    with starting(["tests.system.begun"]) as server, told(server):
+    with process_starter(["tests.system.begun"]) as server, started_process(server):
         assert vars(theirs)["_forkserver_pid"] is None
 
 
 @forked
-def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() -> None:
-    with starting(["tests.system.begun"]) as server:
+def test_killed_fork_server_ends_its_processes_and_is_replaced() -> None:
+    with process_starter(["tests.system.begun"]) as server:
         ours, theirs = Pipe()
         process = server.start(begun.linger, (theirs,))
         theirs.close()
@@ -230,11 +232,11 @@ def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() 
             process.join(PATIENCE_S)
             assert process.exitcode == 255
             assert ours.poll(PATIENCE_S)
-            with pytest.raises(EOFError):  # it is gone indeed
+            with pytest.raises(EOFError):  # the child has ended
                 ours.recv()
         assert gone([child])
-        with told(server) as (_, seen):
-            assert seen["pid"] != child.pid
+        with started_process(server) as (_, state):
+            assert state["pid"] != child.pid
     assert own_processes() == []
 
 
@@ -250,16 +252,16 @@ def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() 
         ("multiprocessing.popen_forkserver", "Popen.duplicate_for_child"),
     ],
 )
-def test_where_multiprocessing_lacks_what_it_keeps_to_itself_processes_are_spawned(
+def test_missing_internals_of_multiprocessing_cause_spawning(
     home: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(f"{home}.{name}")
-    with starting(["tests.system.begun"]) as starter:
+    with process_starter(["tests.system.begun"]) as starter:
         assert starter is SPAWNING
 
 
 @forked
-def test_where_it_is_called_otherwise_a_measurement_spawns_its_workers(
+def test_changed_internals_of_multiprocessing_cause_spawning(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     spawned = []
@@ -276,8 +278,8 @@ def test_where_it_is_called_otherwise_a_measurement_spawns_its_workers(
 
 
 @forked
-def test_a_process_that_the_system_does_not_allow_is_told() -> None:
-    with starting(["tests.system.refusing"]) as server:
+def test_process_that_the_system_denies_is_an_error() -> None:
+    with process_starter(["tests.system.refusing"]) as server:
         process = server.start(begun.add, (shared_array("q", 1), 0))
         with pytest.raises(BlockingIOError):
             process.pid  # noqa: B018

@@ -1,4 +1,4 @@
-"""The pages of a database, asked of dbstat and read from the file."""
+"""The pages of a database, from dbstat and from our own reading of the file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from sqlstress.errors import UsageError
 from sqlstress.targets.sqlite import pages as btree
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
-from sqlstress.targets.sqlite.pages import OVERFLOW, Page, PageFile, Tree
+from sqlstress.targets.sqlite.pages import OVERFLOW, BtreePage, PageFile, Tree
 from sqlstress.targets.sqlite.space import dbstat_pages, has_dbstat, trees_of
 
-Pages = dict[str, list[Page]]
+Pages = dict[str, list[BtreePage]]
 
 
 def a_driver_with_dbstat() -> str | None:
-    """Return the name of a driver whose library has dbstat; None without one."""
+    """Return the name of a driver whose library has dbstat, or None if there is none."""
     for name in DRIVERS:
         with (
             suppress(UsageError),
@@ -38,35 +38,35 @@ def trees_in(path: Path) -> tuple[Tree, ...]:
         return trees_of(connection)
 
 
-def asked(path: Path) -> Pages:
-    """Return what dbstat says of each b-tree's pages, by number."""
+def dbstat_pages_of(path: Path) -> Pages:
+    """Return the pages of each b-tree from dbstat, by number."""
     assert DRIVER is not None
     with closing(load_driver(DRIVER).connect(path, 0)) as connection:
         return {tree.name: sorted(dbstat_pages(connection, tree)) for tree in trees_of(connection)}
 
 
 def read(path: Path) -> Pages:
-    """Return the same from the file; no connection to it is open in this process."""
+    """Return the pages of each b-tree from the file, without a connection in this process."""
     trees = trees_in(path)
     with path.open("rb") as file:
         database = PageFile(file)
-        found = {tree.name: sorted(btree.pages(database, tree)) for tree in trees}
+        pages_by_tree = {tree.name: sorted(btree.pages(database, tree)) for tree in trees}
         database.check_all_taken()
-    return found
+    return pages_by_tree
 
 
 def agreed(path: Path) -> Pages:
-    """Return the pages on which both agree."""
+    """Return the pages; fail unless dbstat and the file agree."""
     pages = read(path)
-    assert pages == asked(path)
+    assert pages == dbstat_pages_of(path)
     return pages
 
 
 def overflow_pages(pages: Pages) -> int:
     """Count the overflow pages of all b-trees."""
-    return sum(page.kind == OVERFLOW for each in pages.values() for page in each)
+    return sum(page.kind == OVERFLOW for tree_pages in pages.values() for page in tree_pages)
 
 
 def numbers(pages: Pages) -> set[int]:
     """Return the numbers of the pages of all b-trees."""
-    return {page.number for each in pages.values() for page in each}
+    return {page.number for tree_pages in pages.values() for page in tree_pages}

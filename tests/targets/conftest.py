@@ -1,4 +1,4 @@
-"""Every test of this folder that asks for a case, or for its views, runs once for each driver and layout."""
+"""Fixtures: each test with a case, or its views, runs once for each driver and layout."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ DAILY = {("apsw", 5), ("peewee", 1), ("sqlite3", 1), ("sqlite3", 5)}
 
 
 def layouts(drivers: Iterable[str]) -> list[Any]:
-    """Return rows of a driver and a number of files."""
+    """Return test parameters: a driver and a number of files."""
     return [
-        pytest.param(one, id=f"{one[0]}-{one[1]}", marks=[] if one in DAILY else [pytest.mark.thorough])
-        for one in product(drivers, (1, 5))
+        pytest.param(
+            layout, id=f"{layout[0]}-{layout[1]}", marks=[] if layout in DAILY else [pytest.mark.thorough]
+        )
+        for layout in product(drivers, (1, 5))
     ]
 
 
@@ -40,13 +42,13 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def case_of(driver: str, buckets: int) -> Case:
-    """Return a case whose operations give up at once; it is skipped where its driver is not installed."""
+    """Return a case whose operations give up at once; skip the test if its driver is not installed."""
     pytest.importorskip(driver)
     return Case(driver=driver, buckets=buckets, settings=QUICK, spec=Load(key_space=30, update_ratio=0.1))
 
 
 def any_case(driver: str, request: pytest.FixtureRequest, buckets: int) -> Case:
-    """Return the same, on our server if it needs one."""
+    """Return such a case for any driver, on our server if it needs one."""
     case = case_of(driver, buckets)
     if driver in DRIVERS:
         return case
@@ -64,7 +66,7 @@ Open = Callable[..., Store]
 
 @pytest.fixture
 def open_view(case: Case, tmp_path: Path) -> Iterator[Open]:
-    """Open views of one store, each as a worker of its own would. Each bucket holds 0 to 29."""
+    """Open views of a store, each as another worker. Each bucket has the keys 0 to 29."""
     workers = count(1)
     place = open_place(case, tmp_path)
     table = place.table("int", 8, COUNTERS)
@@ -75,8 +77,8 @@ def open_view(case: Case, tmp_path: Path) -> Iterator[Open]:
 
         def open_view(begin: str = "immediate", isolation: str | None = None, **settings: Any) -> Store:
             server = Server(isolation=isolation) if isolation else case.server
-            asked = replace(case, settings=replace(case.settings, **settings), server=server)
-            store = open_place(asked, tmp_path).keyvalue(next(workers), begin, None)
+            own_case = replace(case, settings=replace(case.settings, **settings), server=server)
+            store = open_place(own_case, tmp_path).keyvalue(next(workers), begin, None)
             opened.callback(store.close)
             return store
 

@@ -1,4 +1,4 @@
-"""Database files of every shape, for tests of the space that they take."""
+"""Database files of every shape, for tests of their space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.work import definitions
+from sqlstress.experiments.classics.keys_work import definitions
 
 ID_TYPES = ("int", "uuid4")
 USERS, ITEMS, PICKS = 40, 400, 80
@@ -25,11 +25,11 @@ FILL = (
     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) "
     "INSERT INTO t SELECT i, zeroblob(i * {size}) FROM n"
 )
-"""To be formatted with the number of `rows`, of which each is by `size` bytes longer than the last."""
+"""A template: `rows` is the number of rows; each is `size` bytes longer than the previous row."""
 
 
 def create(path: Path, *statements: str, pragmas: Iterable[str] = ()) -> None:
-    """Create a database by statements, and check that it is sound."""
+    """Create a database by statements, and check its integrity."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for pragma in ("synchronous=off", *pragmas):
             connection.execute(f"PRAGMA {pragma}")
@@ -40,19 +40,19 @@ def create(path: Path, *statements: str, pragmas: Iterable[str] = ()) -> None:
 
 
 def check(connection: sqlite3.Connection) -> None:
-    """Make sure that a database is what SQLite holds for sound."""
+    """Check that SQLite finds no fault in a database."""
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def create_picks(path: Path, schema: str, id_type: str, pragmas: Iterable[str] = ()) -> None:
-    """Create users, items, and PICKS picks of each user, by a schema of the experiment with keys."""
+    """Create users, items, and PICKS picks of each user, with a schema of the `keys` experiment."""
     draw = random.Random(f"{schema} {id_type}")
 
     def ids(count: int) -> list[object]:
         return [number if id_type == "int" else draw.randbytes(16) for number in range(count)]
 
-    users, items, own = ids(USERS), ids(ITEMS), ids(USERS * PICKS)
-    columns: list[Any] = [own] if schema.startswith("id-") else []
+    users, items, pick_ids = ids(USERS), ids(ITEMS), ids(USERS * PICKS)
+    columns: list[Any] = [pick_ids] if schema.startswith("id-") else []
     columns += zip(*((user, item) for user in users for item in draw.sample(items, PICKS)), strict=True)
     names = ("id", "user", "item")[-len(columns) :]
     definitions_of = definitions(Picks(schema=schema, id_type=id_type), sqlite3.sqlite_version)
@@ -70,7 +70,7 @@ def create_picks(path: Path, schema: str, id_type: str, pragmas: Iterable[str] =
 
 
 def create_reserved(path: Path, page_size: int, reserved: int, auto_vacuum: str = "none") -> None:
-    """Create an empty database that leaves the last bytes of every page alone."""
+    """Create an empty database with reserved bytes at the end of every page."""
     create(path, pragmas=(f"page_size={page_size}", f"auto_vacuum={auto_vacuum}", "user_version=1"))
     usable = page_size - reserved
     with path.open("r+b") as file:
@@ -83,9 +83,9 @@ def create_reserved(path: Path, page_size: int, reserved: int, auto_vacuum: str 
 
 
 def free_up_to(path: Path, page_count: int, lock_page: int, per_trunk: int) -> None:
-    """Make a database of 65,536-byte pages as large as that with free pages, of which none takes disk.
+    """Extend a database of 65,536-byte pages to `page_count` pages by free pages, which take no disk space.
 
-    The lock-byte page belongs to nothing. The last pages will be used first.
+    The lock-byte page stays out of the free list. SQLite will use the last pages first.
     """
     page_size = 1 << 16
     with path.open("r+b") as file:

@@ -1,4 +1,4 @@
-"""Connections of another process: what this one reads of their files, it reads without a lock of its own."""
+"""Connections in another process, so that this process reads their files without holding locks on them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ import psutil
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
 _CONNECTIONS: dict[str, Connection] = {}
-"""Those of the other process, by name."""
+"""Open connections by name; filled only in the other process."""
 
 
-def _run(driver: str, database: Path, who: str, sql: str | None) -> list[Any]:
+def _run(driver: str, database: Path, name: str, sql: str | None) -> list[Any]:
     if sql is None:
-        _CONNECTIONS.pop(who).close()
+        _CONNECTIONS.pop(name).close()
         return []
-    if who not in _CONNECTIONS:
-        _CONNECTIONS[who] = load_driver(driver).connect(database, 0)
-    return _CONNECTIONS[who].rows(sql)
+    if name not in _CONNECTIONS:
+        _CONNECTIONS[name] = load_driver(driver).connect(database, 0)
+    return _CONNECTIONS[name].rows(sql)
 
 
 class Elsewhere(ProcessPoolExecutor):
-    """Runs statements in a process of its own, on connections that have names."""
+    """Runs statements in another process, on named connections."""
 
     def __init__(self, driver: str, database: Path) -> None:
         super().__init__(1, get_context("spawn"))
@@ -48,12 +48,12 @@ class Elsewhere(ProcessPoolExecutor):
         for name in list(self._names):
             self.close(name)
 
-    def rows(self, who: str, sql: str) -> list[Any]:
-        """Run a statement on the connection of that name, opened if need be; return its rows."""
-        self._names.add(who)
-        return self.submit(_run, self._driver, self._database, who, sql).result()
+    def rows(self, name: str, sql: str) -> list[Any]:
+        """Run a statement on the named connection, opened if necessary; return its rows."""
+        self._names.add(name)
+        return self.submit(_run, self._driver, self._database, name, sql).result()
 
-    def close(self, who: str) -> None:
-        """Close the connection of that name."""
-        self._names.discard(who)
-        self.submit(_run, self._driver, self._database, who, None).result()
+    def close(self, name: str) -> None:
+        """Close the named connection."""
+        self._names.discard(name)
+        self.submit(_run, self._driver, self._database, name, None).result()

@@ -1,4 +1,4 @@
-"""Stores with something in them."""
+"""Stores filled with rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_store(case: Case, folder: Path, worker: int = 1) -> SqliteStore:
 
 
 def create(case: Case, folder: Path, rows: Mapping[Any, Any]) -> None:
-    """Create the files of a case and put each row where it belongs."""
+    """Create the files of a case and put each row into its bucket."""
     buckets: list[list[tuple[Any, Any]]] = [[] for _ in range(case.buckets)]
     for key, value in rows.items():
         buckets[bucket_of(key, case.buckets)].append((key, value))
@@ -40,21 +40,21 @@ def create(case: Case, folder: Path, rows: Mapping[Any, Any]) -> None:
 
 
 def create_file(case: Case, path: Path, rows: Iterable[tuple[Any, Any]]) -> Connection:
-    """Create one file with these rows; return the connection that keeps its WAL."""
+    """Create a file with these rows; return the connection that keeps its WAL open."""
     return table_of(case, path.parent).fill_file(path, rows)
 
 
 def contents(case: Case, folder: Path, sql: str = "SELECT key, value FROM kv") -> list[dict[Any, Any]]:
-    """Return what lies in each file, read without the store."""
-    found: list[dict[Any, Any]] = []
+    """Return the rows of each file, read without the store."""
+    rows_by_file: list[dict[Any, Any]] = []
     for path in files.paths(case, folder):
         with files.opened(case, path) as connection:
-            found.append(dict(connection.rows(sql)))
-    return found
+            rows_by_file.append(dict(connection.rows(sql)))
+    return rows_by_file
 
 
 def exchange(path: Path) -> None:
-    """Put another file with the same bytes in the place of one."""
+    """Replace a file by a copy with the same bytes."""
     copy = path.with_name("copy")
     copy.write_bytes(path.read_bytes())
     copy.replace(path)
@@ -64,7 +64,7 @@ def exchange(path: Path) -> None:
 def locked(case: Case, path: Path) -> Iterator[None]:
     """Hold the write lock of a file.
 
-    With the case's own driver: two SQLite libraries in one process don't see each other's POSIX locks,
+    Use the case's own driver: two SQLite libraries in one process don't see each other's POSIX locks,
     and closing a file in one of them drops those of the other.
     """
     with files.opened(case, path) as connection:

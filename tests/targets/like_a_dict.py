@@ -1,4 +1,4 @@
-"""A store does what a dict does, whatever is asked of it in whatever order, by two workers."""
+"""Random operations of two workers have the same results on a store as on a dict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.keys import KEY_TYPES, encoder
-from sqlstress.report.case import BEGINS, Case
+from sqlstress.report.case import BEGIN_MODES, Case
+from sqlstress.target import serves
 from sqlstress.targets import open_place
 from tests.drawing import examples
 from tests.pulses import nothing
@@ -31,7 +32,7 @@ BUCKETS = 2
 
 
 class Machine(RuleBasedStateMachine):
-    """Does the same to one or two workers' stores and to a dict."""
+    """Applies each operation to a store of one or two workers and to a dict."""
 
     case: Case
     workers: Sequence[int]
@@ -42,7 +43,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(
         key_type=st.sampled_from(KEY_TYPES),
         size=st.sampled_from([*VALUES]),
-        begin=st.sampled_from(BEGINS),
+        begin=st.sampled_from(BEGIN_MODES),
         data=st.data(),
     )
     def fill(self, key_type: str, size: int, begin: str, data: st.DataObject) -> None:
@@ -58,7 +59,7 @@ class Machine(RuleBasedStateMachine):
             {self.encode(number): data.draw(self.drawn) for number in range(6)} for _ in range(BUCKETS)
         ]
         self.counters = [dict.fromkeys(range(COUNTERS), 0) for _ in range(BUCKETS)]
-        self.table.fill([own.items() for own in self.model], nothing)
+        self.table.fill([rows.items() for rows in self.model], nothing)
         self.open()
 
     def open(self) -> None:
@@ -88,11 +89,11 @@ class Machine(RuleBasedStateMachine):
         for store in self.stores:
             assert store.gets[bucket]((key,)) == self.model[bucket].get(key)
 
-    @rule(bucket=buckets, one=numbers, other=numbers)
-    def pair(self, bucket: int, one: int, other: int) -> None:
-        keys = self.encode(one), self.encode(other)
-        own = self.model[bucket]
-        assert dict(self.stores[-1].pairs[bucket](keys)) == {key: own[key] for key in keys if key in own}
+    @rule(bucket=buckets, first=numbers, second=numbers)
+    def pair(self, bucket: int, first: int, second: int) -> None:
+        keys = self.encode(first), self.encode(second)
+        rows = self.model[bucket]
+        assert dict(self.stores[-1].pairs[bucket](keys)) == {key: rows[key] for key in keys if key in rows}
 
     @rule(bucket=buckets, counter=st.integers(0, COUNTERS - 1), which=st.integers(0, 1))
     def update(self, bucket: int, counter: int, which: int) -> None:
@@ -117,16 +118,16 @@ class Machine(RuleBasedStateMachine):
             assert [dict(self.table.rows(bucket)) for bucket in buckets] == self.model
             assert [dict(self.table.counters(bucket)) for bucket in buckets] == self.counters
             check = self.place.integrity("quick", nothing)
-            assert check is None or check.status in ("ok", "skipped")
+            assert check is None if serves(self.case.driver) else check and check.status == "ok"
         finally:
             self.table.release()
             self.place.discard()
 
 
 def check_store(case: Case, workers: Sequence[int], folder: Path) -> None:
-    """Do the same to the stores of these workers and to a dict, in many folders below one.
+    """Compare the stores of these workers with a dict, in many subfolders of `folder`.
 
-    With more than one worker, the target must let their connections into a bucket at once.
+    With several workers, the target must allow several connections to a bucket.
     """
 
     class OwnMachine(Machine):

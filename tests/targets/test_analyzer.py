@@ -1,4 +1,4 @@
-"""Our figures are those of the sqlite3_analyzer program, to the last digit that it prints."""
+"""Our figures equal those of the sqlite3_analyzer program, to the last digit that it prints."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def printed(path: Path) -> dict[str, Section]:
-    """Return what sqlite3_analyzer prints: {title: {line: value}}; the first section has no title."""
+    """Return the output of sqlite3_analyzer: {title: {line: value}}; the first section has no title."""
     assert PROGRAM is not None
     text = subprocess.run([PROGRAM, path], capture_output=True, text=True, check=True).stdout
     sections: dict[str, Section] = {"": {}}
     for line in text.splitlines():
         if title := _TITLE.fullmatch(line):
             sections[title[1]] = section = {}
-        elif found := _LINE.fullmatch(line):
+        elif match := _LINE.fullmatch(line):
             section = list(sections.values())[-1]
-            section[found[1]] = " ".join(found[2].split())
+            section[match[1]] = " ".join(match[2].split())
     return sections
 
 
 def percent(part: float, whole: float) -> str:
-    """Write a percentage as sqlite3_analyzer does."""
+    """Format a percentage like sqlite3_analyzer."""
     if not whole:
         return ""
     value = part * 100.0 / whole
@@ -97,7 +97,7 @@ def ours(portion: Portion) -> Section:
 
 
 def portions(space: Space) -> Iterator[tuple[str, Portion]]:
-    """Yield the title of each section that sqlite3_analyzer prints and that we have, and our portion."""
+    """Yield the title of each section of sqlite3_analyzer that we have too, and our portion."""
     yield "All tables and indices", Portion(space.page_size or 0, space.page_count or 0, space.trees)
     for table in {tree.table for tree in space.trees}:
         indices = space.indices_of(table)
@@ -111,7 +111,7 @@ def portions(space: Space) -> Iterator[tuple[str, Portion]]:
 
 
 def assert_same(space: Space, path: Path) -> None:
-    """Compare every figure that both have."""
+    """Compare every figure that both programs have."""
     theirs = printed(path)
     whole = theirs[""]
     assert whole["Page size in bytes"] == str(space.page_size)
@@ -130,7 +130,7 @@ PLAIN, LAYOUTS = "page_size=4096", ("page_size=512", "page_size=65536", "auto_va
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("id_type", mostly_thorough(ID_TYPES, ["uuid4"]))
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_every_schema_of_picks_takes_what_it_says(path: Path, schema: str, id_type: str) -> None:
+def test_space_of_every_schema_of_picks_equals_the_analyzers(path: Path, schema: str, id_type: str) -> None:
     create_picks(path, schema, id_type)
     space = measure_space(Case(), path, lambda: None)
     assert_same(space, path)
@@ -139,6 +139,6 @@ def test_every_schema_of_picks_takes_what_it_says(path: Path, schema: str, id_ty
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("pragma", mostly_thorough([PLAIN, *LAYOUTS], [PLAIN]))
-def test_large_rows_and_what_was_deleted_take_what_it_says(path: Path, pragma: str) -> None:
+def test_space_of_large_and_deleted_rows_equals_the_analyzers(path: Path, pragma: str) -> None:
     create(path, *LARGE_ROWS, pragmas=[pragma])
     assert_same(measure_space(Case(), path, lambda: None), path)

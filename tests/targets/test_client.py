@@ -1,4 +1,4 @@
-"""A worker's connection waits for the others already when it is opened."""
+"""A worker's connection waits for locks of others even while it is opened."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.busy import Waiting
-from sqlstress.targets.sqlite.connections import Client
+from sqlstress.targets.sqlite.busy import BusyRetries
+from sqlstress.targets.sqlite.connections import SqliteClient
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from tests.targets.drivers.conftest import FakeTime
 
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def holder(case: Case, path: Path) -> Connection:
-    """Return a connection that lets nobody else in."""
+    """Return a connection that locks all others out."""
     connection = load_driver(case.driver).connect(path, 0)
     connection.rows("PRAGMA locking_mode=exclusive")
     connection.rows("PRAGMA journal_mode=wal")
@@ -35,13 +35,13 @@ def holder(case: Case, path: Path) -> Connection:
     return connection
 
 
-def client_of(case: Case, path: Path, waiting: Waiting) -> Client:
-    client = Client(case, [path], 1)
+def client_of(case: Case, path: Path, waiting: BusyRetries) -> SqliteClient:
+    client = SqliteClient(case, [path], 1)
     client.waiting = waiting
     return client
 
 
-def test_a_file_that_is_locked_while_it_is_opened_is_waited_for(case: Case, path: Path) -> None:
+def test_file_locked_while_opened_is_waited_for(case: Case, path: Path) -> None:
     first = holder(case, path)
     time = FakeTime(lambda sleeps: first.close() if sleeps == 3 else None)
     client = client_of(case, path, time.waiting())
@@ -52,7 +52,7 @@ def test_a_file_that_is_locked_while_it_is_opened_is_waited_for(case: Case, path
         client.close()
 
 
-def test_a_file_that_stays_locked_is_given_up_with_sqlites_name_for_it_and_closed(
+def test_file_that_stays_locked_fails_and_is_closed(
     case: Case, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = holder(case, path)
@@ -60,11 +60,11 @@ def test_a_file_that_stays_locked_is_given_up_with_sqlites_name_for_it_and_close
     closed: list[Any] = []
 
     def connecting(*arguments: Any) -> Any:
-        connection: Any = open_it(*arguments)
+        connection: Any = connect(*arguments)
         monkeypatch.setattr(connection, "close", lambda: closed.append(connection))
         return connection
 
-    open_it = driver.connect
+    connect = driver.connect
     monkeypatch.setattr(driver, "connect", connecting)
     try:
         with pytest.raises(EnvironmentFailure, match=r"cannot open shared.db: SQLITE_BUSY"):

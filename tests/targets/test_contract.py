@@ -1,4 +1,4 @@
-"""What every store must do, whatever its target, its driver, its layout and the way in which it waits."""
+"""Behaviour required of every store, for each target, driver and layout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.report.case import BEGINS, Case
+from sqlstress.report.case import BEGIN_MODES, Case
 from sqlstress.targets import target_of
 from sqlstress.targets.postgres.dialect import dsn_of, schema_of
 from sqlstress.targets.sqlite import files
@@ -27,8 +27,8 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @contextmanager
-def held(case: Case, folder: Path) -> Iterator[None]:
-    """Hold what a writer to the last bucket needs."""
+def write_locks_held(case: Case, folder: Path) -> Iterator[None]:
+    """Hold the locks that a writer to the last bucket needs."""
     if case.driver in DRIVERS:
         with locked(case, files.paths(case, folder)[-1]):
             yield
@@ -48,12 +48,12 @@ def test_a_store_behaves_like_a_dict(driver: str, request: pytest.FixtureRequest
 
 
 @pytest.mark.parametrize(("name", "params"), [("puts", (0, 5)), ("batches", [(0, 5)]), ("updates", (0,))])
-def test_a_write_that_finds_the_lock_taken_is_busy_and_counted_and_reads_wait_for_nobody(
+def test_write_on_a_locked_bucket_is_busy_and_reads_do_not_wait(
     case: Case, open_view: Open, tmp_path: Path, name: str, params: Any
 ) -> None:
     store = open_view()
     write = getattr(store, name)[-1]
-    with held(case, tmp_path):
+    with write_locks_held(case, tmp_path):
         with pytest.raises(Exception) as refused:
             write(params)
         assert store.gets[-1]((0,)) == 0
@@ -66,9 +66,7 @@ def test_a_write_that_finds_the_lock_taken_is_busy_and_counted_and_reads_wait_fo
     write(params)
 
 
-def test_a_table_that_is_gone_is_explained_and_is_not_busy(
-    case: Case, open_view: Open, tmp_path: Path
-) -> None:
+def test_missing_table_is_explained_and_is_not_busy(case: Case, open_view: Open, tmp_path: Path) -> None:
     store = open_view()
     if case.driver in DRIVERS:
         with files.opened(case, files.paths(case, tmp_path)[-1]) as other:
@@ -87,35 +85,35 @@ def test_a_table_that_is_gone_is_explained_and_is_not_busy(
     assert store.busy_counts() == (0, 0)
 
 
-def test_a_closed_store_answers_no_more(open_view: Open) -> None:
+def test_closed_store_raises(open_view: Open) -> None:
     store = open_view()
     store.close()
     with pytest.raises(Exception, match=r"closed|Cannot operate"):
         store.gets[0]((0,))
 
 
-@pytest.mark.parametrize("begin", BEGINS)
-def test_a_transaction_of_several_statements_begins_as_the_case_says(
+@pytest.mark.parametrize("begin", BEGIN_MODES)
+def test_batch_begins_in_the_mode_of_the_case(
     case: Case, open_view: Open, tmp_path: Path, begin: str
 ) -> None:
-    """Whoever begins at once is refused while another writes; who defers is refused at the write."""
+    """While another connection writes, BEGIN IMMEDIATE fails at once, and BEGIN DEFERRED at the write."""
     if case.driver not in DRIVERS:
-        return  # the others say it by the order of their locks
+        return  # other targets show it by the order of their locks
     store = open_view(begin)
-    seen: list[object] = []
+    events: list[object] = []
 
     def rows() -> Iterator[tuple[int, int]]:
-        seen.append("begun")
+        events.append("begun")
         yield 0, 1
 
-    with held(case, tmp_path), pytest.raises(Exception) as refused:
+    with write_locks_held(case, tmp_path), pytest.raises(Exception) as refused:
         store.batches[-1](rows())
     error: Any = refused.value
     assert store.was_busy(error)
-    assert seen == (["begun"] if begin == "deferred" else [])
+    assert events == (["begun"] if begin == "deferred" else [])
 
 
-def test_files_that_differ_are_both_named_in_the_settings(tmp_path: Path) -> None:
+def test_settings_that_differ_between_files_are_both_reported(tmp_path: Path) -> None:
     case = case_of("sqlite3", 2)
     for path, size in zip(files.paths(case, tmp_path), (4096, 8192), strict=True):
         create_file(replace(case, settings=replace(case.settings, page_size=size)), path, ()).close()

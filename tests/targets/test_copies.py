@@ -1,4 +1,4 @@
-"""What was prepared once is there again for the next trial: the same bytes, and nobody else's files."""
+"""Copies restore prepared databases for the next trial: the same bytes, without touching foreign files."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ KEYS = 500
 CASE = Case(buckets=2, spec=Load(key_space=KEYS), settings=Settings(synchronous="off", wal_autocheckpoint=50))
 
 
-def begun(case: Case, folder: Path, kept: dict[Any, Any] | None) -> tuple[SqlitePlace, SqliteTable]:
-    """Return a place as the workers of a trial find it, and what keeps it so."""
+def open_filled_place(
+    case: Case, folder: Path, copies_by_layout: dict[Any, Any] | None
+) -> tuple[SqlitePlace, SqliteTable]:
+    """Return a place as a trial's workers find it, and the table that holds its files."""
     place = open_place(case, folder)
     assert isinstance(place, SqlitePlace)
-    place.copies = kept
+    place.copies = copies_by_layout
     table = place.table("int", 8, 0)
     table.fill([[(key, key) for key in range(KEYS)]] * case.buckets, nothing)
     return place, table
 
 
-def found(place: SqlitePlace) -> dict[str, Any]:
-    """Return the bytes of the databases, the size of the WALs, and how many frames are valid in them."""
+def state_of(place: SqlitePlace) -> dict[str, Any]:
+    """Return the bytes of the databases, the sizes of the WALs, and the numbers of their valid frames."""
     frames = []
     for path in place.paths:
         connection = load_driver("sqlite3").connect(path, 0)
@@ -42,8 +44,8 @@ def found(place: SqlitePlace) -> dict[str, Any]:
     return {**state, "frames": frames}
 
 
-def written(place: SqlitePlace) -> None:
-    """Do what workers do: change every row, in many commits, and connect and close."""
+def change_every_row(place: SqlitePlace) -> None:
+    """Work like workers: connect, change every row in many commits, and close."""
     for path in place.paths:
         connection = load_driver("sqlite3").connect(path, 0)
         connection.rows("PRAGMA synchronous=off")
@@ -53,44 +55,44 @@ def written(place: SqlitePlace) -> None:
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
-def test_a_later_trial_finds_what_the_first_one_found(journal: str, tmp_path: Path) -> None:
+def test_later_trials_find_the_same_state_as_the_first(journal: str, tmp_path: Path) -> None:
     case = Case(buckets=2, spec=CASE.spec, settings=Settings(journal_mode=journal, synchronous="off"))
-    kept: dict[Any, Any] = {}
+    copies_by_layout: dict[Any, Any] = {}
     states, inodes = [], []
     for _ in range(3):
-        place, table = begun(case, tmp_path, kept)
-        states.append(found(place))
+        place, table = open_filled_place(case, tmp_path, copies_by_layout)
+        states.append(state_of(place))
         inodes.append(
             {path.name: path.stat().st_ino for path in tmp_path.iterdir() if "-shm" not in path.name}
         )
-        written(place)
+        change_every_row(place)
         table.release()
         place.discard()
     assert states[0] == states[1] == states[2]
     assert any(name.endswith("-wal") for name in states[0]) == (journal == "wal")
-    assert inodes[0] == inodes[1] == inodes[2]  # the blocks on the disk are the same, too
+    assert inodes[0] == inodes[1] == inodes[2]  # so the blocks on the disk are the same
 
 
-def test_without_a_memory_for_copies_everything_is_removed(tmp_path: Path) -> None:
-    place, table = begun(CASE, tmp_path, None)
+def test_everything_is_removed_if_no_copies_are_kept(tmp_path: Path) -> None:
+    place, table = open_filled_place(CASE, tmp_path, None)
     table.release()
     place.discard()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_has_no_room_in_memory_is_filled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_without_room_in_memory_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MOST", 1)
-    kept: dict[Any, Any] = {}
-    place, table = begun(CASE, tmp_path, kept)
+    copies_by_layout: dict[Any, Any] = {}
+    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
     table.release()
     place.discard()
-    assert not kept
+    assert not copies_by_layout
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_somebody_put_in_the_place_of_ours_is_not_written_to(tmp_path: Path) -> None:
-    kept: dict[Any, Any] = {}
-    place, table = begun(CASE, tmp_path, kept)
+def test_foreign_file_in_place_of_ours_is_not_overwritten(tmp_path: Path) -> None:
+    copies_by_layout: dict[Any, Any] = {}
+    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
     table.release()
     place.discard()
     theirs = tmp_path / "theirs"
@@ -98,37 +100,37 @@ def test_a_file_that_somebody_put_in_the_place_of_ours_is_not_written_to(tmp_pat
     for path in (place.paths[0], place.paths[1].with_name("kv_1.db-spare")):
         path.unlink()
         path.symlink_to(theirs)
-    place, table = begun(CASE, tmp_path, kept)
-    assert found(place)["frames"] == [0, 0]
+    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
+    assert state_of(place)["frames"] == [0, 0]
     assert theirs.read_bytes() == b"theirs"
     table.release()
 
 
-def test_a_wal_that_others_have_open_is_left_to_them(tmp_path: Path) -> None:
-    kept: dict[Any, Any] = {}
-    place, table = begun(CASE, tmp_path, kept)
+def test_wal_open_in_another_connection_is_left_alone(tmp_path: Path) -> None:
+    copies_by_layout: dict[Any, Any] = {}
+    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
     other = load_driver("sqlite3").connect(place.paths[0], 0)
     other.rows("UPDATE kv SET value = -1 WHERE key = 1")
-    table.release()  # is not the last one to close
+    table.release()  # another connection is still open
     assert other.rows("SELECT value FROM kv WHERE key = 1") == [(-1,)]
     other.close()
     with place.opened(0) as connection:
         assert connection.rows("SELECT value FROM kv WHERE key = 1") == [(-1,)]
-    place, table = begun(CASE, tmp_path, kept)
+    place, table = open_filled_place(CASE, tmp_path, copies_by_layout)
     with place.opened(0) as connection:
         assert connection.rows("SELECT value FROM kv WHERE key = 1") == [(1,)]
     table.release()
 
 
-def test_the_oldest_copy_makes_room_for_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[Any, Any] = {}
+def test_oldest_copy_is_dropped_for_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies_by_layout: dict[Any, Any] = {}
     for journal in ("wal", "delete"):
         case = Case(buckets=2, spec=CASE.spec, settings=Settings(journal_mode=journal, synchronous="off"))
-        place, table = begun(case, tmp_path, kept)
+        place, table = open_filled_place(case, tmp_path, copies_by_layout)
         table.release()
         place.discard()
-        (copy,) = kept.values()
+        (copy,) = copies_by_layout.values()
         monkeypatch.setattr(copies, "MOST", copy.size + 1)
-    assert [layout.settings.journal_mode for layout in kept] == ["delete"]
-    # Files of the earlier layout were written over.
+    assert [layout.settings.journal_mode for layout in copies_by_layout] == ["delete"]
+    # Files of the earlier layout were overwritten.
     assert all(b"SQLite" in path.read_bytes()[:16] for path in place.paths)

@@ -1,4 +1,4 @@
-"""Our own walk over damaged files: it says what is wrong, and it ends."""
+"""Our own walk over damaged files: it reports the damage, and it ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHANGE_COUNTER, PAGE_COUNT, FREE_TRUNK, FREE_COUNT = 24, 28, 32, 36
 
 @cache
 def sound() -> tuple[bytes, tuple[Tree, ...], Pages]:
-    """Return a database with all kinds of pages, overflow and free ones, its b-trees and their pages."""
+    """Return a database with all kinds of pages (overflow and free pages too), its b-trees and pages."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sound.db"
         create(
@@ -55,8 +55,8 @@ class Patient:
     def get(self, place: int, form: str) -> int:
         return int(struct.unpack_from(f">{form}", self.data, place)[0])
 
-    def some(self, kind: str) -> int:
-        """Return the number of a page of the table of some kind, with several entries if it has any."""
+    def page_of_kind(self, kind: str) -> int:
+        """Return the number of a page of this kind in `t`, with several entries unless it is overflow."""
         return next(
             page.number
             for page in self.pages["t"]
@@ -65,7 +65,7 @@ class Patient:
 
     def walk(self) -> tuple[TreeSpace, ...]:
         self.path.write_bytes(self.data)
-        return btree.walk(self.path, self.trees)
+        return btree.measure_trees(self.path, self.trees)
 
     def complaint(self) -> str:
         with pytest.raises(DamagedFile) as refused:
@@ -78,19 +78,19 @@ def patient(tmp_path: Path) -> Patient:
     return Patient(tmp_path / "damaged.db")
 
 
-def at(number: int) -> int:
-    """Return where a page begins; none of those that are damaged is page 1, which begins with the header."""
+def offset_of(number: int) -> int:
+    """Return the offset of a page. Page 1, which begins with the file header, is never damaged here."""
     assert number > 1
     return (number - 1) * PAGE
 
 
-def test_nothing_is_wrong_before_it_is_damaged(patient: Patient) -> None:
+def test_sound_database_is_walked_without_complaint(patient: Patient) -> None:
     assert [tree.name for tree in patient.walk()] == ["sqlite_autoindex_t_1", "sqlite_schema", "t"]
     assert patient.get(FREE_COUNT, "I") > 10
 
 
 @pytest.mark.parametrize("length", [0, 50, 99, None])
-def test_what_has_no_whole_header_of_sqlites_is_damaged(patient: Patient, length: int | None) -> None:
+def test_file_without_a_whole_sqlite_header_is_damaged(patient: Patient, length: int | None) -> None:
     if length is None:
         patient.data[:6] = b"SQLate"
     else:
@@ -99,19 +99,19 @@ def test_what_has_no_whole_header_of_sqlites_is_damaged(patient: Patient, length
 
 
 @pytest.mark.parametrize(("size", "reserved"), [(0, 0), (256, 0), (1000, 0), (512, 33), (65535, 0)])
-def test_a_size_of_pages_that_there_is_not_is_damage(patient: Patient, size: int, reserved: int) -> None:
+def test_impossible_page_size_is_damage(patient: Patient, size: int, reserved: int) -> None:
     patient.put(16, "H", size)
     patient.put(20, "B", reserved)
     assert patient.complaint() == f"its header says {size} bytes a page, of them {reserved} reserved"
 
 
-def test_a_file_that_was_cut_off_is_damaged(patient: Patient) -> None:
+def test_truncated_file_is_damaged(patient: Patient) -> None:
     pages = len(patient.data) // PAGE
     del patient.data[-1:]
     assert patient.complaint() == f"it should have {pages} pages and has {pages - 1}"
 
 
-def test_a_count_of_pages_that_an_old_sqlite_left_behind_does_not_count(patient: Patient) -> None:
+def test_page_count_left_by_an_old_sqlite_is_ignored(patient: Patient) -> None:
     expected = patient.walk()
     patient.put(PAGE_COUNT, "I", 3)
     assert "there are 3" in patient.complaint()
@@ -120,22 +120,22 @@ def test_a_count_of_pages_that_an_old_sqlite_left_behind_does_not_count(patient:
 
 
 def test_a_page_of_another_kind_of_tree_is_damage(patient: Patient) -> None:
-    leaf = patient.some(LEAF)
-    patient.put(at(leaf), "B", 0x0A)
+    leaf = patient.page_of_kind(LEAF)
+    patient.put(offset_of(leaf), "B", 0x0A)
     assert patient.complaint() == f"page {leaf} is not a page of t"
 
 
 def test_a_child_beyond_the_end_is_damage(patient: Patient) -> None:
-    patient.put(at(patient.some(INTERNAL)) + 8, "I", 1_000_000)
+    patient.put(offset_of(patient.page_of_kind(INTERNAL)) + 8, "I", 1_000_000)
     assert patient.complaint().startswith("something leads to page 1000000, and there are ")
 
 
 @pytest.mark.parametrize("child", ["itself", "the root", "its first child"])
-def test_a_child_that_has_another_use_is_damage(patient: Patient, child: str) -> None:
-    page = patient.some(INTERNAL)
-    first = patient.get(at(page) + patient.get(at(page) + 12, "H"), "I")
+def test_child_page_with_two_uses_is_damage(patient: Patient, child: str) -> None:
+    page = patient.page_of_kind(INTERNAL)
+    first = patient.get(offset_of(page) + patient.get(offset_of(page) + 12, "H"), "I")
     number = {"itself": page, "the root": patient.trees[-1].root, "its first child": first}[child]
-    patient.put(at(page) + 8, "I", number)
+    patient.put(offset_of(page) + 8, "I", number)
     assert patient.complaint() == f"page {number} has two uses"
 
 
@@ -151,18 +151,18 @@ def test_a_child_that_has_another_use_is_damage(patient: Patient, child: str) ->
         (8, "H", 0, "holds more than a page can"),
     ],
 )
-def test_a_page_that_contradicts_itself_is_damage(
+def test_inconsistent_page_is_damage(
     patient: Patient, place: int, form: str, value: int, complaint: str
 ) -> None:
-    leaf = patient.some(LEAF)
-    patient.put(at(leaf) + place, form, value)
+    leaf = patient.page_of_kind(LEAF)
+    patient.put(offset_of(leaf) + place, form, value)
     assert patient.complaint() == f"page {leaf} {complaint}"
 
 
-def test_free_blocks_that_go_round_in_a_circle_are_damage(patient: Patient) -> None:
-    leaf = patient.some(LEAF)
-    patient.put(at(leaf) + 1, "H", 300)
-    patient.put(at(leaf) + 300, "HH", 300, 8)
+def test_circle_of_free_blocks_is_damage(patient: Patient) -> None:
+    leaf = patient.page_of_kind(LEAF)
+    patient.put(offset_of(leaf) + 1, "H", 300)
+    patient.put(offset_of(leaf) + 300, "HH", 300, 8)
     assert patient.complaint() == f"page {leaf} has free blocks that overlap"
 
 
@@ -174,25 +174,25 @@ def test_free_blocks_that_go_round_in_a_circle_are_damage(patient: Patient) -> N
         (True, "itself", "has two uses"),
     ],
 )
-def test_overflow_that_ends_too_early_or_goes_on_or_round_is_damage(
+def test_overflow_chain_of_wrong_length_or_in_a_circle_is_damage(
     patient: Patient, goes_on: bool, leads_to: str, complaint: str
 ) -> None:
     pages = [page.number for page in patient.pages["t"] if page.kind == OVERFLOW]
-    page = next(page for page in pages if bool(patient.get(at(page), "I")) == goes_on)
+    page = next(page for page in pages if bool(patient.get(offset_of(page), "I")) == goes_on)
     following = {"nowhere": 0, "the free list": patient.get(FREE_TRUNK, "I"), "itself": page}[leads_to]
-    patient.put(at(page), "I", following)
+    patient.put(offset_of(page), "I", following)
     assert complaint in patient.complaint()
 
 
-def test_a_free_list_that_contradicts_itself_or_the_trees_is_damage(tmp_path: Path) -> None:
+def test_inconsistent_free_list_is_damage(tmp_path: Path) -> None:
     def complaint(harm: Callable[[Patient, int, int], None]) -> str:
         patient = Patient(tmp_path / "damaged.db")
-        harm(patient, at(trunk), count)
+        harm(patient, offset_of(trunk), count)
         return patient.complaint()
 
     sound = Patient(tmp_path / "sound.db")
-    trunk, count, leaf = sound.get(FREE_TRUNK, "I"), sound.get(FREE_COUNT, "I"), sound.some(LEAF)
-    leaves, pages = sound.get(at(trunk) + 4, "I"), len(sound.data) // PAGE
+    trunk, count, leaf = sound.get(FREE_TRUNK, "I"), sound.get(FREE_COUNT, "I"), sound.page_of_kind(LEAF)
+    leaves, pages = sound.get(offset_of(trunk) + 4, "I"), len(sound.data) // PAGE
 
     def lose_one(patient: Patient, place: int, count: int) -> None:
         patient.put(place + 4, "I", leaves - 1)
@@ -209,13 +209,13 @@ def test_a_free_list_that_contradicts_itself_or_the_trees_is_damage(tmp_path: Pa
     assert complaint(lose_one) == f"1 of its {pages} pages are neither used nor free"
 
 
-def test_a_tree_that_was_not_asked_for_is_missed(patient: Patient) -> None:
+def test_pages_of_an_unlisted_tree_are_reported(patient: Patient) -> None:
     patient.trees = patient.trees[:-1]
     assert "pages are neither used nor free" in patient.complaint()
 
 
 def damages() -> st.SearchStrategy[list[tuple[int, bytes]]]:
-    """Return what is written where: anywhere, or at the beginning of a page, where what matters stands."""
+    """Return a strategy of (offset, bytes): anywhere, or at the beginning of a page, where its header is."""
     size = len(sound()[0])
     anywhere = st.integers(0, size - 1)
     headers = st.builds(
@@ -236,23 +236,21 @@ def damaged(damage: list[tuple[int, bytes]], length: int | None) -> bytes:
 
 @settings(max_examples=examples(3))
 @given(damages(), st.none() | st.integers(0, len(sound()[0])))
-def test_whatever_is_damaged_the_walk_ends_and_says_so_if_it_sees_it(
-    damage: list[tuple[int, bytes]], length: int | None
-) -> None:
+def test_walk_ends_on_any_damage(damage: list[tuple[int, bytes]], length: int | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "damaged.db"
         path.write_bytes(damaged(damage, length))
         try:
-            found = btree.walk(path, sound()[1])
+            trees = btree.measure_trees(path, sound()[1])
         except DamagedFile as error:
             assert "\n" not in str(error)
         else:
-            assert sum(tree.pages for tree in found) <= path.stat().st_size // PAGE
+            assert sum(tree.pages for tree in trees) <= path.stat().st_size // PAGE
 
 
 @needs_dbstat
 @given(damages(), st.none() | st.integers(1, len(sound()[0])))
-def test_whatever_is_damaged_a_measurement_by_sqlite_fails_in_one_line(
+def test_measurement_by_sqlite_fails_in_one_line_on_any_damage(
     damage: list[tuple[int, bytes]], length: int | None
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""What programs of the user's are told leads them to the data: by the address, and by the variables alone."""
+"""User programs reach the data by the address, and by the environment variables alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from sqlstress.experiments.sql.spec import Scripts
 from sqlstress.report.case import Case, Server
-from sqlstress.target import for_programs, serves
+from sqlstress.target import program_drivers, serves
 from sqlstress.targets import open_place, target_of
 from sqlstress.targets.place import SqlPlace
 from sqlstress.user_work.loading import DATABASE, environment
@@ -27,20 +27,20 @@ OPENS = {
 BY_ADDRESS = f"os.environ['{DATABASE}']"
 
 
-@pytest.fixture(params=for_programs())
+@pytest.fixture(params=program_drivers())
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlPlace]:
     server = None
     if serves(request.param):
         request.getfixturevalue("our_server")
         server = Server(isolation="repeatable-read")
     case = Case(workload="sql", driver=request.param, server=server, spec=Scripts())
-    found: SqlPlace = open_place(case, tmp_path)  # type: ignore[assignment]
-    yield found
-    found.discard()
+    own_place: SqlPlace = open_place(case, tmp_path)  # type: ignore[assignment]
+    yield own_place
+    own_place.discard()
 
 
 def run(place: SqlPlace, statement: str, address: str = BY_ADDRESS) -> str:
-    """Let a program of the user's run a statement; return what it printed."""
+    """Run a statement in a user program; return its output."""
     code = f"{OPENS[place.case.driver].format(address)}\nprint(c.execute({statement!r}).fetchall())"
     if not statement.startswith(("SELECT", "SHOW")):
         code = code.replace("print(", "(").replace(".fetchall()", "")
@@ -52,7 +52,7 @@ def run(place: SqlPlace, statement: str, address: str = BY_ADDRESS) -> str:
     return done.stdout.strip()
 
 
-def test_a_program_makes_what_is_there_and_it_is_seen(place: SqlPlace) -> None:
+def test_data_of_a_user_program_is_detected_and_cleared(place: SqlPlace) -> None:
     place.clear()
     assert not place.is_filled()
     before = place.rows_written(nothing)
@@ -68,7 +68,7 @@ def test_a_program_makes_what_is_there_and_it_is_seen(place: SqlPlace) -> None:
     assert not place.is_filled()
 
 
-def test_nothing_secret_stands_in_an_address(place: SqlPlace, request: pytest.FixtureRequest) -> None:
+def test_address_has_no_secret(place: SqlPlace, request: pytest.FixtureRequest) -> None:
     place.clear()
     assert place.directions().address
     if place.case.server:
@@ -78,28 +78,29 @@ def test_nothing_secret_stands_in_an_address(place: SqlPlace, request: pytest.Fi
         assert secret and str(secret) not in place.directions().address
 
 
-@pytest.mark.parametrize("driver", for_programs())
-def test_what_is_only_looked_at_is_led_nowhere(driver: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("driver", program_drivers())
+def test_stand_in_leads_to_no_data(driver: str, tmp_path: Path) -> None:
     if serves(driver):
         pytest.importorskip("psycopg")
-    found = target_of(driver).stand_in(tmp_path)
-    assert str(tmp_path.name) in found.address
+    connection_info = target_of(driver).stand_in(tmp_path)
+    assert str(tmp_path.name) in connection_info.address
     assert not list(tmp_path.iterdir())
     if serves(driver):
         import psycopg
 
         with pytest.raises(psycopg.OperationalError):
-            psycopg.connect(found.address).close()
-        assert found.variables["PGHOST"] == tmp_path.as_posix() and found.variables["PGSERVICE"] is None
+            psycopg.connect(connection_info.address).close()
+        assert (
+            connection_info.variables["PGHOST"] == tmp_path.as_posix()
+            and connection_info.variables["PGSERVICE"] is None
+        )
     else:
-        with closing(sqlite3.connect(found.address)) as connection:
+        with closing(sqlite3.connect(connection_info.address)) as connection:
             assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("address", [BY_ADDRESS, thorough("''")])
-def test_a_session_is_in_our_schema_at_the_level_that_was_asked_for_without_an_address_too(
-    place: SqlPlace, address: str
-) -> None:
+def test_session_has_our_schema_and_isolation_level(place: SqlPlace, address: str) -> None:
     if not place.case.server:
         return  # no variable leads to a file
     place.clear()

@@ -1,4 +1,4 @@
-"""The files of a store, as the parent handles them."""
+"""The files of a store in the parent process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.interrupt import paced
+from sqlstress.system.interrupt import with_pulses
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.integrity import integrity
 from tests.pulses import Pulses, nothing
@@ -32,7 +32,7 @@ def first_path(case: Case, tmp_path: Path) -> Path:
         ("blob", 100, {"key": "BLOB", "value": "BLOB"}, 0.1),
     ],
 )
-def test_the_columns_have_the_types_of_the_case_and_counters_are_there_only_for_updates(
+def test_columns_have_the_cases_types_and_counters_need_updates(
     case: Case, tmp_path: Path, key_type: str, value_size: int, columns: dict[str, str], update_ratio: float
 ) -> None:
     load = replace(case.spec, key_type=key_type, value_size=value_size, update_ratio=update_ratio)
@@ -46,9 +46,7 @@ def test_the_columns_have_the_types_of_the_case_and_counters_are_there_only_for_
         assert counters == [dict.fromkeys(range(COUNTERS), 0)] * case.buckets
 
 
-def test_a_first_write_tells_the_settings_in_force_of_which_some_shape_the_file(
-    case: Case, tmp_path: Path, first_path: Path
-) -> None:
+def test_first_write_returns_the_effective_settings(case: Case, tmp_path: Path, first_path: Path) -> None:
     shaped = Settings(
         synchronous="normal", wal_autocheckpoint=3, page_size=1024, pragmas=(("auto_vacuum", "full"),)
     )
@@ -63,35 +61,33 @@ def test_a_first_write_tells_the_settings_in_force_of_which_some_shape_the_file(
     }
 
 
-def test_a_file_that_somebody_has_open_for_a_moment_is_removed_after_it(
+def test_file_open_for_a_moment_is_removed_afterwards(
     case: Case, tmp_path: Path, first_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(case, tmp_path, ROWS)
     unlink, denied = Path.unlink, [True, True]
 
-    def held(self: Path, missing_ok: bool = False) -> None:
+    def unlink_later(self: Path, missing_ok: bool = False) -> None:
         if denied and self == first_path:
             denied.pop()
             raise PermissionError(13, "used by another process")
         unlink(self, missing_ok)
 
-    monkeypatch.setattr(Path, "unlink", held)
+    monkeypatch.setattr(Path, "unlink", unlink_later)
     monkeypatch.setattr("time.sleep", lambda _: None)
     files.remove(files.paths(case, tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("frames", [0, 8, 100])
-def test_the_wal_has_the_size_at_which_it_works_as_long_as_somebody_holds_it(
-    case: Case, first_path: Path, frames: int
-) -> None:
+def test_held_wal_is_preallocated_to_its_working_size(case: Case, first_path: Path, frames: int) -> None:
     case = replace(case, settings=replace(case.settings, wal_autocheckpoint=frames))
     wal = first_path.with_name(first_path.name + "-wal")
     holder = create_file(case, first_path, [])
     size = wal.stat().st_size
     assert size > frames * 4096
     holder.rows("PRAGMA user_version=2")
-    assert wal.stat().st_size == size, "the next commit begins it anew"
+    assert wal.stat().st_size == size, "the next commit restarts it"
     assert holder.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1] == 1
     holder.close()
     assert not wal.exists()
@@ -99,7 +95,7 @@ def test_the_wal_has_the_size_at_which_it_works_as_long_as_somebody_holds_it(
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 @pytest.mark.parametrize("count", [100, 101, 350])
-def test_rows_are_written_piece_by_piece_and_whoever_holds_a_file_locks_nobody_out(
+def test_rows_are_written_in_pieces_and_the_holder_blocks_no_lock(
     case: Case, first_path: Path, mode: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "_TRANSACTION_BYTES", 100 * 32)
@@ -114,7 +110,7 @@ def test_rows_are_written_piece_by_piece_and_whoever_holds_a_file_locks_nobody_o
     holder.close()
 
 
-def test_no_wal_grows_long_while_millions_of_rows_are_written(
+def test_wal_stays_short_while_many_rows_are_written(
     case: Case, first_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "_TRANSACTION_BYTES", 1000 * 32)
@@ -124,9 +120,9 @@ def test_no_wal_grows_long_while_millions_of_rows_are_written(
     holder.close()
 
 
-def test_who_stops_while_rows_are_written_leaves_no_connection_behind(case: Case, first_path: Path) -> None:
+def test_interrupted_fill_leaves_no_connection_open(case: Case, first_path: Path) -> None:
     with pytest.raises(Interrupted):
-        create_file(case, first_path, paced(ROWS.items(), Pulses(stop_at=1)))
+        create_file(case, first_path, with_pulses(ROWS.items(), Pulses(stop_at=1)))
     assert not first_path.with_name(first_path.name + "-wal").exists()
     with files.opened(case, first_path) as connection:
         assert connection.rows("SELECT count(*) FROM kv") == [(0,)]
@@ -135,9 +131,7 @@ def test_who_stops_while_rows_are_written_leaves_no_connection_behind(case: Case
 ENDLESS = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT max(n) FROM up"
 
 
-def test_a_statement_that_takes_long_is_interrupted_and_one_that_fails_says_why(
-    case: Case, first_path: Path
-) -> None:
+def test_long_statement_is_interruptible_and_errors_are_raised(case: Case, first_path: Path) -> None:
     pulses = Pulses(stop_at=3)
     with files.opened(case, first_path) as connection:
         with pytest.raises(Interrupted):
@@ -149,18 +143,18 @@ def test_a_statement_that_takes_long_is_interrupted_and_one_that_fails_says_why(
 
 
 @pytest.mark.parametrize("pragma", ["quick_check", "integrity_check"])
-def test_a_damaged_page_is_complained_of(case: Case, first_path: Path, pragma: str) -> None:
+def test_damaged_page_fails_the_integrity_check(case: Case, first_path: Path, pragma: str) -> None:
     create_file(case, first_path, ROWS.items()).close()
     with files.opened(case, first_path) as connection:
         (root,) = connection.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'kv'")[0]
     with first_path.open("r+b") as file:
-        # The offset of the first free block of the table's root page, which leads nowhere now.
+        # Make the offset of the first free block in the table's root page invalid.
         file.seek((root - 1) * 4096 + 1)
         file.write(b"\xff\xff")
     assert integrity(case, first_path, pragma, nothing)
 
 
-def test_remove_takes_all_of_its_own_files_and_nothing_else(
+def test_remove_deletes_all_files_of_the_case_and_no_others(
     case: Case, tmp_path: Path, first_path: Path
 ) -> None:
     other = tmp_path / "somebody-elses.db"

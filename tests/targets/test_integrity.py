@@ -1,4 +1,4 @@
-"""What SQLite's files say of themselves: whether they are sound, and define what was created."""
+"""Checks by SQLite itself: integrity of the files, and an unchanged schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.pulses import Pulses, nothing
 
 
-def created(folder: Path, buckets: int) -> SqlitePlace:
+def place_with_tables(folder: Path, buckets: int) -> SqlitePlace:
     """Return a place with an empty key-value table in every bucket."""
     place = SqlitePlace(Case(buckets=buckets), folder)
     place.table("int", 8, counters=0).create(nothing)
@@ -24,16 +24,16 @@ def created(folder: Path, buckets: int) -> SqlitePlace:
 
 
 @pytest.mark.parametrize(("verify", "name"), [("quick", "quick_check"), ("full", "integrity_check")])
-def test_every_sound_file_is_looked_at(tmp_path: Path, verify: str, name: str) -> None:
-    place = created(tmp_path, buckets=3)
+def test_integrity_check_covers_every_file(tmp_path: Path, verify: str, name: str) -> None:
+    place = place_with_tables(tmp_path, buckets=3)
     pulses = Pulses()
     check = place.integrity(verify, pulses)
     assert (check.name, check.status, check.checked) == (name, "ok", 3)
     assert pulses.count >= 3
 
 
-def test_a_missing_and_a_foreign_file_are_told(tmp_path: Path) -> None:
-    place = created(tmp_path, buckets=3)
+def test_missing_and_foreign_files_fail_the_check(tmp_path: Path) -> None:
+    place = place_with_tables(tmp_path, buckets=3)
     _, second, third = place.paths
     second.unlink()
     third.write_bytes(b"not a database at all" * 1000)
@@ -48,8 +48,8 @@ def test_a_missing_and_a_foreign_file_are_told(tmp_path: Path) -> None:
     assert not second.exists()
 
 
-def test_a_file_that_stays_locked_is_not_called_wrong(tmp_path: Path) -> None:
-    place = created(tmp_path, buckets=2)
+def test_file_that_stays_locked_is_an_error_not_a_failure(tmp_path: Path) -> None:
+    place = place_with_tables(tmp_path, buckets=2)
     locked = SqlitePlace(Case(buckets=2, settings=replace(place.case.settings, busy_timeout_ms=1)), tmp_path)
     with closing(sqlite3.connect(place.paths[1], isolation_level=None)) as stranger:
         stranger.execute("PRAGMA locking_mode=exclusive")
@@ -61,8 +61,8 @@ def test_a_file_that_stays_locked_is_not_called_wrong(tmp_path: Path) -> None:
     assert locked.integrity("quick", nothing).status == "ok"
 
 
-def test_a_definition_that_was_changed_is_told_with_what_it_was(tmp_path: Path) -> None:
-    place = created(tmp_path, buckets=2)
+def test_changed_definition_is_reported_with_the_old_one(tmp_path: Path) -> None:
+    place = place_with_tables(tmp_path, buckets=2)
     before = place.schema()
     assert place.redefined(before, nothing).status == "ok"
     _, second = place.paths
@@ -76,7 +76,7 @@ def test_a_definition_that_was_changed_is_told_with_what_it_was(tmp_path: Path) 
     assert "the index more of kv" in added
 
 
-def test_what_only_integrity_check_finds_needs_it(tmp_path: Path) -> None:
+def test_index_without_an_entry_needs_a_full_check(tmp_path: Path) -> None:
     """An index without an entry: quick_check does not compare indices with their tables."""
     place = SqlitePlace(Case(), tmp_path)
     (path,) = place.paths

@@ -1,4 +1,4 @@
-"""Processes that have a database open: real ones, by their open files."""
+"""Processes that have a database open, found by their open files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ CONNECT = (
 @contextmanager
 def connected(database: Path) -> Iterator[int]:
     """Start a process with a connection that is in no transaction; yield its number."""
-    words = [sys.executable, "-c", CONNECT, str(database)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    command = [sys.executable, "-c", CONNECT, str(database)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None and child.stdout.readline()
             yield child.pid

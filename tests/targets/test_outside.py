@@ -1,4 +1,4 @@
-"""A target of another package is found; the example, LMDB, is installed, measured and proved."""
+"""Targets of other packages are found; the example, LMDB, is installed, measured and verified."""
 
 from __future__ import annotations
 
@@ -20,60 +20,59 @@ EXAMPLE = ROOT / "examples" / "lmdb"
 
 
 @pytest.fixture(autouse=True)
-def looked_at_anew() -> None:
+def clear_cache_of_installed() -> None:
     target.installed.cache_clear()
 
 
-def bring(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> None:
-    """Have a package installed that names a driver."""
+def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> None:
+    """Install a package that declares a driver."""
     (folder / "other.py").write_text(code)
-    made = folder / "other-1.0.dist-info"
-    made.mkdir()
-    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (made / "entry_points.txt").write_text(f"[{target.GROUP}]\n{name} = other:OTHER\n")
+    info_folder = folder / "other-1.0.dist-info"
+    info_folder.mkdir()
+    (info_folder / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info_folder / "entry_points.txt").write_text(f"[{target.ENTRY_POINT_GROUP}]\n{name} = other:OTHER\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "other", raising=False)
 
 
-def test_a_driver_that_a_package_brings_can_be_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = "from sqlstress.target import Known\nOTHER = Known('other', '', 'made up', keyvalue=True)"
-    bring(tmp_path, monkeypatch, "other", code)
-    assert target.known_as("other").words == "made up"
-    assert list(target.for_keyvalue())[-1] == "other"
-    assert "other" in target.target_names(target.for_keyvalue())
+def test_driver_of_another_package_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "from sqlstress.target import DriverInfo\nOTHER = DriverInfo('other', '', 'made up', keyvalue=True)"
+    )
+    install_package(tmp_path, monkeypatch, "other", code)
+    assert target.driver_info("other").words == "made up"
+    assert list(target.keyvalue_drivers())[-1] == "other"
+    assert "other" in target.target_names(target.keyvalue_drivers())
     with pytest.raises(KeyError):
-        target.known_as("another")
+        target.driver_info("another")
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "why"),
+    ("name", "code", "reason"),
     [
         ("other", "raise RuntimeError('out of order')", "RuntimeError: out of order"),
-        ("other", "OTHER = 7", "other:OTHER is no sqlstress.target.Known"),
+        ("other", "OTHER = 7", "other:OTHER is no sqlstress.target.DriverInfo"),
         (
             "apsw",
-            "from sqlstress.target import Known\nOTHER = Known('other', '', '')",
+            "from sqlstress.target import DriverInfo\nOTHER = DriverInfo('other', '', '')",
             "sqlstress has a driver of that name",
         ),
     ],
 )
-def test_one_that_can_not_be_used_is_left_out_and_the_doctor_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, name: str, code: str, why: str
+def test_unusable_driver_is_left_out_and_the_doctor_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli, name: str, code: str, reason: str
 ) -> None:
-    bring(tmp_path, monkeypatch, name, code)
+    install_package(tmp_path, monkeypatch, name, code)
     assert target.drivers() == target.DRIVERS
-    assert f"{name}: not usable: {why}" in " ".join(cli("doctor").out.split())
+    assert f"{name}: not usable: {reason}" in " ".join(cli("doctor").out.split())
 
 
-def test_a_target_that_can_not_be_imported_stops_nobody_else_and_is_told_in_a_line(
+def test_target_that_cannot_be_imported_is_reported_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    code = (
-        "from sqlstress.target import Known\nOTHER = Known('other', '', '', keyvalue=True, package='nowhere')"
-    )
-    bring(tmp_path, monkeypatch, "other", code)
+    info = "DriverInfo('other', '', '', keyvalue=True, package='nowhere')"
+    code = f"from sqlstress.target import DriverInfo\nOTHER = {info}"
+    install_package(tmp_path, monkeypatch, "other", code)
     problem = "cannot import nowhere: No module named 'nowhere'"
     assert file_patterns()
     assert f"other: {problem}" in " ".join(cli("doctor").out.split())
@@ -84,7 +83,7 @@ def test_a_target_that_can_not_be_imported_stops_nobody_else_and_is_told_in_a_li
 @pytest.mark.thorough
 def test_lmdb_is_installed_and_passes_its_tests_and_the_contract(tmp_path: Path) -> None:
     pytest.importorskip("lmdb")
-    # What pip builds it leaves in the folder that it builds from.
+    # pip leaves its build results in the source folder.
     source, site = tmp_path / "source", tmp_path / "site"
     source.mkdir()
     for path in (EXAMPLE / "pyproject.toml", *(EXAMPLE / "sqlstress_lmdb").glob("*.py")):
@@ -93,9 +92,9 @@ def test_lmdb_is_installed_and_passes_its_tests_and_the_contract(tmp_path: Path)
         there.write_bytes(path.read_bytes())
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(source)]
     subprocess.run(pip, check=True)
-    words = ["examples/lmdb/tests", "tests/targets/test_place.py", "-k", "lmdb", "-p", "no:cacheprovider"]
+    options = ["examples/lmdb/tests", "tests/targets/test_place.py", "-k", "lmdb", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n0", "-m", "not long", *words],
+        [sys.executable, "-m", "pytest", "-q", "-n0", "-m", "not long", *options],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(site)},
         capture_output=True,

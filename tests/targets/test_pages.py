@@ -1,4 +1,4 @@
-"""dbstat and our own walk say the same of every page, whatever the shape of the file."""
+"""dbstat and our own walk agree on every page, for files of every shape."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def count(path: Path, pragma: str) -> int:
 @pytest.mark.parametrize("page_size", [512, 4096])
 @pytest.mark.parametrize("id_type", ID_TYPES)
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_they_agree_on_every_schema_of_picks(path: Path, schema: str, id_type: str, page_size: int) -> None:
+def test_walk_agrees_with_dbstat_on_every_schema_of_picks(
+    path: Path, schema: str, id_type: str, page_size: int
+) -> None:
     create_picks(path, schema, id_type, [f"page_size={page_size}"])
     pages = agreed(path)
     for tree in ("picks", "picks_by_user", "picks_by_item"):
@@ -52,10 +54,10 @@ def test_they_agree_on_every_schema_of_picks(path: Path, schema: str, id_type: s
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 @pytest.mark.parametrize("page_size", PAGE_SIZES)
-def test_they_agree_to_the_byte_on_which_entries_overflow(path: Path, page_size: int, table: str) -> None:
+def test_walk_agrees_with_dbstat_on_entries_that_overflow(path: Path, page_size: int, table: str) -> None:
     most = (page_size - 35, (page_size - 12) * 64 // 255 - 23)
     least = (page_size - 12) * 32 // 255 - 23
-    limits = [*most, *(each + page_size - 4 for each in (*most, least))]
+    limits = [*most, *(limit + page_size - 4 for limit in (*most, least))]
     sizes = sorted({size for limit in limits for size in range(limit - 15, limit + 5)})
     draw = random.Random(page_size)
     create(path, table, pragmas=[f"page_size={page_size}"])
@@ -68,7 +70,7 @@ def test_they_agree_to_the_byte_on_which_entries_overflow(path: Path, page_size:
 
 
 @pytest.mark.parametrize("page_size", PAGE_SIZES)
-def test_they_agree_that_nearly_all_of_an_empty_page_is_unused(path: Path, page_size: int) -> None:
+def test_walk_agrees_with_dbstat_on_an_empty_page(path: Path, page_size: int) -> None:
     create(path, TABLES["with rowid"], pragmas=[f"page_size={page_size}"])
     (page,) = agreed(path)["t"]
     assert page.unused == page_size - 8
@@ -76,7 +78,7 @@ def test_they_agree_that_nearly_all_of_an_empty_page_is_unused(path: Path, page_
 
 @pytest.mark.parametrize("auto_vacuum", ["none", "full", "incremental"])
 @pytest.mark.parametrize("page_size", [512, 4096])
-def test_they_agree_on_what_deleted_rows_leave(path: Path, page_size: int, auto_vacuum: str) -> None:
+def test_walk_agrees_with_dbstat_after_deletes(path: Path, page_size: int, auto_vacuum: str) -> None:
     create(
         path,
         *(TABLES["with an index"], FILL.format(rows=900, size=3), "DELETE FROM t WHERE a % 5"),
@@ -89,7 +91,7 @@ def test_they_agree_on_what_deleted_rows_leave(path: Path, page_size: int, auto_
     assert used + free + pointer_maps == page_count
 
 
-def test_they_agree_on_a_free_list_of_several_trunks(path: Path) -> None:
+def test_walk_agrees_with_dbstat_on_a_free_list_of_several_trunks(path: Path) -> None:
     create(
         path, TABLES["with rowid"], FILL.format(rows=60, size=100), "DELETE FROM t", pragmas=["page_size=512"]
     )
@@ -100,9 +102,9 @@ def test_they_agree_on_a_free_list_of_several_trunks(path: Path) -> None:
 @pytest.mark.parametrize(
     ("page_size", "reserved"),
     # SQLite needs 480 bytes of a page.
-    [each for each in product((512, 1024, LARGEST), (1, 12, 32, 255)) if each[0] - each[1] >= 480],
+    [case for case in product((512, 1024, LARGEST), (1, 12, 32, 255)) if case[0] - case[1] >= 480],
 )
-def test_they_agree_where_the_end_of_each_page_is_reserved(path: Path, page_size: int, reserved: int) -> None:
+def test_walk_agrees_with_dbstat_on_reserved_bytes(path: Path, page_size: int, reserved: int) -> None:
     create_reserved(path, page_size, reserved)
     create(path, TABLES["with an index"], FILL.format(rows=40, size=page_size // 8), "CREATE TABLE u (a)")
     pages = agreed(path)
@@ -110,13 +112,13 @@ def test_they_agree_where_the_end_of_each_page_is_reserved(path: Path, page_size
     assert pages["u"][0].unused == page_size - reserved - 8
 
 
-def test_they_agree_where_pointer_maps_are_shortened_by_reserved_bytes(path: Path) -> None:
+def test_walk_agrees_with_dbstat_on_shortened_pointer_maps(path: Path) -> None:
     create_reserved(path, 512, 32, "full")
     create(path, TABLES["with an index"], FILL.format(rows=60, size=64))
     assert max(numbers(agreed(path))) > 3 * 512 // 5
 
 
-def test_they_agree_on_overflow_behind_rowids_of_every_length(path: Path) -> None:
+def test_walk_agrees_with_dbstat_on_rowids_of_every_length(path: Path) -> None:
     create(path, TABLES["with rowid"], pragmas=["page_size=512"])
     rowids = [sign * (1 << bits) for bits in range(63) for sign in (-1, 1)]
     with closing(sqlite3.connect(path)) as connection:
@@ -126,7 +128,7 @@ def test_they_agree_on_overflow_behind_rowids_of_every_length(path: Path) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a file of a gigabyte takes a gigabyte there")
-def test_they_agree_beyond_the_page_with_the_lock_bytes(path: Path) -> None:
+def test_walk_agrees_with_dbstat_beyond_the_lock_byte_page(path: Path) -> None:
     lock_page, page_count = (1 << 30) // LARGEST + 1, (1 << 30) // LARGEST + 20
     create(path, TABLES["with rowid"], pragmas=[f"page_size={LARGEST}"])
     free_up_to(path, page_count, lock_page, per_trunk=9_000)
@@ -142,8 +144,8 @@ def test_they_agree_beyond_the_page_with_the_lock_bytes(path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a file of a gigabyte takes a gigabyte there")
-def test_a_pointer_map_steps_aside_for_the_page_with_the_lock_bytes(path: Path) -> None:
-    """With 820 usable bytes, 165 pages share a map, and one map would be the lock page, 2 + 165 * 6355."""
+def test_pointer_map_moves_past_the_lock_byte_page(path: Path) -> None:
+    """With 820 usable bytes, each map serves 165 pages, and a map would be the lock page, 2 + 165 * 6355."""
     page_size, lock_page = 1024, (1 << 30) // 1024 + 1
     create_reserved(path, page_size, 204, "full")
     with path.open("r+b") as file:
@@ -152,8 +154,8 @@ def test_a_pointer_map_steps_aside_for_the_page_with_the_lock_bytes(path: Path) 
         file.write((lock_page + 2).to_bytes(4, "big"))
         file.seek(0)
         pages = PageFile(file)
-    taken = (2, 167, lock_page - 165, lock_page, lock_page + 1)
-    for number in taken:
+    used = (2, 167, lock_page - 165, lock_page, lock_page + 1)
+    for number in used:
         with pytest.raises(DamagedFile, match="two uses"):
             pages.claim(number)
     for number in (3, 166, 168, lock_page - 1, lock_page + 2):
@@ -170,7 +172,7 @@ VALUES = ("zeroblob({size})", "printf('%.*c', {size}, 'x')", "{size}")
 
 @st.composite
 def scripts(draw: st.DrawFn) -> list[str]:
-    """Statements that make some tables with rows of some sizes, and leave a part of them."""
+    """Statements that create tables, insert rows of various sizes, and delete some of them."""
     page_size = draw(st.sampled_from(PAGE_SIZES))
     script = [
         f"PRAGMA page_size={page_size}",
@@ -195,7 +197,7 @@ def scripts(draw: st.DrawFn) -> list[str]:
 
 @settings(max_examples=examples(1.5))
 @given(scripts())
-def test_they_agree_on_any_database(script: list[str]) -> None:
+def test_walk_agrees_with_dbstat_on_any_database(script: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "some.db"
         create(path, *script)

@@ -1,4 +1,4 @@
-"""Pauses inside SQLite: where they are drawn, that they are made, and none where nobody asks."""
+"""Pauses inside SQLite: their points and lengths, and no pauses elsewhere."""
 
 from __future__ import annotations
 
@@ -10,49 +10,51 @@ from random import Random
 import pytest
 
 from sqlstress.experiments.hunt.spec import POINTS
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import native
 from sqlstress.targets.sqlite import shim
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.pulses import nothing
 
 NATIVE = Path(str(native.__file__)).parent
 
-pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+pytestmark = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason="there is no C extension here"
+)
 
 
 def at(point: str, one_in: int) -> list[int]:
-    """Return the rates of a schedule that pauses at one point only."""
-    return [one_in * (point == each) for each in POINTS]
+    """Return the rates of a schedule that pauses only at this point."""
+    return [one_in * (point == other_point) for other_point in POINTS]
 
 
 def paused(driver: str, file: Path, journal: str) -> dict[str, list[float]]:
-    """Return by point how often an INSERT paused, how long it took in seconds, and the same of a SELECT.
+    """Return by point the pauses and seconds of an INSERT, then the pauses and seconds of a SELECT.
 
-    To be called in a process of its own, which pauses from then on.
+    Call it in a separate process, because that process pauses from then on.
     """
 
     def follow(point: str) -> None:
         shim.begin_pauses(driver, shim.schedule(Random(1), at(point, 1), 2_000_000, 2_000_001))
 
     def pauses_of(sql: str) -> tuple[int, float]:
-        before, began = shim.pauses_made(), time.perf_counter()
+        before, began = shim.pause_count(), time.perf_counter()
         connection.rows(sql)
-        return shim.pauses_made() - before, time.perf_counter() - began
+        return shim.pause_count() - before, time.perf_counter() - began
 
     follow("none")
     connection = load_driver(driver).connect(file, 1000)
     connection.rows(f"PRAGMA journal_mode={journal}")
     connection.rows("CREATE TABLE t (x)")
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for point in ("none", *POINTS):
         follow(point)
-        found[point] = [*pauses_of("INSERT INTO t VALUES (1)"), *pauses_of("SELECT * FROM t")]
-    return found
+        results[point] = [*pauses_of("INSERT INTO t VALUES (1)"), *pauses_of("SELECT * FROM t")]
+    return results
 
 
-def test_points_are_those_of_the_shim_in_its_order() -> None:
+def test_points_equal_those_of_the_shim_in_order() -> None:
     listed = re.search(
         r"enum \{\s*(PAUSE_OPEN.*?)PAUSE_POINTS", (NATIVE / "pauses.h").read_text("utf-8"), re.DOTALL
     )
@@ -79,27 +81,27 @@ def test_points_are_those_of_the_shim_in_its_order() -> None:
         ("apsw", "wal", {"write", "write-lock"}, {"shm-lock"}),
     ],
 )
-def test_a_process_pauses_at_the_calls_that_are_named_and_nowhere_else(
+def test_process_pauses_only_at_the_named_calls(
     tmp_path: Path, driver: str, journal: str, writing: set[str], reading: set[str]
 ) -> None:
     if driver == "apsw":
         pytest.importorskip("apsw")
-    found = call_apart(nothing, paused, driver, tmp_path / "paused.db", journal)
-    assert writing <= {point for point, (count, *_) in found.items() if count}
-    assert reading <= {point for point, (_, _, count, _) in found.items() if count}
-    assert not {"none", "truncate"} & {point for point, (count, *_) in found.items() if count}
+    results = call_in_subprocess(nothing, paused, driver, tmp_path / "paused.db", journal)
+    assert writing <= {point for point, (count, *_) in results.items() if count}
+    assert reading <= {point for point, (_, _, count, _) in results.items() if count}
+    assert not {"none", "truncate"} & {point for point, (count, *_) in results.items() if count}
     assert {"write", "write-lock", "delete", "sync"}.isdisjoint(
-        point for point, (_, _, count, _) in found.items() if count
+        point for point, (_, _, count, _) in results.items() if count
     )
-    # On both sides of the call.
-    count, seconds = found["write-lock"][:2]
+    # There is a pause on both sides of the call.
+    count, seconds = results["write-lock"][:2]
     assert count >= 2 and seconds >= 0.002 * count
 
 
-def test_lengths_are_spread_between_the_shortest_and_the_longest() -> None:
+def test_lengths_lie_between_the_shortest_and_the_longest() -> None:
     words = shim.schedule(Random(1), at("read", 5), 1000, 1_000_000)
     assert words[2 : 2 + 2 * len(POINTS)] == [5 * (point == "read") for point in POINTS for _ in range(2)]
     lengths = sorted(words[2 + 2 * len(POINTS) :])
-    assert len(lengths) == words[1] == shim.LENGTHS
+    assert len(lengths) == words[1] == shim.LENGTH_COUNT
     assert lengths[0] >= 1000 and lengths[-1] <= 1_000_000
     assert 10_000 < lengths[len(lengths) // 2] < 100_000

@@ -1,7 +1,7 @@
-"""What every target's place must do; what it can't do is absent.
+"""Behaviour required of every target's place; unsupported parts are absent.
 
-A target is tested when its drivers are in TARGETS. What only some can answer, such as whether a file was
-exchanged, is asked of those that keep files.
+A target is tested if it is in TARGETS. Checks that need files, such as that of exchanged files, run only for
+targets that keep files.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from sqlstress.target import drivers
 from sqlstress.targets import dry, file_patterns, open_place, postgres, sqlite, target_of
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.drivers import DRIVERS
-from sqlstress.targets.views import Store, Table
+from sqlstress.targets.views import Store, TableView
 from tests.pulses import nothing, stopped_everywhere
 from tests.targets.filled import exchange
 
 COUNTERS = 3
 ROWS = [[(1, 10), (2, 20)], [(3, 30)]]
 TARGETS = {"sqlite": sqlite.TARGET, "postgres": postgres.TARGET, "dry": dry.TARGET}
-"""Every target of ours."""
+"""All targets in this repository."""
 
 KNOWN = drivers()
 
 MODULES = {name: name for name in ("apsw", "lmdb", "peewee", "psycopg", "sqlite3")}
-"""Driver → the module that it needs. A driver that is missing here fails: it would be skipped unseen."""
+"""Driver → its module. A driver that is missing here fails, because it would be skipped unnoticed."""
 
 
 KEEPING = [driver for driver in sorted(KNOWN) if KNOWN[driver].stores]
@@ -60,7 +60,7 @@ def case_of(driver: str, request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture(params=KEEPING)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """A place that stores what it is given; beside its data lies something of somebody else."""
+    """A place that stores data; its folder also has a foreign file."""
     return place_in(tmp_path, request)
 
 
@@ -76,12 +76,12 @@ def place_in(folder: Path, request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture
-def table(place: Place) -> Iterator[Table]:
-    found = place.table("int", 8, COUNTERS)
-    assert found
-    found.fill(ROWS, nothing)
-    yield found
-    found.release()
+def table(place: Place) -> Iterator[TableView]:
+    opened = place.table("int", 8, COUNTERS)
+    assert opened
+    opened.fill(ROWS, nothing)
+    yield opened
+    opened.release()
     place.discard()
 
 
@@ -95,37 +95,35 @@ def test_opening_a_place_touches_nothing(case: Case, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_workers_find_what_was_prepared_and_the_parent_what_they_wrote(place: Place, table: Table) -> None:
-    same = open_place(place.case, place.where)  # as another process makes it, of plain data
-    with closing(store_of(place)) as one, closing(store_of(same, 2)) as other:
+def test_workers_and_parent_see_each_others_rows(place: Place, table: TableView) -> None:
+    same = open_place(place.case, place.where)  # as in another process, from plain data
+    with closing(store_of(place)) as first, closing(store_of(same, 2)) as second:
         table.release()
-        found = [one.gets[bucket]((key,)) for bucket, key in ((0, 1), (0, 2), (1, 3), (1, 1))]
-        assert found == [10, 20, 30, None]
-        one.batches[0]([(1, 11), (4, 40)])
-        other.updates[1]((2,))
-        assert other.gets[0]((4,)) == 40
+        values = [first.gets[bucket]((key,)) for bucket, key in ((0, 1), (0, 2), (1, 3), (1, 1))]
+        assert values == [10, 20, 30, None]
+        first.batches[0]([(1, 11), (4, 40)])
+        second.updates[1]((2,))
+        assert second.gets[0]((4,)) == 40
     assert [sorted(table.rows(bucket)) for bucket in (0, 1)] == [[(1, 11), (2, 20), (4, 40)], [(3, 30)]]
     assert table.counters(0) == [(0, 0), (1, 0), (2, 0)]
     assert table.counters(1) == [(0, 0), (1, 0), (2, 1)]
     assert len({table.name(0), table.name(1)}) == 2
 
 
-def test_a_table_can_be_made_anew_and_empty(place: Place, table: Table) -> None:
+def test_table_can_be_recreated_empty(place: Place, table: TableView) -> None:
     table.release()
     table.create(nothing)
     assert [list(table.rows(bucket)) for bucket in (0, 1)] == [[], []]
     assert place.integrity("full", nothing) or place.case.server
 
 
-def test_preparing_can_be_stopped_and_begun_again(place: Place, table: Table) -> None:
+def test_preparation_can_be_interrupted_and_restarted(place: Place, table: TableView) -> None:
     table.release()
     assert stopped_everywhere(lambda pulse: table.fill(ROWS, pulse)) >= 2
     assert sorted(table.rows(0)) == ROWS[0]
 
 
-def test_the_settings_that_a_worker_reads_back_are_those_asked_for_and_another_one_is_told(
-    place: Place, table: Table
-) -> None:
+def test_changed_setting_is_a_difference_from_the_requested_one(place: Place, table: TableView) -> None:
     with closing(store_of(place)) as store:
         effective = store.effective()
     assert effective
@@ -137,9 +135,7 @@ def test_the_settings_that_a_worker_reads_back_are_those_asked_for_and_another_o
 @pytest.mark.parametrize(
     "prepare", [lambda table: table.create(nothing), lambda table: table.fill(ROWS, nothing)]
 )
-def test_a_setting_that_is_not_taken_stops_the_preparation(
-    place: Place, prepare: Callable[[Table], None]
-) -> None:
+def test_rejected_setting_stops_the_preparation(place: Place, prepare: Callable[[TableView], None]) -> None:
     if place.case.server:
         return  # it has no PRAGMAs
     settings = replace(place.case.settings, pragmas=(("temp_store", "memroy"),))
@@ -150,7 +146,7 @@ def test_a_setting_that_is_not_taken_stops_the_preparation(
     table.release()
 
 
-def test_what_is_sound_is_found_sound_and_defines_what_was_created(place: Place, table: Table) -> None:
+def test_sound_place_passes_integrity_and_schema_checks(place: Place, table: TableView) -> None:
     created = place.schema()
     for level in ("quick", "full"):
         check = place.integrity(level, nothing)
@@ -163,7 +159,7 @@ def test_what_is_sound_is_found_sound_and_defines_what_was_created(place: Place,
     assert check is None or check.status == "ok"
 
 
-def test_what_the_workers_do_breaks_no_seal_and_disturbs_nobody(place: Place, table: Table) -> None:
+def test_writes_of_workers_keep_seal_and_snapshot_intact(place: Place, table: TableView) -> None:
     before = place.snapshot(nothing)
     with closing(store_of(place)) as store:
         seal = place.seal()
@@ -175,28 +171,28 @@ def test_what_the_workers_do_breaks_no_seal_and_disturbs_nobody(place: Place, ta
 
 
 def data_in(folder: Path) -> list[Path]:
-    """Return the files that hold data, in their order."""
+    """Return the files with data, sorted."""
     return sorted(path for path in folder.iterdir() if path.suffix in (".db", ".mdb"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets nobody exchange a file that is in use")
-def test_data_that_was_exchanged_breaks_the_seals(place: Place, table: Table) -> None:
+def test_exchanged_file_breaks_seal_and_snapshot(place: Place, table: TableView) -> None:
     files = data_in(place.where)
     if not files:
-        return  # there is no file of it that could be exchanged
+        return  # it has no file that could be exchanged
     before = place.snapshot(nothing)
     with closing(store_of(place)):
         seal = place.seal()
         assert seal and before
         exchange(files[1])
-        for told in (seal.broken(), before.exchanged()):
-            assert told == f"{files[1].name} was replaced by another file"
+        for reason in (seal.broken(), before.exchanged()):
+            assert reason == f"{files[1].name} was replaced by another file"
 
 
-def test_damage_is_found(place: Place, table: Table) -> None:
+def test_damage_is_found(place: Place, table: TableView) -> None:
     files = data_in(place.where)
     if not files:
-        return  # there is no file of it that could be damaged
+        return  # it has no file that could be damaged
     table.release()
     files[0].write_bytes(b"not what it was" * 1000)
     check = place.integrity("quick", nothing)
@@ -204,7 +200,7 @@ def test_damage_is_found(place: Place, table: Table) -> None:
     assert files[0].name in check.counterexamples[0]
 
 
-def test_what_is_discarded_leaves_nothing_and_takes_nothing_of_others(place: Place, table: Table) -> None:
+def test_discard_removes_own_files_only(place: Place, table: TableView) -> None:
     with closing(store_of(place)) as store:
         store.puts[0]((1, 11))
     table.release()
@@ -213,7 +209,7 @@ def test_what_is_discarded_leaves_nothing_and_takes_nothing_of_others(place: Pla
     place.discard()
 
 
-def test_all_that_it_leaves_in_a_folder_has_a_name_that_its_target_knows(place: Place, table: Table) -> None:
+def test_files_of_a_place_match_the_pattern_of_its_target(place: Place, table: TableView) -> None:
     pattern = target_of(place.case.driver).FILES
     with closing(store_of(place)):
         left = {path.name for path in place.where.iterdir()} - {"somebody-elses"}
@@ -221,7 +217,7 @@ def test_all_that_it_leaves_in_a_folder_has_a_name_that_its_target_knows(place: 
     assert bool(left) == (pattern is not None)
 
 
-def test_a_place_that_stores_nothing_has_nothing_to_tell(forgetful: Place) -> None:
+def test_dry_place_has_no_data_and_fixed_answers(forgetful: Place) -> None:
     place = forgetful
     absent = (
         place.table("int", 8, COUNTERS),
@@ -245,7 +241,7 @@ def test_a_place_that_stores_nothing_has_nothing_to_tell(forgetful: Place) -> No
     assert [path.name for path in place.where.iterdir()] == ["somebody-elses"]
 
 
-def test_every_driver_belongs_to_a_target_that_knows_it_and_stores_if_its_places_do(tmp_path: Path) -> None:
+def test_drivers_and_targets_agree_on_storage(tmp_path: Path) -> None:
     assert {known.target for known in KNOWN.values() if not known.package} == set(TARGETS)
     assert {name for name, known in KNOWN.items() if known.target == "sqlite"} == set(DRIVERS)
     for driver, known in KNOWN.items():
@@ -256,7 +252,7 @@ def test_every_driver_belongs_to_a_target_that_knows_it_and_stores_if_its_places
             assert target.open_place(Case(driver=driver), tmp_path).stores == known.stores
 
 
-def test_a_target_tells_what_library_of_sqlites_its_driver_is_if_it_is_one(case: Case) -> None:
+def test_target_describes_the_library_of_its_driver(case: Case) -> None:
     build = target_of(case.driver).describe(case.driver)
     assert (build.driver if build else None) == (
         None if KNOWN[case.driver].serves or not KNOWN[case.driver].stores else case.driver
@@ -264,7 +260,7 @@ def test_a_target_tells_what_library_of_sqlites_its_driver_is_if_it_is_one(case:
     assert not build or (build.library in ("SQLite", "LMDB") and build.version[0].isdecimal())
 
 
-def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Case, tmp_path: Path) -> None:
+def test_target_explains_errors_of_drivers_and_of_the_system(case: Case, tmp_path: Path) -> None:
     target, driver = target_of(case.driver), case.driver
     assert target.explain(driver, UsageError("choose another one")) == "choose another one"
     assert target.explain(driver, MemoryError()) == "out of memory"
@@ -275,6 +271,8 @@ def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Ca
             store_of(open_place(case, tmp_path / "missing"))
 
 
-def test_the_names_of_all_files_that_targets_leave_are_known() -> None:
-    others = {target_of(name).FILES for name, known in KNOWN.items() if known.package}
-    assert [one for one in file_patterns() if one not in others] == [sqlite.TARGET.FILES]
+def test_file_patterns_cover_all_targets() -> None:
+    package_patterns = {target_of(name).FILES for name, known in KNOWN.items() if known.package}
+    assert [pattern for pattern in file_patterns() if pattern not in package_patterns] == [
+        sqlite.TARGET.FILES
+    ]

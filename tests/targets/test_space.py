@@ -1,4 +1,4 @@
-"""How the space of a database is measured: with SQLite's help, without it, and not at all."""
+"""Measurement of a database's space: with dbstat, without it, and refused."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture
 def without_dbstat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask for a table that no build has, so that SQLite answers as one without dbstat does."""
+    """Query a table that no build has, so that SQLite answers like a build without dbstat."""
     monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
 
 
 @pytest.fixture(params=[True, False], ids=["with dbstat", "without dbstat"])
-def either_way(request: pytest.FixtureRequest) -> None:
+def with_and_without_dbstat(request: pytest.FixtureRequest) -> None:
     if not request.param:
         request.getfixturevalue("without_dbstat")
 
 
-def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
+def test_space_comes_from_dbstat_or_else_from_the_file(
     case: Case, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_picks(path, "pair-rowid", "uuid4")
@@ -53,35 +53,35 @@ def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
 
     def call_apart(pulse: Callable[[], None], function: Any, *arguments: Any) -> Any:
         calls.append(function)
-        return processes.call_apart(pulse, function, *arguments)
+        return processes.call_in_subprocess(pulse, function, *arguments)
 
-    monkeypatch.setattr(spaces, "call_apart", call_apart)
+    monkeypatch.setattr(spaces, "call_in_subprocess", call_apart)
     with closing(load_driver(case.driver).connect(path, 0)) as connection:
-        has_it = spaces.has_dbstat(load_driver(case.driver), connection)
-    asked = measure_space(case, path, nothing)
-    assert calls == ([] if has_it else [pages.walk])
+        with_dbstat = spaces.has_dbstat(load_driver(case.driver), connection)
+    space = measure_space(case, path, nothing)
+    assert calls == ([] if with_dbstat else [pages.measure_trees])
     monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
     calls.clear()
-    assert measure_space(case, path, nothing) == asked
-    assert calls == [pages.walk]
+    assert measure_space(case, path, nothing) == space
+    assert calls == [pages.measure_trees]
 
 
-@pytest.mark.usefixtures("either_way")
+@pytest.mark.usefixtures("with_and_without_dbstat")
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_rows_are_counted_whatever_the_key(case: Case, path: Path, schema: str) -> None:
+def test_rows_are_counted_for_every_schema(case: Case, path: Path, schema: str) -> None:
     create_picks(path, schema, "uuid4")
     space = measure_space(case, path, nothing)
     assert space.page_size and space.page_count
     assert space.file_bytes == space.page_size * space.page_count == path.stat().st_size
     assert space.table_alone("picks").total("entries") == 40 * 80
-    # The key of a rowid table is an index of its own, that of a WITHOUT ROWID table is the table.
+    # The key of a rowid table is a separate index; that of a WITHOUT ROWID table is the table itself.
     own_index = schema in ("id-rowid", "pair-rowid")
     assert len(space.indices_of("picks").trees) == 2 + own_index
     assert space.indices_of("picks").total("entries") == (2 + own_index) * 40 * 80
 
 
-@pytest.mark.usefixtures("either_way")
-def test_what_still_lies_in_the_wal_is_counted(case: Case, path: Path) -> None:
+@pytest.mark.usefixtures("with_and_without_dbstat")
+def test_content_of_the_wal_is_counted(case: Case, path: Path) -> None:
     create(path, "PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     with closing(load_driver(case.driver).connect(path, 0)) as holder:
         holder.rows("PRAGMA wal_autocheckpoint=0")
@@ -92,8 +92,8 @@ def test_what_still_lies_in_the_wal_is_counted(case: Case, path: Path) -> None:
         assert space.file_bytes == path.stat().st_size > before
 
 
-@pytest.mark.usefixtures("either_way")
-def test_a_database_that_somebody_reads_is_not_measured(case: Case, path: Path) -> None:
+@pytest.mark.usefixtures("with_and_without_dbstat")
+def test_database_with_an_open_reader_is_not_measured(case: Case, path: Path) -> None:
     create(path, "PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     with files.opened(case, path) as reader, files.opened(case, path) as writer:
         reader.rows("BEGIN")
@@ -103,10 +103,8 @@ def test_a_database_that_somebody_reads_is_not_measured(case: Case, path: Path) 
             measure_space(case, path, nothing)
 
 
-@pytest.mark.usefixtures("either_way")
-def test_a_locked_database_is_told_in_one_line_and_does_not_say_whether_there_is_dbstat(
-    case: Case, path: Path
-) -> None:
+@pytest.mark.usefixtures("with_and_without_dbstat")
+def test_locked_database_is_reported_in_one_line(case: Case, path: Path) -> None:
     create(path, "CREATE TABLE t (a)")
     with files.opened(case, path) as writer, files.opened(case, path) as other:
         writer.rows("BEGIN EXCLUSIVE")
@@ -117,7 +115,7 @@ def test_a_locked_database_is_told_in_one_line_and_does_not_say_whether_there_is
 
 
 @pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
-def test_where_there_is_no_database_none_is_made(case: Case, path: Path, content: bytes | None) -> None:
+def test_missing_database_is_not_created(case: Case, path: Path, content: bytes | None) -> None:
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(EnvironmentFailure, match=r"cannot measure .*: no such database\.$"):
@@ -126,13 +124,13 @@ def test_where_there_is_no_database_none_is_made(case: Case, path: Path, content
 
 
 @pytest.mark.usefixtures("without_dbstat")
-def test_the_walk_leaves_the_locks_of_this_process_alone(case: Case, path: Path) -> None:
+def test_walk_keeps_the_locks_of_this_process(case: Case, path: Path) -> None:
     create(path, "CREATE TABLE t (a)")
     with files.opened(case, path) as holder:
         holder.rows("BEGIN IMMEDIATE")  # others may read, none may write
         measure_space(case, path, nothing)
         with pytest.raises(EnvironmentFailure):
-            processes.call_apart(nothing, write_to, case, path)
+            processes.call_in_subprocess(nothing, write_to, case, path)
 
 
 def write_to(case: Case, path: Path) -> None:
@@ -155,13 +153,13 @@ def test_an_interrupt_ends_the_walk(case: Case, path: Path) -> None:
     assert own_processes() == []
 
 
-@pytest.mark.usefixtures("either_way")
+@pytest.mark.usefixtures("with_and_without_dbstat")
 @pytest.mark.parametrize(
     ("place", "content"),
     [(0, b"x"), (4096, b"\x07"), (4096 + 3, b"\xff\xff")],
     ids=["header", "kind", "cells"],
 )
-def test_damage_is_told_in_one_line_with_the_name_of_the_file(
+def test_damage_is_reported_in_one_line_with_the_file_name(
     case: Case, path: Path, place: int, content: bytes
 ) -> None:
     create(path, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1), (2)")
@@ -174,7 +172,7 @@ def test_damage_is_told_in_one_line_with_the_name_of_the_file(
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_may_not_be_read_is_told_in_one_line(case: Case, where_rights_count: Path) -> None:
+def test_unreadable_file_is_reported_in_one_line(case: Case, where_rights_count: Path) -> None:
     path = where_rights_count / "some.db"
     create(path, "CREATE TABLE t (a)")
     path.chmod(0)

@@ -1,4 +1,4 @@
-"""The pytest fixture: found without being asked for, cheap, and a failure shows what was measured."""
+"""The pytest fixture: registered automatically, cheap, and with the measurement in a failure."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def test_hunted(sqlstress):
 """
 
 
-def pytest_in(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-q", *words]
+    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-q", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False
     )
 
 
 @pytest.mark.thorough
-def test_a_test_that_fails_shows_what_was_measured(tmp_path: Path) -> None:
+def test_failing_test_shows_the_measurement(tmp_path: Path) -> None:
     for name in ("bank.py", "bank_wrong.py"):
         text = (ROOT / "examples" / "app" / name).read_text(encoding="utf-8")
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -53,13 +53,13 @@ def test_a_test_that_fails_shows_what_was_measured(tmp_path: Path) -> None:
     assert names == {"bank.py", "bank_wrong.py", "test_bank.py"}
 
 
-def test_who_does_not_use_it_imports_nothing_for_it() -> None:
+def test_unused_plugin_imports_nothing_else() -> None:
     code = "import sys; import pytest; before = set(sys.modules); import sqlstress.pytest_plugin; "
     code += "print(*sorted(name for name in set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["sqlstress", "sqlstress.pytest_plugin"]
 
 
-def test_it_is_registered() -> None:
-    listed = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    assert "pytest11 =\n    sqlstress = sqlstress.pytest_plugin\n" in listed
+def test_plugin_is_registered() -> None:
+    setup_text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert "pytest11 =\n    sqlstress = sqlstress.pytest_plugin\n" in setup_text

@@ -1,4 +1,4 @@
-"""The work of users is measured as briefly as commands are."""
+"""Tests of user programs are measured as briefly as commands are."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def all_are_brief(brief_runs: None) -> None:
-    """Let nothing take longer than a test needs, and no trial be run again since the tests beside it work."""
+    """Keep all runs brief, and run no trial again because of the load of parallel tests."""

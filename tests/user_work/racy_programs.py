@@ -1,4 +1,5 @@
-"""Programs in the style of libraries that use SQLite: what each call does, alone. `wrong` is in wrong names.
+"""Programs in the style of libraries that use SQLite: each function makes the statements of one call. Names
+of functions with a race end with `wrong`.
 
 Each function gets the path of a database with SCHEMA, and makes its own connections.
 """
@@ -67,7 +68,7 @@ INSERT INTO filled VALUES (1, NULL);
 
 @contextmanager
 def opened(file: str) -> Iterator[sqlite3.Connection]:
-    """Yield a connection whose transactions begin when the code says so."""
+    """Yield a connection without implicit transactions: the code begins them."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         yield connection
 
@@ -184,7 +185,7 @@ def claim_and_count_tries_wrong(file: str) -> None:
         connection.execute(claim, row)
 
 
-# While a query is open, so is its read transaction.
+# A read transaction is open for as long as a query.
 
 
 def claim_while_the_query_is_open(file: str) -> None:
@@ -206,7 +207,7 @@ def claim_when_the_query_has_ended_wrong(file: str) -> None:
         connection.execute("COMMIT")
 
 
-# What a call has won, or made, is its own until it gives it up.
+# A row that a call has claimed, or created, belongs to the call until it releases the row.
 
 
 def _seen_and_done(connection: sqlite3.Connection, job: int) -> None:
@@ -267,7 +268,7 @@ def made_if_missing_and_changed_wrong(file: str) -> None:
         connection.execute("UPDATE tag SET n = ? WHERE name = 'a-longer-name'", (n + 1,))
 
 
-# Locks: a row that all calls take and give back, or a file.
+# Locks: a row that all calls lock and unlock, or a file.
 
 
 def row_lock(file: str) -> None:
@@ -349,13 +350,13 @@ def row_lock_seen_by_the_query(file: str) -> None:
             connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
 
 
-async def _taken(connection: sqlite3.Connection) -> sqlite3.Cursor:
+async def _take(connection: sqlite3.Connection) -> sqlite3.Cursor:
     return connection.execute(TAKE)
 
 
 def row_lock_counted_behind_a_task(file: str) -> None:
     async def call(connection: sqlite3.Connection) -> None:
-        taken = asyncio.create_task(_taken(connection))
+        taken = asyncio.create_task(_take(connection))
         if (await taken).rowcount:
             _increment(connection)
             connection.execute("DELETE FROM held WHERE name = 'hits'")
@@ -470,7 +471,7 @@ def file_lock_for_reading_only_wrong(file: str) -> None:
             connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
 
 
-# Counted, numbered, booked: an INSERT that depends on what is there.
+# Counted, numbered, booked: an INSERT that depends on present rows.
 
 
 def limit_wrong(file: str) -> None:
@@ -716,7 +717,7 @@ def time_alone_decides_wrong(file: str) -> None:
             connection.execute("UPDATE page SET changed = ? WHERE id = 1", (time.time(),))
 
 
-# Read, reckoned, written back.
+# Read, compute, write back.
 
 
 def settings_wrong(file: str) -> None:
@@ -820,7 +821,7 @@ def document_compared(file: str) -> None:
         )
 
 
-# A row that is put after the last one.
+# A row that is inserted after the last row.
 
 LAST = "SELECT run, id, parent FROM step WHERE run = 'a' ORDER BY id DESC LIMIT 1"
 
@@ -844,7 +845,7 @@ def limit_of_random_keys_replaced_wrong(file: str) -> None:
             connection.execute("REPLACE INTO step VALUES ('a', ?, NULL)", (uuid.uuid4().hex,))
 
 
-# A row that is made where none is found.
+# A row that is created if a query finds none.
 
 
 def get_or_create_numbered_wrong(file: str) -> None:
@@ -876,22 +877,22 @@ def get_or_create_keyed(file: str) -> None:
 KEPT = secrets.token_urlsafe(32)
 
 
-def _begun(file: str, session: str, condition: str) -> None:
+def _begin_session(file: str, session: str, condition: str) -> None:
     with opened(file) as connection:
         if not connection.execute(f"SELECT client FROM hit WHERE {condition}", (session,)).fetchone():
             connection.execute("INSERT INTO hit VALUES (?, 0)", (session,))
 
 
 def session_with_a_new_token(file: str) -> None:
-    _begun(file, secrets.token_urlsafe(32), "client = ?")
+    _begin_session(file, secrets.token_urlsafe(32), "client = ?")
 
 
 def session_with_a_kept_token_wrong(file: str) -> None:
-    _begun(file, KEPT, "client = ?")
+    _begin_session(file, KEPT, "client = ?")
 
 
 def session_with_a_new_token_unless_there_is_one_wrong(file: str) -> None:
-    _begun(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
+    _begin_session(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
 
 
 def session_with_a_new_token_in_a_comment_wrong(file: str) -> None:
@@ -913,10 +914,10 @@ def locked_by_a_row_from_a_with_clause(file: str) -> None:
             connection.execute("DELETE FROM held WHERE name = 'counter'")
 
 
-# A read that counts itself, and a write of the same row after it.
+# A read that counts itself, and a later write of its row.
 
 
-def _seen(connection: sqlite3.Connection) -> int:
+def _count_view(connection: sqlite3.Connection) -> int:
     ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
     connection.execute("UPDATE product SET version = version + 1 WHERE id = 1")
     return int(stock)
@@ -924,13 +925,13 @@ def _seen(connection: sqlite3.Connection) -> int:
 
 def seen_and_sold_wrong(file: str) -> None:
     with opened(file) as connection:
-        stock = _seen(connection)
+        stock = _count_view(connection)
         connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
 
 
 def seen_in_a_transaction_and_sold_wrong(file: str) -> None:
     with immediate(file) as connection:
-        stock = _seen(connection)
+        stock = _count_view(connection)
     with immediate(file) as connection:
         connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
 
@@ -957,7 +958,7 @@ def seen_by_replacing_it_and_another_replaced(file: str) -> None:
 
 def seen_and_sold_in_sql(file: str) -> None:
     with immediate(file) as connection:
-        _seen(connection)
+        _count_view(connection)
     with opened(file) as connection:
         connection.execute("UPDATE product SET stock = stock - 1 WHERE id = 1")
 
@@ -982,7 +983,7 @@ def another_thread_counts(file: str) -> None:
 
     with ThreadPoolExecutor(1) as pool, opened(file) as connection:
         pool.submit(count)
-        while not counts:  # the call does something else meanwhile
+        while not counts:  # the call does something else until the thread has counted
             pass
         connection.execute("INSERT INTO hit VALUES ('a', 1)")
 
@@ -1115,7 +1116,7 @@ def filled_by_default(file: str) -> None:
         connection.execute("INSERT INTO filled VALUES (2, ?)", (n,))
 
 
-# A value that is checked, and then changed by SQLite: the check may be out of date.
+# A value that is checked, and later changed by SQLite: the check may be out of date.
 
 STOCK = "SELECT stock FROM product WHERE id = 1"
 SELL = "UPDATE product SET stock = stock - 3 WHERE id = 1"
@@ -1200,7 +1201,7 @@ def sold_after_an_earlier_transaction_wrong(file: str) -> None:
 
 
 class Shop:
-    """A shop that keeps what it has read."""
+    """A shop that keeps the stock that it has read."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -1278,7 +1279,7 @@ def counted_up_to_a_limit_in_the_statement(file: str) -> None:
             )
 
 
-def _shown(text: str) -> None:
+def _print(text: str) -> None:
     sys.stderr.write(text)
 
 
@@ -1287,7 +1288,7 @@ def shown_and_counted(file: str) -> None:
         row = connection.execute("SELECT hits, changed FROM page WHERE id = 1").fetchone()
         if row is None:
             return
-        _shown(f"{row[0]} hits")
+        _print(f"{row[0]} hits")
         connection.execute("UPDATE page SET hits = hits + 1 WHERE id = 1")
 
 

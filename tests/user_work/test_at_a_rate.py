@@ -1,4 +1,4 @@
-"""The user's own work at a rate, with real processes and a real lock: what a closed loop hides."""
+"""The user's own work at a rate, with real processes and a real lock: delays that a closed loop hides."""
 
 from __future__ import annotations
 
@@ -68,27 +68,27 @@ ROWS = [(sql, 200), (app, 200), (commands, 40)]
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("made", "rate"), ROWS)
-def test_a_lock_that_is_held_for_half_a_second_meets_all_who_come_meanwhile(
+def test_lock_of_half_a_second_delays_all_operations_due_in_it(
     tmp_path: Path, made: Callable[[Path, int], Case], rate: int
 ) -> None:
-    # A busy machine may let the lock be taken so late that the window ends before: then it is another time.
+    # On a busy machine the lock may be taken so late that the window ends before. If so, try again.
     trials = (measured(made(tmp_path, rate), tmp_path) for _ in range(ATTEMPTS))
-    assert any(shows_those_who_came(trial, rate) for trial in trials)
+    assert any(shows_delayed_operations(trial, rate) for trial in trials)
 
 
-def shows_those_who_came(trial: Trial, rate: int) -> bool:
-    """Return whether all who came while the lock was held seem slow, and by the time from their begin few."""
+def shows_delayed_operations(trial: Trial, rate: int) -> bool:
+    """Return whether nearly all operations due during the lock are slow, but only few by their own begin."""
     assert trial.error is None and trial.verdict.status == "ok"
     assert trial.arrived and trial.arrived.due == round(1.2 * rate)
     (service,) = trial.latency.values()
-    # Of those who came while it was held, those of the last tenth of a second waited less than that.
+    # Operations due in the last 0.1 s of the lock waited less than the limit.
     came = 0.4 * rate
-    waited = slow(trial.arrived.whole)
-    # From their begin only those that were under way, and what the machine delays.
+    waited = slow(trial.arrived.all_kinds)
+    # By their own begin, only operations under way are slow, and those that the machine delays.
     return waited >= 0.9 * came and waited - slow(service) >= 0.5 * came
 
 
-def test_a_list_of_rates_is_a_case_for_each_at_every_number_of_processes() -> None:
+def test_rates_are_cases_at_every_number_of_processes() -> None:
     cases = cases_of({"builtin": ["bank"], "rate": "50,100", "concurrency": "1,2", "ledger": True}, "sql")
     found = [(case.spec.ledger, case.concurrency, case.arrivals and case.arrivals.rate) for case in cases]
     assert found == [

@@ -1,4 +1,4 @@
-"""Checks: what breaks one is told with its first rows, and none takes for ever."""
+"""Checks: a broken check is reported with its first rows, and each check has a time limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from sqlstress.plan import cases_of
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.place import SqlitePlace, SqliteReader
-from sqlstress.user_work.checks import MOST_UNOPENED, Broken, Checker, Checks, Unchecked
+from sqlstress.user_work.checks import MAX_FAILED_OPENS, Checker, CheckNotRun, Checks, FailedCheck
 from sqlstress.user_work.options import Invariant
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -34,20 +34,20 @@ def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
 
 def broken(
     driver: str, connection: Connection, *invariants: Invariant, timeout_s: float = 5.0
-) -> list[Broken]:
+) -> list[FailedCheck]:
     return list(Checks(invariants, timeout_s).broken(SqliteReader(driver, connection)))
 
 
-def test_a_query_without_rows_holds_and_one_with_rows_is_shown(driver: str, connection: Connection) -> None:
+def test_query_without_rows_holds_and_rows_are_shown(driver: str, connection: Connection) -> None:
     holds = Invariant("few", "c.sql:1", "SELECT x FROM t WHERE x > 9")
     breaks = Invariant("small", "c.sql:2", "SELECT x, 'a' FROM t WHERE x > 0")
     assert broken(driver, connection, holds, breaks) == [
-        Broken("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
+        FailedCheck("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
     ]
     assert not connection.in_transaction()
 
 
-def test_a_function_that_raises_breaks_with_its_words(
+def test_function_that_raises_is_broken_with_its_message(
     driver: str, connection: Connection, tmp_path: Path
 ) -> None:
     (tmp_path / "c.py").write_text(
@@ -58,8 +58,8 @@ def test_a_function_that_raises_breaks_with_its_words(
     where = str(tmp_path / "c.py")
     functions = [Invariant(name, f"{where}:{name}") for name in ("holds", "breaks", "raises")]
     assert broken(driver, connection, *functions) == [
-        Broken("breaks", 1, ("there is one",)),
-        Broken("raises", 1, ("KeyError: 'a'",)),
+        FailedCheck("breaks", 1, ("there is one",)),
+        FailedCheck("raises", 1, ("KeyError: 'a'",)),
     ]
 
 
@@ -71,8 +71,8 @@ def test_a_function_that_raises_breaks_with_its_words(
         ("PRAGMA user_version; DELETE FROM t", "failed to run"),
     ],
 )
-def test_a_check_that_says_nothing_is_told(driver: str, connection: Connection, sql: str, text: str) -> None:
-    with pytest.raises(Unchecked, match=text):
+def test_check_without_a_result_is_an_error(driver: str, connection: Connection, sql: str, text: str) -> None:
+    with pytest.raises(CheckNotRun, match=text):
         broken(driver, connection, Invariant("money", "c.sql:1", sql), timeout_s=0.05)
     assert not connection.in_transaction()
     assert connection.rows("SELECT count(*) FROM t") == [(4,)]
@@ -83,29 +83,29 @@ IDLE = ("async def money(query): 1 / 0", "def money(query): yield 1 / 0", "money
 
 
 @pytest.mark.parametrize("text", (*UNLOADABLE, *IDLE))
-def test_a_function_that_can_not_look_is_told(text: str, tmp_path: Path) -> None:
+def test_function_that_cannot_check_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "c.py").write_text(text)
     problem = "cannot load" if text in UNLOADABLE else "checks nothing"
-    with pytest.raises(Unchecked, match=problem):
+    with pytest.raises(CheckNotRun, match=problem):
         Checks([Invariant("money", f"{tmp_path / 'c.py'}:money")], 5.0)
 
 
 @pytest.mark.thorough
-def test_a_function_that_takes_longer_than_it_may_or_ends_its_process_says_nothing(
+def test_function_that_is_too_slow_or_exits_is_an_error(
     driver: str, connection: Connection, tmp_path: Path
 ) -> None:
     file = tmp_path / "c.py"
     file.write_text("import sys, time\ndef slow(query): time.sleep(0.3)\ndef leaves(query): sys.exit(3)")
     slow = Invariant("slow", f"{file}:slow")
-    with pytest.raises(Unchecked, match=r"slow .* took longer than 0\.1 s"):
+    with pytest.raises(CheckNotRun, match=r"slow .* took longer than 0\.1 s"):
         broken(driver, connection, slow, timeout_s=0.1)
     assert not broken(driver, connection, slow, timeout_s=60.0)
-    with pytest.raises(Unchecked, match=r"leaves .* ends its process\. Raise AssertionError instead"):
+    with pytest.raises(CheckNotRun, match=r"leaves .* ends its process\. Raise AssertionError instead"):
         broken(driver, connection, Invariant("leaves", f"{file}:leaves"))
 
 
 def checker_of(folder: Path) -> tuple[Checker, SqlitePlace]:
-    """Return a checker of one query that holds, and its place, with whose database it begins."""
+    """Return a checker of one query that holds, and its place, whose database it uses first."""
     case = cases_of({"builtin": "bank", "concurrency": 1}, "sql")[0]
     held = Invariant("held", "c.sql:1", "SELECT 1 WHERE 0")
     case = replace(case, spec=replace(case.spec, data=replace(case.spec.data, checks=(held,))))
@@ -119,12 +119,12 @@ def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE t (x)")
         assert checker.round(0).broken == []
-    # Only the last connection that is closed checkpoints the WAL and removes it.
+    # SQLite checkpoints and removes the WAL only when the last connection is closed.
     assert not Path(f"{place.paths[0]}-wal").exists()
 
 
-@pytest.mark.parametrize("refused", [MOST_UNOPENED - 1, MOST_UNOPENED])
-def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
+@pytest.mark.parametrize("refused", [MAX_FAILED_OPENS - 1, MAX_FAILED_OPENS])
+def test_refused_connection_is_retried_a_few_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
 ) -> None:
     checker, place = checker_of(tmp_path)
@@ -137,8 +137,8 @@ def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
         return opened()
 
     monkeypatch.setattr(place, "reader", reader)
-    assert [checker.round(0).broken for _ in range(MOST_UNOPENED - 1)] == [None] * (MOST_UNOPENED - 1)
-    if refused < MOST_UNOPENED:
+    assert [checker.round(0).broken for _ in range(MAX_FAILED_OPENS - 1)] == [None] * (MAX_FAILED_OPENS - 1)
+    if refused < MAX_FAILED_OPENS:
         assert checker.round(0).broken == []
     else:
         with pytest.raises(sqlite3.OperationalError, match="locked"):

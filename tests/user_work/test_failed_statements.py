@@ -1,4 +1,4 @@
-"""Facts of failed statements, also of those whose exception is caught, and what is concluded from them."""
+"""Facts of failed statements, also of caught exceptions, and the conclusions from them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
-from sqlstress.user_work.callers import Frames
+from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import facts_of
 from sqlstress.user_work.failures import statement_kind, transaction_of
@@ -32,7 +32,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[FailedStatements]:
     monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
     monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
     hooks = [*apsw.connection_hooks]
-    recorder = FailedStatements(Frames(Path(__file__).parent))
+    recorder = FailedStatements(UserFrames(Path(__file__).parent))
     recorder.install()
     yield recorder
     apsw.connection_hooks[:] = hooks
@@ -64,7 +64,7 @@ def causes(recorder: FailedStatements) -> list[str]:
     return named
 
 
-# Each cause, in real connections.
+# Each cause, with real connections.
 
 
 def read_before_write(file: Path) -> None:
@@ -223,7 +223,7 @@ def by_apsw(file: Path) -> None:
     "write",
     [by_connection, by_cursor, by_executemany, by_script, by_factory, by_position, by_sqlalchemy, by_apsw],
 )
-def test_failure_is_recorded_whatever_runs_the_statement(
+def test_failure_is_recorded_for_every_way_to_run_a_statement(
     write: Callable[[Path], None], file: Path, recorder: FailedStatements
 ) -> None:
     # By the same library: another library in this process would not see its lock.
@@ -265,7 +265,7 @@ def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: Faile
     assert count == number
 
 
-# Transactions that are left open.
+# Transactions that remain open.
 
 
 def left_open(recorder: FailedStatements) -> list[tuple[str, int, dict[str, str]]]:
@@ -344,7 +344,7 @@ def test_state_of_a_transaction() -> None:
     assert transaction_of([("SELECT 1", True, None)])[:2] == ("read", "")
 
 
-# Statements that stay open.
+# Statements that remain open.
 
 
 def look_until_recorded(recorder: FailedStatements) -> list[tuple[str, dict[str, str]]]:

@@ -1,4 +1,4 @@
-"""A connection that threads use is listened to, and nobody stands still for it.
+"""A connection that threads use is traced, and no thread is blocked by that.
 
 SQLite's trace waits for Python's lock with the connection's mutex; sqlite3 binds a value the other way round.
 """
@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from tests.pages import ROOT
-from tests.rows import mostly_thorough
+from tests.rows import mostly_thorough, thorough
 
-CALLS = 20
-TRACED = f"""
+TRACED = """
 import asyncio, faulthandler, json, sqlite3, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,7 +29,7 @@ sqlite3.connect("app.db").execute("CREATE TABLE t (x)").connection.close()
 
 def connect(is_for_all):
     # autocommit: what threads do with a shared transaction is their own affair
-    options = {{"isolation_level": None, "timeout": 60}}
+    options = {"isolation_level": None, "timeout": 60}
     connection = sqlite3.connect("app.db", check_same_thread=not is_for_all, **options)
     connection.execute("PRAGMA synchronous=OFF")
     return connection
@@ -45,21 +44,25 @@ def work(connection):
 
 exec(sys.argv[1])
 found = []
-for _ in range({CALLS}):
+for _ in range(int(sys.argv[2])):
     tracer.begins_call()
     call()
     found.append(len(tracer.call))
 faulthandler.cancel_dump_traceback_later()
 print(json.dumps([tracer.is_shared, found]))
 """
-WHOLE = [20] * CALLS
-"""The statements of each call, if all of them are heard."""
+CALLS = 20
+"""Number of calls by threads at once: in each of them two threads may wait for each other."""
+FEW_CALLS = 4
+"""Number of calls if each must have all its statements."""
+WHOLE = [20] * FEW_CALLS
+"""Statements of each call, if all of them are recorded."""
 
 
-def heard(code: str, folder: Path) -> Any:
-    """Return whether a process let go of a connection, and how many statements it heard of each call."""
+def trace_calls(code: str, folder: Path, calls: int = CALLS) -> Any:
+    """Return whether a process let go of a connection, and the statements that it recorded of each call."""
     done = subprocess.run(
-        [sys.executable, "-c", TRACED, code],
+        [sys.executable, "-c", TRACED, code, str(calls)],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,
@@ -109,11 +112,13 @@ def call():
 }
 
 
-@pytest.mark.parametrize("name", AT_ONCE)
-def test_threads_that_use_a_connection_at_once_never_stand_still(name: str, tmp_path: Path) -> None:
-    let_go, statements = heard(SHARED + AT_ONCE[name], tmp_path)
+@pytest.mark.parametrize(
+    "name", mostly_thorough(AT_ONCE, ["several threads", "those of an executor that were there before"])
+)
+def test_threads_that_use_a_connection_at_once_never_block(name: str, tmp_path: Path) -> None:
+    let_go, statements = trace_calls(SHARED + AT_ONCE[name], tmp_path)
     assert len(statements) == CALLS
-    # What an executor is given, one thread may have done before the next begins.
+    # With an executor, one thread may have finished before the next begins.
     assert let_go or "those of" in name
 
 
@@ -141,13 +146,15 @@ def call():
 }
 
 
-@pytest.mark.parametrize("code", IN_TURN.values(), ids=IN_TURN)
-def test_a_connection_that_one_thread_uses_at_a_time_is_heard_to_the_end(code: str, tmp_path: Path) -> None:
-    before, _, now = code.partition("\ndef call")
-    assert heard(f"{before}\n{SHARED}\ndef call{now}", tmp_path) == [False, WHOLE]
+@pytest.mark.parametrize(
+    "name", mostly_thorough(IN_TURN, ["a thread that is waited for", "beside one that waits"])
+)
+def test_connection_used_by_one_thread_at_a_time_is_recorded_whole(name: str, tmp_path: Path) -> None:
+    before, _, now = IN_TURN[name].partition("\ndef call")
+    assert trace_calls(f"{before}\n{SHARED}\ndef call{now}", tmp_path, FEW_CALLS) == [False, WHOLE]
 
 
-def test_a_connection_that_is_for_one_thread_is_heard_whatever_others_do(tmp_path: Path) -> None:
+def test_connection_for_one_thread_is_traced_whatever_others_do(tmp_path: Path) -> None:
     code = """
 sys.setswitchinterval(1e-4)
 
@@ -161,7 +168,7 @@ threading.Thread(target=spin, daemon=True).start()
 def call():
     work(own)
 """
-    assert heard(code, tmp_path) == [False, WHOLE]
+    assert trace_calls(code, tmp_path, FEW_CALLS) == [False, WHOLE]
 
 
 OWN = {
@@ -199,8 +206,8 @@ def own():
 
 
 @pytest.mark.parametrize("name", mostly_thorough(OWN, ["threads of each call"]))
-def test_a_connection_of_one_thread_is_heard_although_others_might_use_it(name: str, tmp_path: Path) -> None:
-    let_go, statements = heard(LOCAL + OWN[name], tmp_path)
+def test_connection_of_one_thread_is_traced_if_others_may_use_it(name: str, tmp_path: Path) -> None:
+    let_go, statements = trace_calls(LOCAL + OWN[name], tmp_path, FEW_CALLS)
     assert not let_go
     assert min(statements) > 5 * 20  # a lock can keep a statement from being explained
 
@@ -226,8 +233,8 @@ def call():
 """
 
 
-def test_threads_that_share_what_one_of_them_opened_never_stand_still(tmp_path: Path) -> None:
-    let_go, statements = heard(MADE_BY_THE_FIRST, tmp_path)
+def test_threads_that_share_an_opened_connection_never_block(tmp_path: Path) -> None:
+    let_go, statements = trace_calls(MADE_BY_THE_FIRST, tmp_path)
     assert let_go
     assert len(statements) == CALLS
 
@@ -251,15 +258,15 @@ def call():
 """
 
 
-@pytest.mark.parametrize("wait", ["time.sleep", "lambda seconds: sum(range(2000))"])
-def test_a_thread_that_is_slow_between_rows_never_stands_still(wait: str, tmp_path: Path) -> None:
-    is_shared, _ = heard(READS_SLOWLY.replace("WAIT", wait), tmp_path)
+@pytest.mark.parametrize("wait", [thorough("time.sleep"), "lambda seconds: sum(range(2000))"])
+def test_thread_that_is_slow_between_rows_never_blocks(wait: str, tmp_path: Path) -> None:
+    is_shared, _ = trace_calls(READS_SLOWLY.replace("WAIT", wait), tmp_path)
     assert is_shared
 
 
-def test_a_thread_that_is_heard_counts_as_at_work(tmp_path: Path) -> None:
+def test_traced_thread_counts_as_working(tmp_path: Path) -> None:
     code = """
-from sqlstress.user_work.threads import works_beside
+from sqlstress.user_work.threads import other_threads_running
 is_at_work = []
 def spin():
     while not is_at_work:
@@ -267,8 +274,8 @@ def spin():
 def call():
     thread = threading.Thread(target=spin)
     thread.start()
-    is_at_work.append(works_beside({thread.ident}))
+    is_at_work.append(other_threads_running({thread.ident}))
     thread.join()
     assert is_at_work.pop()
 """
-    heard(code, tmp_path)
+    trace_calls(code, tmp_path)

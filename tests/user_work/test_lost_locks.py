@@ -1,4 +1,4 @@
-"""What makes a process lose SQLite's locks is recorded, and nothing else."""
+"""Operations that make a process lose SQLite's locks are recorded, and no others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from sqlstress.user_work import LOST_LOCKS
-from sqlstress.user_work.callers import Frames
+from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.lost_locks import CLOSED, DELETED, LIBRARIES, LostLocks
 
@@ -23,11 +23,13 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does no
 
 
 class Watched:
-    """Database with a recorder of lost locks. An audit hook stays, so its recorder is told when to stop."""
+    """Database with a recorder of lost locks. An audit hook cannot be removed, so its recorder can be
+    stopped.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.statements = FailedStatements(Frames(Path(__file__).parent))
+        self.statements = FailedStatements(UserFrames(Path(__file__).parent))
         self.locks = LostLocks(str(file), self.statements)
 
     def kinds(self) -> list[str]:
@@ -89,7 +91,7 @@ def test_file_without_a_connection_is_not_recorded(watched: Watched) -> None:
     assert watched.kinds() == []
 
 
-def test_other_file_of_the_same_name_is_not_recorded(watched: Watched, tmp_path: Path) -> None:
+def test_namesake_in_another_folder_is_not_recorded(watched: Watched, tmp_path: Path) -> None:
     other = tmp_path / "folder" / watched.file.name
     other.parent.mkdir()
     other.touch()

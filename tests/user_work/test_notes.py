@@ -1,4 +1,4 @@
-"""Notes: what was noted is read back whole, also after a kill, and what can't be noted is told."""
+"""Notes are read back completely, also after a kill; a note that cannot be stored is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.user_work import notes
-from sqlstress.user_work.notes import Notes, NotTaken, conserved, counter, exactly_once, note
+from sqlstress.user_work.notes import NoteRejected, Notes, conserved, counter, exactly_once, note
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_each_process_has_a_list_and_setup_the_first(trial: Path) -> None:
     assert (found.of("put"), found.of("hit"), found.of("nothing")) == ([1, {"id": 2}], [None], [])
 
 
-def test_without_a_measurement_a_note_is_nothing() -> None:
+def test_note_outside_of_a_measurement_has_no_effect() -> None:
     note("put", lambda: 1)
 
 
@@ -56,7 +56,7 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
-def test_what_was_noted_stays_when_the_process_is_killed_and_half_a_note_is_none(trial: Path) -> None:
+def test_notes_survive_a_kill_and_half_a_note_is_ignored(trial: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", NOTING, str(trial)], stdout=subprocess.PIPE)
     assert ended.returncode == -9
     file = notes.folder_of(trial) / "1"
@@ -73,14 +73,14 @@ def test_what_was_noted_stays_when_the_process_is_killed_and_half_a_note_is_none
         (99, 1000, lambda: 1, r"^note\(\) cannot keep what was given: "),
     ],
 )
-def test_a_note_that_is_not_taken_ends_the_worker_whatever_the_users_code_does(
+def test_refused_note_ends_the_worker_whatever_the_users_code_does(
     trial: Path, monkeypatch: pytest.MonkeyPatch, most: int, room: int, value: object, said: str
 ) -> None:
     monkeypatch.setattr(notes, "MOST", most)
-    monkeypatch.setattr(notes, "MOST_BYTES", room)
+    monkeypatch.setattr(notes, "MAX_BYTES", room)
     book = notes.take(trial, 1, 1)
     book.check()
-    with pytest.raises(NotTaken, match=said):
+    with pytest.raises(NoteRejected, match=said):
         for _ in range(3):
             note(value)
     with pytest.raises(EnvironmentFailure, match=said.rstrip(".")):
@@ -88,24 +88,24 @@ def test_a_note_that_is_not_taken_ends_the_worker_whatever_the_users_code_does(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has such a device")
-def test_a_full_disk_is_told(trial: Path) -> None:
+def test_full_disk_is_an_error(trial: Path) -> None:
     (notes.folder_of(trial) / "1").symlink_to("/dev/full")
     notes.take(trial, 1, 1)
-    with pytest.raises(NotTaken, match="cannot write: No space left on device"):
+    with pytest.raises(NoteRejected, match="cannot write: No space left on device"):
         note(1)
 
 
-# The ready-made checks: each has something that it accepts, and something that it rejects.
+# The ready-made checks: each with accepted and rejected notes.
 
 
 @given(st.lists(st.integers(0, 9), unique=True), st.data())
-def test_what_is_taken_once_in_any_order_holds(put: list[int], data: st.DataObject) -> None:
+def test_values_taken_once_in_any_order_pass(put: list[int], data: st.DataObject) -> None:
     taken = data.draw(st.permutations(put))
     exactly_once(put, taken)
-    exactly_once([[one] for one in put], [[one] for one in taken])  # of what can't be hashed, too
+    exactly_once([[value] for value in put], [[value] for value in taken])  # of what can't be hashed, too
 
 
-def test_equal_things_are_taken_as_often_as_they_were_put() -> None:
+def test_equal_values_are_taken_as_often_as_they_were_put() -> None:
     exactly_once([1, 1, 2], [1, 2, 1])
     for taken, said in (([1, 2], "^lost: 1$"), ([1, 1, 1, 2], "^taken too often: 1$")):
         with pytest.raises(AssertionError, match=said):
@@ -121,19 +121,19 @@ def test_equal_things_are_taken_as_often_as_they_were_put() -> None:
         ([2, 2, 3, "x"], r"^lost: 1; taken too often: 2; taken and never put: 'x'$"),
     ],
 )
-def test_what_is_lost_doubled_or_made_up_is_named(taken: list[object], said: str) -> None:
+def test_lost_duplicate_or_invented_value_is_named(taken: list[object], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
         exactly_once([1, 2, 3], taken)
 
 
-def test_a_counter_holds_as_many_as_were_noted() -> None:
+def test_counter_equals_the_number_of_notes() -> None:
     counter(3, Notes([[], ["hit", "hit"], ["hit"]]))
     counter(2, [None, None])
     with pytest.raises(AssertionError, match="the counter holds 1, and 2 were counted"):
         counter(1, [None, None])
 
 
-def test_what_a_query_returned_first_in_a_trial_it_must_return_later(trial: Path) -> None:
+def test_conserved_query_must_return_its_first_result_of_the_trial(trial: Path) -> None:
     money, others = conserved("SELECT sum(balance)"), conserved("SELECT 1")
     notes.remember_in(trial)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""A database of the user's is copied, live or not, and nothing of it changes."""
+"""The user's database is copied, whether in use or not, and never changed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError
 from sqlstress.user_work import database
 from sqlstress.user_work.database import copy
-from sqlstress.user_work.options import journal_mode, journal_mode_apart
+from sqlstress.user_work.options import journal_mode, journal_mode_in_subprocess
 
 PROGRAM = """
 import sqlite3, sys
@@ -37,7 +37,7 @@ ANOTHER = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SEL
 
 @contextmanager
 def used(path: Path, mode: str, *sql: str) -> Iterator[subprocess.Popen[str]]:
-    """Let another program use a database meanwhile."""
+    """Let another program use a database during the block."""
     command = [sys.executable, "-c", PROGRAM, str(path), mode, *sql]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout and program.stdout.readline() == "ready\n"
@@ -46,8 +46,8 @@ def used(path: Path, mode: str, *sql: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def state(path: Path) -> dict[str, tuple[int, bytes]]:
-    """Return the bytes and the time of every file beside a database, and of it."""
-    return {one.name: (one.stat().st_mtime_ns, one.read_bytes()) for one in path.parent.iterdir()}
+    """Return the bytes and the time of every file in the folder of a database."""
+    return {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in path.parent.iterdir()}
 
 
 def rows(path: Path) -> list[tuple[int]]:
@@ -62,7 +62,7 @@ def app(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-def test_a_live_database_is_copied_and_stays_as_it_is(app: Path, mode: str, tmp_path: Path) -> None:
+def test_database_in_use_is_copied_unchanged(app: Path, mode: str, tmp_path: Path) -> None:
     with used(app, mode):
         before = state(app)
         copy(str(app), tmp_path / "kv.db")
@@ -71,7 +71,7 @@ def test_a_live_database_is_copied_and_stays_as_it_is(app: Path, mode: str, tmp_
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets few make links")
-def test_a_link_to_a_live_database_is_followed_to_its_wal(app: Path, tmp_path: Path) -> None:
+def test_link_to_a_database_in_use_is_followed_to_its_wal(app: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(app)
     with used(app, "wal", "PRAGMA wal_autocheckpoint=0", "INSERT INTO t VALUES (2)"):
@@ -79,19 +79,20 @@ def test_a_link_to_a_live_database_is_followed_to_its_wal(app: Path, tmp_path: P
     assert rows(tmp_path / "kv.db") == [(1,), (2,)]
 
 
-def test_who_measures_a_copy_of_what_it_works_on_keeps_its_locks(app: Path) -> None:
+def test_process_keeps_its_locks_while_its_database_is_examined(app: Path) -> None:
     with closing(sqlite3.connect(app, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=wal")
         own.execute("CREATE TABLE t (x)")
-        assert journal_mode_apart(str(app)) == "wal"
-        # The last program that closes it removes the WAL: it takes itself for that where nobody has a lock.
+        assert journal_mode_in_subprocess(str(app)) == "wal"
+        # The last program that closes the file removes the WAL; it takes itself for the last if it sees no
+        # other lock.
         subprocess.run([sys.executable, "-c", ANOTHER, str(app)], check=True)
         own.execute("INSERT INTO t VALUES (1)")
         assert rows(app) == [(1,)]
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-def test_one_that_nobody_uses_is_copied_without_a_trace(app: Path, mode: str, tmp_path: Path) -> None:
+def test_unused_database_is_copied_without_a_trace(app: Path, mode: str, tmp_path: Path) -> None:
     with closing(sqlite3.connect(app)) as connection:
         connection.execute(f"PRAGMA journal_mode={mode}")
         connection.executescript("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
@@ -104,7 +105,7 @@ def test_one_that_nobody_uses_is_copied_without_a_trace(app: Path, mode: str, tm
 if sys.platform == "win32":
 
     @pytest.mark.parametrize("mode", ["wal", "delete"])
-    def test_one_with_a_long_name_of_windows_is_copied(app: Path, mode: str, tmp_path: Path) -> None:
+    def test_database_with_a_long_windows_name_is_copied(app: Path, mode: str, tmp_path: Path) -> None:
         with used(app, mode):
             copy(f"\\\\?\\{app}", tmp_path / "kv.db")
         assert rows(tmp_path / "kv.db") == [(1,)]
@@ -117,9 +118,7 @@ def test_no_name_of_a_file_becomes_a_host(name: str) -> None:
 
 
 @pytest.mark.parametrize("gone", ["", "-shm"])
-def test_one_whose_program_was_killed_is_copied_with_what_its_wal_holds(
-    app: Path, gone: str, tmp_path: Path
-) -> None:
+def test_database_of_a_killed_program_is_copied_with_its_wal(app: Path, gone: str, tmp_path: Path) -> None:
     with used(app, "wal"):
         pass
     if gone:
@@ -130,7 +129,7 @@ def test_one_whose_program_was_killed_is_copied_with_what_its_wal_holds(
     assert state(app) == before and rows(tmp_path / "kv.db") == [(1,)]
 
 
-def test_one_that_is_locked_is_told_after_a_while(
+def test_locked_original_fails_after_patience(
     app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "PATIENCE_S", 0.05)
@@ -150,7 +149,9 @@ def test_one_that_is_locked_is_told_after_a_while(
         (b"SQLite format 3\0" + b"\x93" * 4080, "is damaged, encrypted, or not a SQLite database"),
     ],
 )
-def test_what_is_no_database_is_told_in_a_line(content: bytes | None, text: str, tmp_path: Path) -> None:
+def test_file_that_is_no_database_is_a_one_line_error(
+    content: bytes | None, text: str, tmp_path: Path
+) -> None:
     path = tmp_path / "app.db"
     if content is not None:
         path.write_bytes(content)
@@ -167,7 +168,7 @@ def test_a_folder_or_a_pipe_is_no_database(tmp_path: Path) -> None:
             journal_mode(str(name))
 
 
-def test_one_larger_than_the_disk_is_refused_before_it_is_copied(
+def test_database_larger_than_the_free_space_is_refused_before_copying(
     app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(sqlite3.connect(app)) as connection:

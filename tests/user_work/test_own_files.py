@@ -1,4 +1,4 @@
-"""The user's code opens databases of the trial's folder, and no other, whatever library it uses."""
+"""The user's code can open databases of the trial's folder, and no other, with every library."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def real(tmp_path: Path) -> Path:
 
 
 def state(path: Path) -> dict[str, tuple[int, bytes]]:
-    return {one.name: (one.stat().st_mtime_ns, one.read_bytes()) for one in path.parent.iterdir()}
+    return {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in path.parent.iterdir()}
 
 
 def measured(folder: Path, text: str, **options: Any) -> sqlstress.Report:
@@ -115,7 +115,7 @@ def test_no_function_opens_a_real_database(text: str, real: Path, tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_other_files_are_opened_where_they_are_allowed(real: Path, tmp_path: Path) -> None:
+def test_foreign_file_is_opened_if_allowed(real: Path, tmp_path: Path) -> None:
     text = MADE + "@transaction\ndef add(path): write(path); write({name!r})\n"
     report = measured(tmp_path, text.format(name=str(real)), allow_other_files=True)
     assert report.exit_code == 0
@@ -127,7 +127,7 @@ WATCH = """
 import sqlite3, sys, tempfile
 from pathlib import Path
 {first}
-from sqlstress.user_work.own_files import OtherFile, OwnFiles
+from sqlstress.user_work.own_files import OtherFileError, OwnFiles
 Path("trial").mkdir()
 files = OwnFiles(Path("trial"), {original!r})
 files.watch()
@@ -136,7 +136,7 @@ from apsw import Connection
 def refused(call, *args, **options):
     try:
         call(*args, **options).close()
-    except OtherFile:
+    except OtherFileError:
         return True
     return False
 for call in (sqlite3.connect, apsw.Connection, Connection):

@@ -1,4 +1,4 @@
-"""Where statements begin and end, and what stands in them."""
+"""Splitting of SQL into statements, and the kinds of statements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.options.sql_text import POSTGRES, SQLITE, Dialect
-from sqlstress.user_work.statements import Place, place_of, split
+from sqlstress.user_work.statements import Position, position_at, split_statements
 
 TRIGGER = """CREATE TRIGGER t AFTER INSERT ON a BEGIN
   INSERT INTO b SELECT CASE new.x WHEN 1 THEN 'end;' ELSE 'x' END;
@@ -35,38 +35,40 @@ END"""
     ],
 )
 def test_a_text_is_split_where_statements_end(text: str, expected: list[str]) -> None:
-    assert [one.text for one in split("x.sql", text)] == expected
+    assert [statement.text for statement in split_statements("x.sql", text)] == expected
 
 
 @pytest.mark.parametrize(("text", "where"), [("SELECT 'a", "x.sql:1:8"), ('SELECT 1;\n  "a;', "x.sql:2:3")])
-def test_a_string_that_is_never_closed_is_told_where_it_is_opened(text: str, where: str) -> None:
+def test_unclosed_string_is_refused_with_its_place(text: str, where: str) -> None:
     with pytest.raises(UsageError, match=f"^{where}: . opens here and is never closed"):
-        list(split("x.sql", text))
+        list(split_statements("x.sql", text))
 
 
 @given(st.text("'\";-/*\n ab[`]", max_size=60))
-def test_what_sqlite_takes_for_complete_is_split_to_its_end(text: str) -> None:
-    """SQLite's own judge of completeness agrees with each statement, however it is quoted."""
+def test_split_statements_are_complete_for_sqlite(text: str) -> None:
+    """SQLite's own check for completeness accepts each statement, with any quotes."""
     try:
-        found = list(split("x.sql", text))
+        found = list(split_statements("x.sql", text))
     except UsageError:
         return
-    for one in found:
-        assert text[one.start :].startswith(one.text)
-        if text[one.end - 1] == ";" and one.end > one.start + len(one.text):
-            assert sqlite3.complete_statement(text[one.start : one.end])
+    for statement in found:
+        assert text[statement.start :].startswith(statement.text)
+        if text[statement.end - 1] == ";" and statement.end > statement.start + len(statement.text):
+            assert sqlite3.complete_statement(text[statement.start : statement.end])
 
 
-def test_a_dump_of_a_database_is_taken_apart_as_sqlite_wrote_it() -> None:
+def test_dump_of_a_database_is_split_into_its_statements() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.executescript(f"CREATE TABLE a(x); CREATE TABLE b(x); {TRIGGER};")
         connection.execute("INSERT INTO a VALUES ('a;b''c')")
         dump = list(connection.iterdump())
-    assert [f"{one.text};" for one in split("dump.sql", "\n".join(dump))] == dump
+    assert [f"{statement.text};" for statement in split_statements("dump.sql", "\n".join(dump))] == dump
 
 
-def test_words_parameters_and_comments_are_seen() -> None:
-    (one,) = split("x.sql", "-- money\nUPDATE a SET x = x + :d WHERE id = $id AND y = ':no' -- :no")
+def test_words_parameters_and_comments_are_recognized() -> None:
+    (one,) = split_statements(
+        "x.sql", "-- money\nUPDATE a SET x = x + :d WHERE id = $id AND y = ':no' -- :no"
+    )
     assert one.words[:3] == ("update", "a", "set") and one.comment == "money"
     assert [token.text for token in one.parameters] == [":d", "$id"]
     assert not one.reads
@@ -84,13 +86,13 @@ def test_words_parameters_and_comments_are_seen() -> None:
         ("REPLACE INTO a VALUES (1)", False),
     ],
 )
-def test_what_only_reads_is_told_from_what_writes(sql: str, reads: bool) -> None:
-    (one,) = split("x.sql", sql)
+def test_statement_that_only_reads_is_recognized(sql: str, reads: bool) -> None:
+    (one,) = split_statements("x.sql", sql)
     assert one.reads is reads
 
 
 def test_a_place_counts_from_one() -> None:
-    assert str(place_of("a", "x\nyz", 3)) == "a:2:2" and str(place_of("a", "", 0)) == "a:1:1"
+    assert str(position_at("a", "x\nyz", 3)) == "a:2:2" and str(position_at("a", "", 0)) == "a:1:1"
 
 
 FUNCTION = "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN a; RETURN NEW; END $$"
@@ -110,19 +112,20 @@ FIRES = "CREATE TRIGGER t BEFORE UPDATE ON a FOR EACH ROW EXECUTE FUNCTION f()"
     ],
 )
 def test_a_text_for_a_server_is_split_where_it_ends_statements(text: str, expected: list[str]) -> None:
-    assert [one.text for one in split("x.sql", text, dialect=POSTGRES)] == expected
+    assert [statement.text for statement in split_statements("x.sql", text, dialect=POSTGRES)] == expected
 
 
 @pytest.mark.parametrize(
     ("sql", "begins", "ends"),
     [("START TRANSACTION", True, False), ("ABORT", False, True), ("ROLLBACK TO SAVEPOINT a", False, False)],
 )
-def test_a_server_begins_and_ends_transactions_in_other_words_too(sql: str, begins: bool, ends: bool) -> None:
-    (one,) = split("x.sql", sql, dialect=POSTGRES)
+def test_begin_and_end_words_of_postgres_are_recognized(sql: str, begins: bool, ends: bool) -> None:
+    (one,) = split_statements("x.sql", sql, dialect=POSTGRES)
     assert (one.begins, one.ends) == (begins, ends)
 
 
-# What would stay on somebody's server, or is another database's SQL, is refused; nothing else is.
+# Statements that would remain on the user's server, or are SQL of another database, are refused; all others
+# are not.
 
 
 REFUSED = [
@@ -159,20 +162,20 @@ TAKEN = [
 ]
 
 
-def tried(sql: str, dialect: Dialect = POSTGRES) -> None:
-    (one,) = split("x.sql", f"\n {sql};", dialect=dialect)
-    assert one.place == Place("x.sql", 2, 2)
+def check_statement(sql: str, dialect: Dialect = POSTGRES) -> None:
+    (one,) = split_statements("x.sql", f"\n {sql};", dialect=dialect)
+    assert one.place == Position("x.sql", 2, 2)
 
 
 @pytest.mark.parametrize(("sql", "text"), REFUSED, ids=[sql for sql, _ in REFUSED])
-def test_what_can_not_be_run_at_a_server_is_told_with_its_place(sql: str, text: str) -> None:
+def test_statement_unfit_for_a_server_is_refused_with_its_place(sql: str, text: str) -> None:
     with pytest.raises(UsageError) as raised:
-        tried(sql)
+        check_statement(sql)
     assert str(raised.value).startswith("x.sql:2:2: ") and text in str(raised.value)
 
 
-def test_what_stays_in_our_schema_is_taken_and_files_are_the_users_own_to_change() -> None:
+def test_statement_within_our_schema_is_accepted_and_sqlite_files_are_free() -> None:
     for sql in TAKEN:
-        tried(sql)
+        check_statement(sql)
     for sql in ("BEGIN IMMEDIATE", "PRAGMA user_version", "DROP TABLE main.t"):
-        tried(sql, SQLITE)
+        check_statement(sql, SQLITE)

@@ -1,4 +1,4 @@
-"""Suspicions: which programs raise one, what is told of it, and that a rehearsal leaves no trace."""
+"""Suspicions: the programs that raise one, its facts, and that a rehearsal leaves no trace."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ from sqlstress.user_work.suspicions import (
     MIXED,
     STALE,
     STALE_COPY,
-    Statement,
+    TracedStatement,
     Write,
     copies,
     stale_copies,
     suspicions,
 )
 from tests.pages import ROOT
+from tests.rows import thorough
 from tests.user_work.racy_programs import PROGRAMS, SCHEMA
 
 TRACED = """
 import json
+import sys
 from functools import partial
 from pathlib import Path
 from sqlstress.user_work import rehearsal
-from sqlstress.user_work.suspicions import LOST, WEAK
+from sqlstress.user_work.suspicions import LOST_DATA, NOTES_ONLY
 from sqlstress.user_work.tracing import Tracer
 tracer = Tracer()
 tracer.start()
@@ -45,15 +47,16 @@ from tests.user_work.racy_programs import PROGRAMS
 calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
 found = {name: [] for name in calls}
 twice = {name: [rehearsal.traced(call, tracer) for _ in range(2)] for name, call in calls.items()}
+sys.setprofile(None)  # what follows runs no statement, and takes ten times as long when it is traced
 for one in rehearsal.sightings(twice):
-    if one.what in (*LOST, *WEAK):
+    if one.what in (*LOST_DATA, *NOTES_ONLY):
         found[one.traits["transaction"]].append((one.traits["table"], one.traits["first_at"]))
 print(json.dumps(found))
 """
 
 
-def judged(folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """Return what is suspicious in each program, all run by one process that is traced: table and line."""
+def suspicious_lines(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Return table and line of each suspicion by program; one traced process runs all programs."""
     connection = sqlite3.connect(folder / "empty.db")
     connection.executescript(f"BEGIN; {SCHEMA}; COMMIT")
     connection.close()
@@ -71,31 +74,35 @@ def judged(folder: Path) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def test_wrong_programs_are_flagged_with_a_line_of_theirs_and_right_ones_are_not(tmp_path: Path) -> None:
-    found = judged(tmp_path)
+def test_only_wrong_programs_are_flagged_each_with_its_line(tmp_path: Path) -> None:
+    found = suspicious_lines(tmp_path)
     assert {name for name, told in found.items() if told} == {
         name for name in PROGRAMS if name.endswith("wrong")
     }
     assert all(at.startswith("racy_programs.py:") for told in found.values() for _, at in told)
 
 
-# The rules, on statements by hand. One is written as where it stands: "read", "write".
+# The rules, on made-up statements, whose places are "read" and "write".
 
 TABLE, OTHER = ("a.db", "t"), ("a.db", "u")
 READS = {TABLE: frozenset({"id", "n"})}
 SETS = Write(TABLE, "update", frozenset({"n"}), wheres=frozenset({"id"}), keys=(frozenset({"id"}),))
 
 
-def query(transaction: int = 1, **told: Any) -> Statement:
-    return Statement(**{"sql": "SELECT", "at": "read", "transaction": transaction, "reads": READS, **told})
+def query(transaction: int = 1, **told: Any) -> TracedStatement:
+    return TracedStatement(
+        **{"sql": "SELECT", "at": "read", "transaction": transaction, "reads": READS, **told}
+    )
 
 
-def write(transaction: int = 2, what: Write = SETS, **told: Any) -> Statement:
-    return Statement(**{"sql": "UPDATE", "at": "write", "transaction": transaction, "write": what, **told})
+def write(transaction: int = 2, what: Write = SETS, **told: Any) -> TracedStatement:
+    return TracedStatement(
+        **{"sql": "UPDATE", "at": "write", "transaction": transaction, "write": what, **told}
+    )
 
 
-def begin(sql: str) -> Statement:
-    return Statement(sql, "begin", transaction=2)
+def begin(sql: str) -> TracedStatement:
+    return TracedStatement(sql, "begin", transaction=2)
 
 
 @pytest.mark.parametrize(
@@ -116,11 +123,11 @@ def begin(sql: str) -> Statement:
         ([query(forked=True)], [FORKED]),
     ],
 )
-def test_what_is_suspicious_in_a_call(call: list[Statement], codes: list[str]) -> None:
-    assert [one.code for one in suspicions(call)] == codes
+def test_suspicions_of_a_call(call: list[TracedStatement], codes: list[str]) -> None:
+    assert [suspicion.code for suspicion in suspicions(call)] == codes
 
 
-def test_of_several_queries_the_one_for_the_same_row_is_told() -> None:
+def test_suspicion_names_the_query_of_the_written_row() -> None:
     call = [query(sql="SELECT 7", at="7"), query(sql="SELECT 8", at="8"), write(sql="UPDATE 7")]
     (found,) = suspicions(call)
     assert (found.first.at, found.then.at) == ("7", "write")
@@ -131,11 +138,11 @@ def test_a_copy_is_stale_whose_source_is_read_outside_of_its_transaction() -> No
     pairs = copies([[write(), write(what=removes)], [write(1, Write(TABLE, "delete")), write(2, removes)]])
     assert pairs == {(TABLE, OTHER)}
     copied = write(what=Write(OTHER, "overwrite"))
-    assert [one.code for one in stale_copies([query(), copied], pairs)] == [STALE_COPY]
+    assert [copy.code for copy in stale_copies([query(), copied], pairs)] == [STALE_COPY]
     assert not [*stale_copies([query(), query(2), copied], pairs)]
 
 
-# All of it, as a user has it.
+# Complete measurements, as a user runs them.
 
 HANGS = """
 import os, sqlite3, time
@@ -155,16 +162,18 @@ def work(database):
 """
 
 
-def told(report: sqlstress.Report) -> list[Sighting]:
-    return [one for run in report.runs for one in run.trials[0].sightings if one.topic == SUSPICION]
+def suspicions_of(report: sqlstress.Report) -> list[Sighting]:
+    return [
+        sighting for run in report.runs for sighting in run.trials[0].sightings if sighting.topic == SUSPICION
+    ]
 
 
-def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_were(tmp_path: Path) -> None:
+def test_suspicion_has_both_statements_with_lines_and_files_are_kept(tmp_path: Path) -> None:
     file = ROOT / "examples" / "recipes" / "hit_counter_wrong.py"
     report = sqlstress.measure(
         "app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path, keep=True
     )
-    (found,) = told(report)
+    (found,) = suspicions_of(report)
     lines = file.read_text(encoding="utf-8").splitlines()
     numbers = [int(found.traits[name].partition(":")[2]) for name in ("first_at", "then_at")]
     assert "SELECT hits" in lines[numbers[0] - 1] and "UPDATE page" in lines[numbers[1] - 1]
@@ -180,19 +189,19 @@ def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_wer
     ("what", "why"),
     [
         ("os._exit(3)", "a process of sqlstress ended with exit code 3"),
-        ("raise SystemExit", None),
-        ("time.sleep(60)", "a call took longer than 2 s"),
+        thorough("raise SystemExit", None),
+        thorough("time.sleep(60)", "a call took longer than 2 s"),
     ],
 )
-def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement_and_says_so(
+def test_failed_rehearsal_is_reported_and_keeps_the_measurement(
     tmp_path: Path, what: str, why: str | None
 ) -> None:
     file = tmp_path / "app.py"
     file.write_text(HANGS.replace("WHAT", what), encoding="utf-8")
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
-    assert report.ok and not told(report)
-    said = [str(one.facts["why"]) for one in report.findings if one.code == "not-rehearsed"]
-    assert [one.startswith(str(why)) for one in said] == [True] * bool(why)
+    assert report.ok and not suspicions_of(report)
+    said = [str(finding.facts["why"]) for finding in report.findings if finding.code == "not-rehearsed"]
+    assert [finding.startswith(str(why)) for finding in said] == [True] * bool(why)
 
 
 HANGS_BESIDE_A_RACE = """
@@ -223,7 +232,7 @@ def count(database):
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let rehearsals take as long as a busy machine needs."""
+    """Allow rehearsals the time that a busy machine needs."""
     for limit in ("ALL_S", "AFTER_S", "START_S"):
         monkeypatch.setattr(rehearsal, limit, 120.0)
 
@@ -243,8 +252,10 @@ def test_a_call_that_hangs_leaves_other_transactions_examined(tmp_path: Path) ->
         progress=lambda progress: phases.update({progress.note: None}),
     )
     assert "rehearsing" in phases
-    assert [(one.what, one.traits["transaction"]) for one in told(report)] == [(STALE, "count")]
-    (found,) = [one for one in report.findings if one.code == "not-rehearsed"]
+    assert [(sighting.what, sighting.traits["transaction"]) for sighting in suspicions_of(report)] == [
+        (STALE, "count")
+    ]
+    (found,) = [sighting for sighting in report.findings if sighting.code == "not-rehearsed"]
     assert (found.facts["transactions"], found.facts["why"]) == (["hang"], "a call took longer than 2 s")
 
 
@@ -269,11 +280,11 @@ def at_most_3(database):
 
 @pytest.mark.usefixtures("patient")
 @pytest.mark.thorough
-def test_what_the_load_has_used_up_is_rehearsed_as_it_was_before(tmp_path: Path) -> None:
+def test_data_used_up_by_the_load_is_restored_for_the_rehearsal(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(LIMITED, encoding="utf-8")
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
-    (found,) = told(report)
+    (found,) = suspicions_of(report)
     assert (found.what, found.count) == (STALE, 3)
 
 
@@ -288,18 +299,18 @@ FORKS = """
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
 @pytest.mark.thorough
-def test_a_connection_that_a_fork_uses_is_told_with_its_line(tmp_path: Path) -> None:
+def test_connection_used_by_a_fork_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(HANGS.replace("WHAT", FORKS.strip()), encoding="utf-8")
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
-    (found,) = told(report)
+    (found,) = suspicions_of(report)
     assert (found.what, found.traits["first"]) == (FORKED, "SELECT 7")
     line = int(found.traits["first_at"].partition(":")[2])
     assert "SELECT 7" in file.read_text(encoding="utf-8").splitlines()[line - 1]
 
 
 @pytest.mark.thorough
-def test_scripts_tell_the_place_of_each_statement(tmp_path: Path) -> None:
+def test_suspicions_of_scripts_have_the_place_of_each_statement(tmp_path: Path) -> None:
     folder = ROOT / "examples" / "transfer"
     options: dict[str, Any] = {
         "setup": str(folder / "schema.sql"),
@@ -311,5 +322,5 @@ def test_scripts_tell_the_place_of_each_statement(tmp_path: Path) -> None:
     for script, places in (("wrong.sql", {(":6", ":10"), (":7", ":11")}), ("right.sql", set())):
         report = sqlstress.measure("sql", script=[str(folder / script)], concurrency=1, **options)
         assert report.exit_code == (3 if places else 0)  # by --strict: no check was given
-        at = [(one.traits["first_at"], one.traits["then_at"]) for one in told(report)]
+        at = [(sighting.traits["first_at"], sighting.traits["then_at"]) for sighting in suspicions_of(report)]
         assert {(first[-2:], then[-3:]) for first, then in at} == places

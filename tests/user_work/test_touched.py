@@ -1,4 +1,4 @@
-"""Which rows a statement is about to write, asked of SQLite before it runs."""
+"""Rows that a statement is about to write, found by a query before it runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from functools import partial
 
 import pytest
 
-from sqlstress.user_work.touched import Row, Target, conditions, is_now, seeks_one_of
-from sqlstress.user_work.tracing import Draws
+from sqlstress.user_work.touched import Row, WrittenTable, conditions, is_now, searches_for_any
+from sqlstress.user_work.tracing import RandomValues
 
 SCHEMA = """
 CREATE TABLE "a job" (id INTEGER PRIMARY KEY, name TEXT UNIQUE, state TEXT);
@@ -33,9 +33,9 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 
 @pytest.fixture
-def job(connection: sqlite3.Connection) -> Target:
+def job(connection: sqlite3.Connection) -> WrittenTable:
     keys = [frozenset({"id"}), frozenset({"name"})]
-    return Target("a job", keys, lambda sql: connection.execute(sql).fetchall())
+    return WrittenTable("a job", keys, lambda sql: connection.execute(sql).fetchall())
 
 
 def ids(rows: frozenset[Row] | None) -> set[int] | None:
@@ -58,8 +58,8 @@ def ids(rows: frozenset[Row] | None) -> set[int] | None:
         ('UPDATE "a job" SET state = o.n FROM (SELECT 1 AS n) AS o WHERE id = 1', None),
     ],
 )
-def test_an_update_touches_the_rows_that_its_condition_finds(
-    job: Target, sql: str, touched: set[int] | None
+def test_write_touches_the_rows_that_its_condition_finds(
+    job: WrittenTable, sql: str, touched: set[int] | None
 ) -> None:
     assert ids(job.changed(sql)) == touched
 
@@ -80,8 +80,8 @@ def test_an_update_touches_the_rows_that_its_condition_finds(
         ("SET state = o.n FROM (SELECT 'new' AS n) AS o WHERE id = 1", set()),
     ],
 )
-def test_what_an_update_sets_to_what_it_was_is_known(job: Target, sql: str, kept: set[str]) -> None:
-    given = job.given(f'UPDATE "a job" {sql}')
+def test_columns_set_to_their_old_value_are_recognized(job: WrittenTable, sql: str, kept: set[str]) -> None:
+    given = job.assigned_values(f'UPDATE "a job" {sql}')
     assert {column for column, (is_same, _) in given.items() if is_same} == kept
 
 
@@ -100,7 +100,7 @@ def test_what_an_update_sets_to_what_it_was_is_known(job: Target, sql: str, kept
         (lambda: None, False),
     ],
 )
-def test_a_value_says_whether_it_is_the_time(moment: Callable[[], object], says_so: bool) -> None:
+def test_current_time_is_recognized_in_a_value(moment: Callable[[], object], says_so: bool) -> None:
     assert is_now(moment()) == says_so
 
 
@@ -119,14 +119,14 @@ def test_a_value_says_whether_it_is_the_time(moment: Callable[[], object], says_
         ('INSERT INTO "a job" DEFAULT VALUES', None),
     ],
 )
-def test_an_insert_makes_the_rows_whose_keys_it_gives_and_that_are_not_there(
-    job: Target, sql: str, made: set[object] | None
+def test_insert_creates_the_rows_with_its_keys_that_do_not_exist(
+    job: WrittenTable, sql: str, made: set[object] | None
 ) -> None:
     inserted = job.inserted(sql)
     assert (None if inserted is None else {name for row in inserted[0] for name in row}) == made
 
 
-def test_an_insert_knows_the_rows_that_are_there_already(job: Target) -> None:
+def test_insert_recognizes_existing_rows(job: WrittenTable) -> None:
     inserted = job.inserted("REPLACE INTO \"a job\" (name) VALUES ('x'), ('z')")
     assert inserted
     assert [{name for row in rows for name in row} for rows in inserted] == [
@@ -135,7 +135,7 @@ def test_an_insert_knows_the_rows_that_are_there_already(job: Target) -> None:
     ]
 
 
-def test_of_many_rows_none_are_known(connection: sqlite3.Connection, job: Target) -> None:
+def test_rows_beyond_the_limit_are_unknown(connection: sqlite3.Connection, job: WrittenTable) -> None:
     connection.executemany('INSERT INTO "a job" (name) VALUES (?)', [(n,) for n in range(30)])
     assert job.changed("UPDATE \"a job\" SET state = ''") is None
     assert ids(job.with_rowid(20)) == {20}
@@ -153,16 +153,16 @@ def test_of_many_rows_none_are_known(connection: sqlite3.Connection, job: Target
         (lambda: base64.b32encode(os.urandom(10)).decode(), "{}"),
     ],
 )
-def test_what_is_drawn_at_random_is_found_in_a_query(draw: Callable[[], str], written: str) -> None:
-    original, draws, before = os.urandom, Draws(), draw()
+def test_random_text_is_recognized_in_a_query(draw: Callable[[], str], written: str) -> None:
+    original, draws, before = os.urandom, RandomValues(), draw()
     draws.start()
     try:
         after = draw()
     finally:
         draws.stop()
     query = f"SELECT 1 FROM j WHERE n = 1 AND name = '{written}'"
-    assert seeks_one_of(query.format(after), draws.texts)
-    assert not seeks_one_of(query.format(before), draws.texts)
+    assert searches_for_any(query.format(after), draws.texts)
+    assert not searches_for_any(query.format(before), draws.texts)
     assert os.urandom is random._urandom is original  # type: ignore[attr-defined]
 
 
@@ -186,10 +186,10 @@ def test_what_is_drawn_at_random_is_found_in_a_query(draw: Callable[[], str], wr
         ("SELECT name = 'abcd' FROM j", False),
     ],
 )
-def test_a_query_that_may_find_other_rows_seeks_more_than_a_text(sql: str, only: bool) -> None:
-    assert seeks_one_of(sql, ["abcd"]) == only
+def test_query_that_may_match_other_rows_does_not_seek_a_text_alone(sql: str, only: bool) -> None:
+    assert searches_for_any(sql, ["abcd"]) == only
 
 
-def test_conditions_are_what_follows_where() -> None:
+def test_condition_is_the_text_after_where() -> None:
     assert {"state", "id"} <= conditions('SELECT name FROM j WHERE "State" = 1 AND id IN (SELECT id FROM o)')
     assert not conditions("SELECT state FROM j")

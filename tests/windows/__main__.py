@@ -42,7 +42,7 @@ def main(folder: Path | None, commands: str) -> None:
 
 
 def _add_native_loop(wine: Wine) -> tuple[Command, ...]:
-    """Add it where it can be compiled, and return the commands that need it."""
+    """Add the native loop if it can be compiled, and return the commands that need it."""
     if not installed.has_compiler():
         click.echo(f"no native loop: {installed.COMPILER} not found (Debian's {installed.COMPILERS_PACKAGE})")
         return ()

@@ -1,4 +1,4 @@
-"""What a user on Windows would type, and what must come of it."""
+"""Commands of a user on Windows, and their expected results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STRIKES = ROOT / "tests" / "windows" / "strikes.py"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Words after "sqlstress", the exit code that is right for them, and what must be said."""
+    """Arguments after "sqlstress", the expected exit code, and the expected output."""
 
     words: tuple[str, ...]
     said: str = ""
@@ -39,7 +39,7 @@ PLACE = "commands of a user"
 SIGNALS = "SIGINT", "SIGBREAK"
 
 PURE = (Command(("-c", "2", *SHORT), "Python loop(.|\\n)*was not built"),)
-"""What is run as long as nothing is compiled."""
+"""Commands to run before anything is compiled."""
 NATIVE = (
     Command(("-c", "2", "-b", "3", "--loop", "native", *SHORT, "--details"), "(?i)native loop"),
     Command(
@@ -47,7 +47,7 @@ NATIVE = (
         "(?i)native loop",
     ),
 )
-"""What needs the native loop."""
+"""Commands that need the native loop."""
 COMMANDS = (
     Command(("doctor",), "FlushFileBuffers"),
     Command(("-c", "2", "-b", "3", *SHORT, "-o", "short.json"), "ok"),
@@ -56,39 +56,39 @@ COMMANDS = (
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """The result of a command."""
 
     command: Command
     problems: tuple[str, ...]
-    """What is not as it should be."""
+    """Differences from the expected result."""
     seconds: float
 
 
 def run(wine: Wine, commands: Sequence[Command]) -> Iterator[Ended]:
-    """Run commands one after the other in one folder, and yield how each of them ended."""
+    """Run commands in sequence in the same folder, and yield the result of each."""
     place = wine.work / PLACE
     place.mkdir(parents=True, exist_ok=True)
     allow_descriptors()
     for command in commands:
-        begun = time.monotonic()
-        yield Ended(command, tuple(_problems(wine, place, command)), time.monotonic() - begun)
+        start_s = time.monotonic()
+        yield Ended(command, tuple(_problems(wine, place, command)), time.monotonic() - start_s)
 
 
 def _problems(wine: Wine, place: Path, command: Command) -> Iterator[str]:
     arguments = (*command.program, *command.words)
-    before = _ours(wine, place)  # of a command that did not end
+    before = _ours(wine, place)  # left by a command that did not end
     try:
         done = wine.run(*arguments, timeout_s=LONGEST_S, cwd=place)
     except subprocess.TimeoutExpired:
         yield f"did not end within {LONGEST_S:.0f} s"
         return
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     if done.returncode != command.code:
-        yield f"exit code {done.returncode}, not {command.code}: {said[-2000:]}"
-    if "Traceback" in said:
-        yield f"a traceback: {said[-2000:]}"
-    if not re.search(command.said, said):
-        yield f"{command.said!r} was not said: {said[-2000:]}"
+        yield f"exit code {done.returncode}, not {command.code}: {output[-2000:]}"
+    if "Traceback" in output:
+        yield f"a traceback: {output[-2000:]}"
+    if not re.search(command.said, output):
+        yield f"{command.said!r} was not said: {output[-2000:]}"
     if left := _ours(wine, place) - before:
         yield f"left: {', '.join(sorted(path.name for path in left))}"
 

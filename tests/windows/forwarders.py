@@ -1,4 +1,4 @@
-"""DLLs that only hand on to others: what the package of Python lacks, and what Wine lacks."""
+"""DLLs that only forward to others: they replace DLLs that Python's package or Wine lacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IMPORTED = re.compile(r"^__imp_(\w+)$", re.MULTILINE)
 
 
 def make(file: Path, forwards: Mapping[str, str]) -> None:
-    """Make a DLL whose names lead to those of other DLLs: `name` → `dll.name`."""
+    """Make a DLL whose names forward to those of other DLLs: `name` → `dll.name`."""
     with tempfile.TemporaryDirectory() as folder:
         definition, exports = Path(folder, "own.def"), Path(folder, "own.exp")
         lines = [f"LIBRARY {file.name}", "EXPORTS", *(f"  {name}={to}" for name, to in forwards.items())]
@@ -23,7 +23,7 @@ def make(file: Path, forwards: Mapping[str, str]) -> None:
 
 
 def names_in(library: Path) -> list[str]:
-    """Return what an import library offers."""
+    """Return the names in an import library."""
     return sorted(set(_IMPORTED.findall(_tool("nm", "--format=just-symbols", str(library)))))
 
 

@@ -1,4 +1,4 @@
-"""The project as it is installed there: as pip leaves it without a compiler, and with the native loop."""
+"""The project installed under Wine: as by pip without a compiler, and with the native loop."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tests.windows.wine import ROOT, Wine
 
 COMPILER = f"{TOOLS}gcc"
 COMPILERS_PACKAGE = "gcc-mingw-w64-x86-64-win32"
-"""Debian's."""
+"""Name of the compiler's package in Debian."""
 WHEELS = ("--platform=win_amd64", "--implementation=cp", "--python-version=3.12", "--only-binary=:all:")
 BROUGHT = ("colorama",)
-"""What pip would bring there besides: it reads the conditions of dependencies for this system."""
+"""Packages that pip on Windows would add: here it evaluates markers of dependencies for this system."""
 EXTRA = "apsw"
 """Extra of the project that the commands need."""
 NATIVE = Path("sqlstress/targets/native")
@@ -24,12 +24,12 @@ BUILT = NATIVE / "_native.pyd"
 
 
 def checkout(wine: Wine) -> Path:
-    """Copy the files of this checkout to the drive C:, and return where they are."""
+    """Copy the files of this checkout to the drive C:, and return their folder."""
     return copied(wine.work / "sqlstress")
 
 
 def copied(place: Path) -> Path:
-    """Copy the files of this checkout that are in the repository, or could be, and return where they are."""
+    """Copy the files of this checkout that are not ignored by git, and return their folder."""
     shutil.rmtree(place, ignore_errors=True)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -43,7 +43,7 @@ def copied(place: Path) -> Path:
 def without_compiler(wine: Wine) -> None:
     """Install the project and apsw, as on a Windows without a compiler.
 
-    The wheel is built here, from a copy: no object file of this system is taken for one of Windows. Raises
+    The wheel is built from a copy, so that no object file of this system is taken for one of Windows. Raises
     CalledProcessError.
     """
     wheels = wine.folder / "wheels"
@@ -63,7 +63,7 @@ def has_compiler() -> bool:
 
 
 def add_native_loop(wine: Wine) -> None:
-    """Compile the native loop for Windows, and put it where pip would have. Raises CalledProcessError."""
+    """Compile the native loop for Windows, and install it like pip. Raises CalledProcessError."""
     sources = sorted(str(path) for path in (ROOT / NATIVE).glob("*.c"))
     to = wine.packages / BUILT
     python = (f"-I{wine.python / 'include'}", str(wine.python / "python3.dll"))

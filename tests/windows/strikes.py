@@ -1,9 +1,9 @@
-"""sqlstress that is stopped as by Ctrl-C or Ctrl-Break when a phase begins: run by Windows' Python.
+"""sqlstress, stopped as by Ctrl-C or Ctrl-Break when a phase begins. Run it with Windows' Python.
 
 Usage: python tests/windows/strikes.py SIGINT|SIGBREAK PHASE ARGUMENTS OF SQLSTRESS
 
-A console hands them to the C library in a thread of its own, which calls what `signal` has registered:
-that is what happens here. Wine has no console to type in.
+A console passes them to the C library in a separate thread, which calls the handler of `signal`:
+this program does the same, because Wine has no console for input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LATER_S = 0.05
 
 
 class Striker(Observer):
-    """Strikes once, a moment after the phase has begun: the main thread waits by then."""
+    """Raises the signal once, a moment after the phase has begun, so that the main thread is waiting."""
 
     def __init__(self, name: str, phase: str) -> None:
         self._number, self._phase = signal.Signals[name], phase

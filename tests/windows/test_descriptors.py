@@ -1,4 +1,4 @@
-"""What Wine's server may open is what this system allows at most, not what a shell starts with."""
+"""Limit of open files for Wine's server: the hard limit of this system, not the soft limit of a shell."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ assert allowed == hard or hard == resource.RLIM_INFINITY < allowed
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its limits are POSIX's, where Wine runs")
-def test_the_soft_limit_of_what_wine_starts_is_the_hard_one() -> None:
+def test_soft_limit_for_wine_is_raised_to_the_hard_limit() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, check=True, timeout=60)

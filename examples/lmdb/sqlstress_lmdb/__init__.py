@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlstress.target import Known
+from sqlstress.target import DriverInfo
 
-LMDB = Known(
+LMDB = DriverInfo(
     "lmdb",
     "",
     "no SQL, one writer",

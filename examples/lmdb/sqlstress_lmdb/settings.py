@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlstress.errors import UsageError, message_of, plainly
+from sqlstress.errors import UsageError, error_message, plainly
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
 
 def checked(case: Case) -> Case:
     """Return a case as it is carried out with LMDB. Raises UsageError."""
-    from sqlstress.report.case import KEPT
+    from sqlstress.report.case import KEEP_JOURNAL_MODE
 
     settings = case.settings
     if settings.pragmas:
@@ -73,7 +73,7 @@ def checked(case: Case) -> Case:
         raise UsageError(
             f"--synchronous {settings.synchronous} is not to be had with LMDB: use {', '.join(FLAGS)}."
         )
-    return replace(case, settings=replace(settings, journal_mode=KEPT))
+    return replace(case, settings=replace(settings, journal_mode=KEEP_JOURNAL_MODE))
 
 
 def foresees(error: Exception) -> bool:
@@ -86,4 +86,4 @@ def explained(error: Exception) -> str:
     if not foresees(error):
         return plainly(error)
     advice = _ADVICE.get(type(error).__name__)
-    return f"LMDB: {message_of(error)}" + (f" ({advice})" if advice else "")
+    return f"LMDB: {error_message(error)}" + (f" ({advice})" if advice else "")

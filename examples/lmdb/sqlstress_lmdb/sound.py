@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlstress.report import Check
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress_lmdb.environments import Held
 from sqlstress_lmdb.settings import flags_of
 
@@ -32,7 +32,7 @@ class Damaged(Exception):
 
 def integrity_check(paths: Sequence[Path], pulse: Pulse) -> Check:
     """Verify every file."""
-    tally = Tally("lmdb.verify")
+    tally = CheckCounter("lmdb.verify")
     for path in paths:
         pulse()
         tally.checked += 1
@@ -44,7 +44,7 @@ def integrity_check(paths: Sequence[Path], pulse: Pulse) -> Check:
 def _complaints(path: Path, pulse: Pulse) -> list[str]:
     if not path.exists():
         return ["the file is gone"]
-    return verified(path) if path.stat().st_size <= SMALL else call_apart(pulse, verified, path)
+    return verified(path) if path.stat().st_size <= SMALL else call_in_subprocess(pulse, verified, path)
 
 
 def verified(path: Path) -> list[str]:
@@ -72,7 +72,7 @@ def names(place: LmdbPlace, path: Path) -> list[Definition]:
 
 def schema_check(place: LmdbPlace, created: Sequence[Definition], pulse: Pulse) -> Check:
     """See that every file has the databases that were created when the trial began, and no other."""
-    tally = Tally("schema")
+    tally = CheckCounter("schema")
     for path in place.paths:
         pulse()
         found = names(place, path)

@@ -46,7 +46,7 @@ class LmdbTarget(Target):
     def untold(self, driver: str) -> str:
         return "LMDB does not say what it waits for"
 
-    def at_hand(self, driver: str, address: Dsn | None) -> str:
+    def describe_available(self, driver: str, address: Dsn | None) -> str:
         build = self.describe(driver)
         return f"{build.library} {build.version} ({build.driver_version})"
 

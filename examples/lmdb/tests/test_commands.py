@@ -11,7 +11,7 @@ from sqlstress.engine.harness_cost import bare_call_ns
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import read
 from sqlstress.report.case import Case
-from sqlstress.target import SYNCED, commit_class
+from sqlstress.target import SYNCED, durability_level
 from sqlstress.targets import open_place
 from tests.cli.conftest import Cli, FakeSession, cli, session
 
@@ -87,7 +87,7 @@ def test_two_targets_are_measured_and_shown_side_by_side(cli: Cli, tmp_path: Pat
         min(filter(None, cost), default=0) for cost in costs
     )
     assert [run.verdict.status for run in report.runs] == ["ok", "ok"]
-    assert {commit_class(trial.durability) for run in report.runs for trial in run.trials} == {SYNCED}
+    assert {durability_level(trial.durability) for run in report.runs for trial in run.trials} == {SYNCED}
     assert [build.library for build in report.environment.builds] == ["SQLite", "LMDB"]
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("sqlstress-")] == []
 

@@ -10,7 +10,7 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.report.case import MAX_CONCURRENCY, SYNCHRONOUS, Server
-from sqlstress.target import LAST_LOST, SYNCED, UNSAFE, commit_class
+from sqlstress.target import LAST_LOST, SYNCED, UNSAFE, durability_level
 from sqlstress.targets.place import Place
 from sqlstress_lmdb import environments
 from sqlstress_lmdb.place import LmdbPlace
@@ -44,7 +44,7 @@ def test_a_level_is_how_an_environment_syncs_and_is_read_back_from_it(
     assert (effective["sync"], effective["metasync"]) == flags
     assert effective["synchronous"] == (level or "full")
     assert list(other.differences(effective)) == []
-    assert commit_class(TARGET.durability(other.case, effective)) == told
+    assert durability_level(TARGET.durability(other.case, effective)) == told
     assert TARGET.durability(other.case, {}) == ""
 
 

@@ -1,29 +1,29 @@
-"""An application of the user's: the transactions of a Python file, called by N processes.
+"""The user's application: transactions of a Python file, called by N processes.
 
-Its workers tell of what they met in sightings, whose topics these are.
+Workers report observations as sightings. These constants are their topics and trait values.
 """
 
 WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
-"""The statements of a connection that were seen."""
-ALONE = "each statement alone"
-"""How a transaction begins that is one statement."""
+"""Extent to which the statements of a connection were examined."""
+SINGLE_STATEMENT = "each statement alone"
+"""Trait of transactions that consist of one statement."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
 UNREAD = "connections that could not be read"
-"""Connections at work whose settings could not be read: a lock was taken, or threads used them at once."""
+"""Topic: connections with unreadable settings: a lock was taken, or threads used them at once."""
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
 SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
-"""A connection to a server; and what one begins with, where none was seen."""
+"""Topics: a connection to a server; initial settings of a session, if no connection was seen."""
 HERE = "this"
-"""Instead of a path, or a schema: the database of the trial."""
+"""Value instead of a path or schema, if it is the database of the trial."""
 INSIDE = "inside: "
-"""How the name of another database begins that lies in the trial's folder."""
+"""Prefix of the name of another database within the trial's folder."""
 DECLARED = "off, declared"
-"""Foreign keys are off, and tables declare some."""
+"""Trait: foreign keys are off, although tables declare some."""
 
 
-def belongs(database: str) -> bool:
-    """Return whether a database that was used is the trial's: the one that was given, or one beside it."""
+def is_trial_database(database: str) -> bool:
+    """Return whether a database belongs to the trial: its database, or another database in its folder."""
     return database == HERE or database.startswith(INSIDE)

@@ -1,4 +1,4 @@
-"""Experiment with the user's application."""
+"""The experiment with the user's application."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import CommandLine
-from sqlstress.experiments.app.spec import App, AppRequest, CaseSelection, Weighted
-from sqlstress.options.option import chosen, options_of
-from sqlstress.report.case import KEPT, Case, common, otherwise
-from sqlstress.request import at_rates, traits_there
-from sqlstress.target import for_programs
+from sqlstress.experiments.app.spec import App, AppRequest, AppSelection, Weighted
+from sqlstress.options.option import options_of, select_options
+from sqlstress.report.case import KEEP_JOURNAL_MODE, Case, common, otherwise
+from sqlstress.request import cases_at_rates, supported_traits
+from sqlstress.target import program_drivers
 from sqlstress.user_work import options
 from sqlstress.user_work.experiment import UserExperiment
-from sqlstress.user_work.options import ITS_OWN, Invariant
+from sqlstress.user_work.options import UNSUPPORTED_OPTIONS, Invariant
 from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from sqlstress.experiments.app.worker import AppSource
 
 MOST = 4 << 20
-"""Bytes of a Python file."""
-PATIENCE_MS = 15_000
-"""How long our own connections wait for a lock. A transaction that takes a minute is taken for hung then."""
+"""Maximum size of the Python file, in bytes."""
+LOCK_TIMEOUT_MS = 15_000
+"""Lock timeout of our own connections, in ms. A transaction that takes a minute counts as hung."""
 
 
 def _first(request: AppRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
-    # Here, because help and the reading of old reports need no processes.
+    # Imported here, because --help and the reading of reports need no processes.
     from sqlstress.experiments.app import user_file
 
     file, data = request.selection.file, options.read(request.selection.data, dialect_of(driver))
@@ -41,27 +41,29 @@ def _first(request: AppRequest, driver: str) -> Case:
             "app needs a Python file: sqlstress app bank.py.",
             'app needs a Python file. Give file="bank.py".',
         )
-    text = options.text_of(file, MOST)
-    # Those of our own connections: what the application has set is left alone.
-    settings = request.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)
-    # First: to look at a file is to tell it of a database, which takes what its target needs.
+    text = options.read_text_of(file, MOST)
+    # These settings are for our own connections; the application's settings are left alone.
+    settings = request.with_settings(
+        journal_mode=KEEP_JOURNAL_MODE, synchronous=None, busy_timeout_ms=LOCK_TIMEOUT_MS
+    )
+    # Choose the target first: inspecting the file takes dummy data of the target.
     bare = options.on_target(
         request, replace(request.case, settings=settings), driver, request.selection.where
     )
     if data.database:
-        options.journal_mode_apart(data.database)  # which says what is no database
-    seen = user_file.look(file, driver, allow_others=request.case.spec.allow_other_files)
+        options.journal_mode_in_subprocess(data.database)  # also raises if the file is not a database
+    contents = user_file.look(file, driver, allow_others=request.case.spec.allow_other_files)
     if bare.server and request.case.spec.ledger:
         raise UsageError("--ledger needs SQLite. Leave it out, or choose --target sqlite.")
-    # The checks of the file come before the others.
+    # Checks of the file come before the others.
     checks = (
-        *(Invariant(name, f"{file}:{name}", at_end=last) for name, last in seen.checks.items()),
+        *(Invariant(name, f"{file}:{name}", at_end=is_final) for name, is_final in contents.checks.items()),
         *data.checks,
     )
-    if len(checks) > options.MOST_INVARIANTS:
-        raise UsageError(f"there are more than {options.MOST_INVARIANTS} checks: remove some.")
+    if len(checks) > options.MAX_CHECKS:
+        raise UsageError(f"there are more than {options.MAX_CHECKS} checks: remove some.")
     data = replace(data, checks=checks)
-    transactions = tuple(Weighted(name, weight) for name, weight in seen.weights.items())
+    transactions = tuple(Weighted(name, weight) for name, weight in contents.weights.items())
     app = replace(
         request.case.spec, file=file, digest=options.digest(text), transactions=transactions, data=data
     )
@@ -69,7 +71,7 @@ def _first(request: AppRequest, driver: str) -> Case:
 
 
 class AppExperiment(UserExperiment):
-    """The user's application."""
+    """The experiment `app`: the user's application."""
 
     name = "app"
     spec = App
@@ -89,34 +91,34 @@ class AppExperiment(UserExperiment):
         example="sqlstress app examples/app/bank.py",
     )
     options = (
-        *chosen(options_of(CaseSelection), "file"),
+        *select_options(options_of(AppSelection), "file"),
         *options.DATA,
         *options.SWEPT,
         *options.WHERE,
         *options.CHECKS,
-        *chosen(options_of(App), "allow-other-files", "ledger", "strict", "where"),
+        *select_options(options_of(App), "allow-other-files", "ledger", "strict", "where"),
         *common("verify"),
         otherwise("max-failed", default="0%"),
         *options.SEED,
     )
-    selection = CaseSelection
-    unsupported = ITS_OWN
+    selection = AppSelection
+    unsupported = UNSUPPORTED_OPTIONS
     single_case_values = MappingProxyType({"strict": None})
     applies_settings = False
     label_fields = frozenset(("file",))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
-        """Yield the cases, one for each number of processes, each target and each rate. Raises UsageError."""
-        drivers = options.drivers(request, request.selection.where.target, for_programs())
+        """Yield the cases by concurrency, then target and rate. Raises UsageError."""
+        drivers = options.drivers(request, request.selection.where.target, program_drivers())
         firsts = [_first(request, driver) for driver in drivers]
-        for concurrency in request.some("concurrency"):
+        for concurrency in request.values_for("concurrency"):
             for first in firsts:
-                yield from at_rates(request, replace(first, concurrency=concurrency))
+                yield from cases_at_rates(request, replace(first, concurrency=concurrency))
 
     def traits(self, case: Case) -> dict[str, str]:
         data = case.spec.data
         return {
-            **traits_there(case),
+            **supported_traits(case),
             "file": f"{case.spec.file}",
             "setup": f"{data.setup} {data.setup_digest}",
             "database": data.database,

@@ -1,9 +1,9 @@
-"""Acknowledged commits of the user's own code: each transaction gets a row of ours before it commits.
+"""Acknowledged commits of the user's code: each transaction gets a row of ours before it commits.
 
-SQLite's trace tells of COMMIT before it runs, so the row belongs to the same transaction. A profile function
-hears how the call that commits comes out: only what returned counts. The number of the row is kept in a file,
-which stays when the process is killed. A statement that is a transaction by itself gets no row, and neither
-does a transaction that may have written other databases only; they are counted.
+SQLite's trace reports COMMIT before it runs, so the row belongs to the same transaction. A profile function
+observes the result of the call that commits: only calls that return count. The number of the row is stored in
+a file, which survives if the process is killed. A statement that is a transaction by itself gets no row, and
+neither does a transaction that may have written to other databases only; they are counted.
 
 Sources: https://www.sqlite.org/c3ref/trace_v2.html, https://docs.python.org/3/library/sys.html#sys.setprofile
 """
@@ -25,11 +25,11 @@ from sqlstress.user_work.failures import words_of
 from sqlstress.user_work.notes import folder_of
 
 TABLE = "sqlstress_ledger"
-MADE = (
-    # A copy of the user's may have one of an earlier trial.
+SETUP_SQL = (
+    # A copy of the user's database may contain the table of an earlier trial.
     f"DROP TABLE IF EXISTS {TABLE}",
     f"CREATE TABLE {TABLE} (worker INTEGER, number INTEGER, PRIMARY KEY (worker, number)) WITHOUT ROWID",
-    # An application may empty all tables that it finds.
+    # An application may empty all tables in its database.
     f"CREATE TRIGGER {TABLE}_stays BEFORE DELETE ON {TABLE} BEGIN SELECT RAISE(IGNORE); END",
 )
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
@@ -44,45 +44,45 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the numbers of the commits that a worker was told of in a trial."""
+    """Return the numbers of the commits that were acknowledged to a worker in a trial."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
-    # A record may be cut off where its process was killed, or the disk was full.
+    # The last record may be truncated if the process was killed or the disk was full.
     return array("q", data[: len(data) // 8 * 8])
 
 
 class Ledger:
-    """The rows of this process, numbered from 1."""
+    """Rows of this process, numbered from 1."""
 
     def __init__(self, where: Path, worker: int) -> None:
-        """`where` is the place of the trial, whose folder of notes is there."""
+        """`where` is the folder of the trial, which contains the folder of notes."""
         self.worker, self.numbers, self.pid = worker, count(1), os.getpid()
         self.unproved = 0
-        """Transactions that wrote and got no row."""
+        """Number of transactions that wrote and got no row."""
         self.shared = 0
-        """Connections of which nothing more is heard, since several threads use them at once."""
-        self._commits: dict[int, Followed] = {}
-        """By thread, the connection that commits in the call that is under way."""
+        """Number of connections no longer followed because several threads use them at once."""
+        self._commits: dict[int, CommitRecorder] = {}
+        """Connection that commits in the current call, by thread."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file = os.open(_file_of(where, worker), flags)
         self._is_whole = True
 
-    def follow(self, connection: sqlite3.Connection) -> Followed:
-        """Return what is to be told of each statement of a connection before it runs."""
-        return Followed(self, connection)
+    def follow(self, connection: sqlite3.Connection) -> CommitRecorder:
+        """Return the recorder that must get each statement of a connection before it runs."""
+        return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
-        """Hear from now on how this thread's calls come out; False where somebody else profiles it."""
+        """Start to observe the calls of this thread; return False if it has another profile function."""
         if sys.getprofile() is None:
-            sys.setprofile(self._hear)
-        return sys.getprofile() == self._hear
+            sys.setprofile(self._handle_profile_event)
+        return sys.getprofile() == self._handle_profile_event
 
-    def commits(self, followed: Followed) -> None:
-        """Take that a call of this thread is about to commit."""
+    def commits(self, followed: CommitRecorder) -> None:
+        """Note that a call of this thread is about to commit."""
         self._commits[get_ident()] = followed
 
-    def _hear(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Take what happens in this thread: what comes next after a COMMIT is how that came out."""
+    def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
+        """Handle a profile event: the first event after a COMMIT shows its result."""
         module = frame.f_globals.get("__name__", "")
         if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
             return
@@ -91,50 +91,50 @@ class Ledger:
         is_known = event in ("c_return", "c_exception") and isinstance(
             getattr(arg, "__self__", None), _LIBRARY
         )
-        with suppress(sqlite3.Error):  # it was closed meanwhile: then nothing is known
+        with suppress(sqlite3.Error):  # a closed connection has no known result
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Keep the numbers of commits that were acknowledged, as long as all of each can be written."""
+        """Store the numbers of acknowledged commits; stop forever after the first incomplete write."""
         data = array("q", numbers).tobytes()
         with suppress(OSError):
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
 
 
-class Followed:
-    """One connection."""
+class CommitRecorder:
+    """One connection, and its current transaction."""
 
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:
         self._ledger, self._connection = ledger, connection
         self._changes = connection.total_changes
-        """How many rows had been changed when the last transaction was over."""
+        """Number of changed rows at the end of the last transaction."""
         self._number = 0
-        """Of the row in the open transaction; 0: there is none."""
+        """Number of the row in the open transaction; 0 means none."""
         self._committing: list[int] = []
-        """The rows of the transactions that the call under way commits; a script may have several."""
+        """Rows of the transactions that the current call commits; a script may commit several."""
         self._undone = self._asks = False
 
     def begins(self, sql: str) -> None:
-        """Take a statement."""
+        """Handle a statement that is about to run."""
         if self._asks or os.getpid() != self._ledger.pid:
             return
         is_heard = self._ledger.listens()
         if not self._connection.in_transaction:
-            self._over()
+            self._finish_transaction()
         word, second = words_of(sql)
         if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
-            self._enter()
+            self._add_row()
         elif word == "ROLLBACK":
-            # To a savepoint, too, which may be older than the row: the next COMMIT adds another one.
+            # ROLLBACK TO may also remove the row, if the savepoint is older. The next COMMIT adds a new row.
             self._number, self._undone = 0, self._undone or second != "TO"
 
-    def _enter(self) -> None:
-        """Add the row. If COMMIT failed before, it is there already."""
+    def _add_row(self) -> None:
+        """Add the row, unless an earlier, failed COMMIT has done so."""
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
             try:
-                self._number = self._entered()
-            except sqlite3.Error:  # such as: the user's code has removed the table
+                self._number = self._insert_row()
+            except sqlite3.Error:  # for example, the user's code has removed the table
                 pass
             finally:
                 self._asks = False
@@ -142,8 +142,8 @@ class Followed:
             self._committing.append(self._number)
             self._ledger.commits(self)
 
-    def _entered(self) -> int:
-        """Return the number of a new row; 0: the transaction may have written other databases only."""
+    def _insert_row(self) -> int:
+        """Return the number of a new row; 0 if the transaction may have written to other databases only."""
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
         if len(cursor.execute("PRAGMA database_list").fetchall()) > 1:
@@ -153,7 +153,7 @@ class Followed:
         return number
 
     def ended(self, returned: bool | None) -> None:
-        """Take how the call came out that commits; None: a library in C made it, so nobody heard."""
+        """Handle the result of a call that commits; None if a C library made it, so that it is unknown."""
         committed, self._committing = self._committing, []
         if returned is None:
             committed = [number for number in committed if self._is_there(number)]
@@ -173,11 +173,11 @@ class Followed:
             self._asks = False
 
     def is_shared(self) -> None:
-        """Take that it is told of no more: several threads use the connection at once."""
+        """Stop following the connection, because several threads use it at once."""
         self._ledger.shared += 1
 
-    def _over(self) -> None:
-        """Take the end of a transaction, if there was one since."""
+    def _finish_transaction(self) -> None:
+        """Handle the end of a transaction, if there was one since the last statement."""
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:
             self._ledger.unproved += 1

@@ -1,4 +1,4 @@
-"""Sentences of app, a function each; its parameters are the facts of a finding."""
+"""Sentences of app: one function each, whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlstress.analysis.finding import grave
 from sqlstress.analysis.wording import FailureTime, failure_time, listing, percent
-from sqlstress.statistics.units import plural, whole
+from sqlstress.statistics.units import digits, plural
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:
-    opened_with_part = f", although they were opened with {opened_with}" if opened_with else ""
+    contrast = f", although they were opened with {opened_with}" if opened_with else ""
     waits_text = (
         "A checkpoint or a larger transaction can take longer. Use several seconds."
         if waits
@@ -19,7 +19,7 @@ def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = 
             "seconds: timeout=5 or PRAGMA busy_timeout."
         )
     )
-    return f"The busy timeout of connections is {timeout}{opened_with_part}. {waits_text}"
+    return f"The busy timeout of connections is {timeout}{contrast}. {waits_text}"
 
 
 def journal_mode(*, on_disk: bool = False) -> str:
@@ -52,7 +52,7 @@ def foreign_keys() -> str:
 
 def settings_differ(*, kinds: int, server: bool = False) -> str:
     connections = "connections to PostgreSQL" if server else "connections"
-    return f"The {connections} differ: {whole(kinds)} combinations of settings were seen."
+    return f"The {connections} differ: {digits(kinds)} combinations of settings were seen."
 
 
 @grave

@@ -1,4 +1,4 @@
-"""How an application is shown: the usual table, its connections, and what its transactions raised."""
+"""Presentation of applications: the usual tables, the connections, and the exceptions of transactions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from functools import partial
 from typing import ClassVar
 
 from sqlstress.analysis import sentences as shared
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
-from sqlstress.analysis.scaling import starvation, throughput, waits
+from sqlstress.analysis.scaling import starvation, throughput_findings, waits
 from sqlstress.analysis.wording import FailureTime, listing
 from sqlstress.experiments.app import (
-    ALONE,
     BEGINNING,
     BEGINS,
     CONNECTION,
@@ -25,22 +24,23 @@ from sqlstress.experiments.app import (
     INSIDE,
     LOGGED,
     SESSION,
+    SINGLE_STATEMENT,
     THREAD,
     THREAD_RAISED,
     THREADED,
     UNREAD,
     UNSEEN,
     WHOLE,
-    belongs,
+    is_trial_database,
     sentences,
 )
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
-from sqlstress.show.at_a_rate import at_a_rate
+from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
-from sqlstress.statistics.units import format_duration, plural, whole
+from sqlstress.statistics.units import digits, format_duration, plural
 from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
@@ -50,26 +50,26 @@ from sqlstress.user_work.failures_view import (
     wal_findings,
 )
 from sqlstress.user_work.show import (
-    READS_FIRST,
-    UserShown,
-    counted,
+    READS_FIRST_REMEDY,
+    UserPresenter,
+    count_by_kind,
     cure,
-    lock_blocks,
+    first_suspicions,
+    isolation_findings,
     lock_findings,
+    lock_holder_blocks,
     shorter_transactions,
-    sighted,
     sightings,
-    suspected,
-    too_weak,
+    suspicion_findings,
 )
 from sqlstress.user_work.suspicions import DEFERRED
 
-SHORT_MS = 1000
-"""A busy time-out under this gives up while a checkpoint or a larger transaction of others goes on."""
-MOST_LINES = 5
-"""Kinds of connections, and of exceptions, that are described; the JSON report has them all."""
-OURS = "your transactions"
-"""What sqlstress's processes do with the write lock."""
+MIN_TIMEOUT_MS = 1000
+"""Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
+MAX_KINDS = 5
+"""Maximum number of kinds of connections, and of exceptions, to show; the JSON report has them all."""
+LOCK_HOLDERS = "your transactions"
+"""Holders of the write lock in sqlstress's processes."""
 _LONGEST = 200
 _SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
 
@@ -77,49 +77,52 @@ Traits = Mapping[str, str]
 
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
-    """Return the traits of connections, and how many had them."""
-    kinds = counted(group, topic, lambda one: tuple(one.traits.items()))
+    """Return the traits of each kind of connection, and the number of connections."""
+    kinds = count_by_kind(group, topic, lambda sighting: tuple(sighting.traits.items()))
     return [(dict(traits), count) for traits, count in kinds.items()]
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
     """Yield a line for each kind of connection."""
-    for number, (line, count) in enumerate(kinds[:MOST_LINES]):
+    for number, (line, count) in enumerate(kinds[:MAX_KINDS]):
         yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
-    if len(kinds) > MOST_LINES:
-        yield f"{whole(len(kinds) - MOST_LINES)} more kinds of connections are in the JSON report."
+    if len(kinds) > MAX_KINDS:
+        yield f"{digits(len(kinds) - MAX_KINDS)} more kinds of connections are in the JSON report."
 
 
-# What the connections to files ran with, and what is unwise about it.
+# Settings of connections to files, and findings on unwise settings.
 
 
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
     """Return the connections that committed something, or all if none did.
 
-    Of the others the settings were read before their library had to set them all, and what they are does
-    not matter for any commit.
+    The settings of the others were read before their library had to set them all, and do not matter for any
+    commit.
     """
-    # Older reports don't have it.
+    # older reports have no such trait
     return [
-        one for one in kinds if one[0].get("committed", one[0].get("writes_begin")) not in ("no", "")
+        kind for kind in kinds if kind[0].get("committed", kind[0].get("writes_begin")) not in ("no", "")
     ] or kinds
 
 
-def _to_files(group: Group) -> Iterator[str]:
-    # Connections that differ only in what was seen of their transactions share a line.
+def _file_connections(group: Group) -> Iterator[str]:
+    # Connections that differ only in their transactions share a line.
     counts: Counter[tuple[str, ...]] = Counter()
-    seen: dict[tuple[str, ...], list[Traits]] = {}
+    traits_by_settings: dict[tuple[str, ...], list[Traits]] = {}
     for traits, count in _committers(_kinds(group, CONNECTION)):
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         counts[settings] += count
-        seen.setdefault(settings, []).append(traits)
-    lines = [(_settings(_begin(seen[settings]), *settings), count) for settings, count in counts.items()]
+        traits_by_settings.setdefault(settings, []).append(traits)
+    lines = [
+        (_settings(_begin(traits_by_settings[settings]), *settings), count)
+        for settings, count in counts.items()
+    ]
     yield from _lines("Settings of your connections (as read from SQLite): ", lines)
     if unread := sum(sighting.count for sighting in sightings(group, UNREAD)):
         yield f"The settings of {plural(unread, 'connection')} could not be read."
-    if unseen := sum(one.count for one in sightings(group, UNSEEN)):
+    if unseen := sum(sighting.count for sighting in sightings(group, UNSEEN)):
         yield (
-            f"{whole(unseen)} more {'connection was' if unseen == 1 else 'connections were'} not examined: "
+            f"{digits(unseen)} more {'connection was' if unseen == 1 else 'connections were'} not examined: "
             "each process examines the first 50 that it opens."
         )
 
@@ -139,35 +142,37 @@ def _settings(
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
 
-def _begin(seen: Sequence[Traits]) -> str:
+def _begin(connections: Sequence[Traits]) -> str:
     """Return the ways in which writing transactions begin, as far as connections of a kind show them."""
-    begins = _ways(seen, "writes_begin")
-    named = [way for way in begins if way != ALONE]
-    parts = [f"writes begin {listing(named)}"] if named else []
-    if ALONE in begins:
+    begins = _ways(connections, "writes_begin")
+    statements = [way for way in begins if way != SINGLE_STATEMENT]
+    parts = [f"writes begin {listing(statements)}"] if statements else []
+    if SINGLE_STATEMENT in begins:
         parts.append("statements that write are transactions of their own")
-    return " or ".join(parts) or _without_writes(seen)
+    return " or ".join(parts) or _without_writes(connections)
 
 
-def _without_writes(seen: Sequence[Traits]) -> str:
+def _without_writes(connections: Sequence[Traits]) -> str:
     """Return the reason why no write was seen, as far as it is known."""
-    watched = {traits.get("watched", WHOLE) for traits in seen}
+    watched = {traits.get("watched", WHOLE) for traits in connections}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"
-    if locks := _ways(seen, "locks"):
+    if locks := _ways(connections, "locks"):
         return f"transactions begin {listing(locks)}, no writes seen"
     if BEGINNING in watched:
         return "no writes in the first statements of a connection"
     return "no writes seen"
 
 
-def _ways(seen: Sequence[Traits], name: str) -> list[str]:
+def _ways(connections: Sequence[Traits], name: str) -> list[str]:
     """Return the ways that a trait lists, of all connections, each once."""
-    return list(dict.fromkeys(way for traits in seen for way in traits.get(name, "").split(", ") if way))
+    return list(
+        dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
+    )
 
 
 def _milliseconds(text: str) -> int | None:
-    """Return a number that SQLite can have answered; None for anything else."""
+    """Return the number in an answer of SQLite; None for any other text."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
@@ -176,55 +181,57 @@ def _time(text: str) -> str:
     return text if milliseconds is None else format_duration(milliseconds / 1000)
 
 
-def unwise(group: Group) -> Iterator[Finding]:
-    """Yield what is unwise about the connections to files, each thing once."""
+def setting_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each unwise setting of connections to files."""
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
-    ours = [one for one in _kinds(group, CONNECTION) if belongs(one[0].get("database", ""))]
+    ours = [kind for kind in _kinds(group, CONNECTION) if is_trial_database(kind[0].get("database", ""))]
     here = [traits for traits, _ in _committers(ours)]
     yield from _short_timeout(here)
-    traced = any(one.what == DEFERRED for one in sighted(group).values())
-    # One that fails for it may commit nothing.
+    traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
+    # An upgrade that fails may leave its connection without commits, so all of these connections count.
     if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
         yield Finding(shared.deferred_upgrade)
-    modes = {one.get("journal_mode") for one in here}
+    modes = {traits.get("journal_mode") for traits in here}
     if modes & {"off", "memory"}:
         yield Finding(sentences.journal_mode, on_disk=False)
     elif modes & {"delete", "truncate", "persist"}:
         yield Finding(sentences.journal_mode, on_disk=True)
-    if any(one.get("synchronous") == "off" for one in here):
+    if any(traits.get("synchronous") == "off" for traits in here):
         yield Finding(sentences.synchronous_off)
-    if any(one.get("foreign_keys") == DECLARED for one in here):
+    if any(traits.get("foreign_keys") == DECLARED for traits in here):
         yield Finding(sentences.foreign_keys)
     settings = {
-        tuple(map(one.get, ("journal_mode", "synchronous", "busy_timeout")))
-        for one in here
-        if one["database"] == HERE
+        tuple(map(traits.get, ("journal_mode", "synchronous", "busy_timeout")))
+        for traits in here
+        if traits["database"] == HERE
     }
     if len(settings) > 1:
         yield Finding(sentences.settings_differ, kinds=len(settings))
-    others = dict.fromkeys(name for one in kinds if not belongs(name := one.get("database", HERE)))
-    if others:
-        yield Finding(sentences.other_databases, names=[shortened(name, 80) for name in others][:3])
+    other_names = dict.fromkeys(
+        name for traits in kinds if not is_trial_database(name := traits.get("database", HERE))
+    )
+    if other_names:
+        yield Finding(sentences.other_databases, names=[shortened(name, 80) for name in other_names][:3])
 
 
 def _short_timeout(here: list[dict[str, str]]) -> Iterator[Finding]:
     timeouts = {
-        milliseconds: one
-        for one in reversed(here)
-        if (milliseconds := _milliseconds(one.get("busy_timeout", ""))) is not None
+        milliseconds: traits
+        for traits in reversed(here)
+        if (milliseconds := _milliseconds(traits.get("busy_timeout", ""))) is not None
     }
-    least = min(timeouts, default=SHORT_MS)
-    if least < SHORT_MS:
+    least = min(timeouts, default=MIN_TIMEOUT_MS)
+    if least < MIN_TIMEOUT_MS:
         opened = timeouts[least].get("opened_with", "")
         changed = None if opened in (str(least), "None", "") else _time(opened)
         timeout = _time(str(least)) if least else "0"
         yield Finding(sentences.busy_timeout, timeout=timeout, waits=least > 0, opened_with=changed)
 
 
-# The same of connections to a server.
+# Settings of connections to a server, and findings on unwise settings.
 
 
-def _to_servers(group: Group) -> Iterator[str]:
+def _server_connections(group: Group) -> Iterator[str]:
     lines = [(_session(traits), count) for traits, count in _kinds(group, SESSION)]
     yield from _lines("Settings of your connections (as read from PostgreSQL at the end): ", lines)
     begins = _kinds(group, BEGINS)
@@ -247,23 +254,23 @@ def _session(traits: Traits) -> str:
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
 
-def unwise_sessions(group: Group) -> Iterator[Finding]:
-    """Yield what is unwise about the connections to a server, each thing once."""
+def session_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each unwise setting of connections to a server."""
     kinds = [traits for traits, _ in _kinds(group, SESSION)]
-    here = [one for one in kinds if one.get("database") == HERE]
-    if any(one.get("synchronous_commit") == "off" for one in here):
+    here = [traits for traits in kinds if traits.get("database") == HERE]
+    if any(traits.get("synchronous_commit") == "off" for traits in here):
         yield Finding(sentences.synchronous_commit_off)
-    others = dict.fromkeys(one.get("database", "") for one in kinds if one not in here)
-    if others:
+    other_names = dict.fromkeys(traits.get("database", "") for traits in kinds if traits not in here)
+    if other_names:
         yield Finding(
-            sentences.other_databases, names=[shortened(name, 80) for name in others][:3], server=True
+            sentences.other_databases, names=[shortened(name, 80) for name in other_names][:3], server=True
         )
-    settings = {tuple(map(one.get, ("synchronous_commit", "isolation"))) for one in here}
+    settings = {tuple(map(traits.get, ("synchronous_commit", "isolation"))) for traits in here}
     if len(settings) > 1:
         yield Finding(sentences.settings_differ, kinds=len(settings), server=True)
 
 
-# What the transactions of the application raised, and what did not end.
+# Exceptions of the application's transactions, and threads that did not end.
 
 
 _MEANINGS = {
@@ -282,8 +289,8 @@ _MEANINGS = {
 """Meanings of error codes that can be written in a few words."""
 
 
-def _exception(one: Sighting) -> tuple[str, str, str]:
-    return one.what, one.traits.get("raised", ""), one.traits.get("transaction", "")
+def _exception(sighting: Sighting) -> tuple[str, str, str]:
+    return sighting.what, sighting.traits.get("raised", ""), sighting.traits.get("transaction", "")
 
 
 def raised(group: Group) -> Iterator[Finding]:
@@ -292,15 +299,19 @@ def raised(group: Group) -> Iterator[Finding]:
     Errors whose cause is named with the statement that failed are left out.
     """
     explained = explained_errors(group)
-    counts = counted(group, EXCEPTION, _exception)
+    counts = count_by_kind(group, EXCEPTION, _exception)
     kinds = {kind: count for kind, count in counts.items() if kind[0] not in explained}
-    examples = {_exception(one): one.example for one in reversed(list(sightings(group, EXCEPTION)))}
+    examples = {
+        _exception(sighting): sighting.example for sighting in reversed(list(sightings(group, EXCEPTION)))
+    }
     timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
     advised: set[str | None] = set()
-    for kind, count in list(kinds.items())[:MOST_LINES]:
+    for kind, count in list(kinds.items())[:MAX_KINDS]:
         what, raised, transaction = kind
         failures = [
-            each for each in failures_of(group.runs) if (each.kind, each.error) == (transaction, what)
+            failure
+            for failure in failures_of(group.runs)
+            if (failure.kind, failure.error) == (transaction, what)
         ]
         latency = latency_of(failures)
         wait = Wait(latency, timeout_ms) if latency and what.startswith(_BUSY) else None
@@ -318,8 +329,8 @@ def raised(group: Group) -> Iterator[Finding]:
             meaning=_MEANINGS.get(what),
         )
         advised.add(advice)
-    if len(kinds) > MOST_LINES:
-        yield _more_kinds(len(kinds) - MOST_LINES)
+    if len(kinds) > MAX_KINDS:
+        yield _more_kinds(len(kinds) - MAX_KINDS)
 
 
 def _more_kinds(count: int) -> Finding:
@@ -340,7 +351,7 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
     """Return the share of a transaction's calls that failed with an error; None if unknown."""
     if latency is None:
         return None
-    failed = sum(each.latency.count for each in failures_of(group.runs) if each.kind == transaction)
+    failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
     done = sum(
         worker.operations.get(transaction, 0)
         for run in group.runs
@@ -353,7 +364,7 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
 def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
     """Return the cure for an error, as far as its cause was measured."""
     if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
-        return READS_FIRST if reads_first else _open_select(reads_first)
+        return READS_FIRST_REMEDY if reads_first else _open_select(reads_first)
     if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
         return None
     if wait.is_at_once and not reads_first:
@@ -372,27 +383,33 @@ def _open_select(reads_first: bool | None) -> str:
 
 def _timeout_of(group: Group) -> int | None:
     """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
-    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    kinds = [
+        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
+    ]
     timeouts = {_milliseconds(traits.get("busy_timeout", "")) for traits in kinds}
     return timeouts.pop() if len(timeouts) == 1 else None
 
 
 def _reads_first(group: Group) -> bool | None:
     """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
-    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    kinds = [
+        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
+    ]
     if any(traits.get("upgrades") == "yes" for traits in kinds):
         return True
-    if any(each.what == DEFERRED for each in sighted(group).values()):
+    if any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values()):
         return True
     return False if kinds else None
 
 
-def unraised(group: Group) -> Iterator[Finding]:
-    """Yield what ended threads, and what was logged as an error: no transaction has failed for it."""
+def error_findings(group: Group) -> Iterator[Finding]:
+    """Yield exceptions that ended threads, and logged errors: no transaction failed because of them."""
     for topic in (THREAD_RAISED, LOGGED):
-        kinds = counted(group, topic, _unraised_kind)
-        examples = {_unraised_kind(one): one.example for one in reversed(list(sightings(group, topic)))}
-        for kind, count in list(kinds.items())[:MOST_LINES]:
+        kinds = count_by_kind(group, topic, _unraised_kind)
+        examples = {
+            _unraised_kind(sighting): sighting.example for sighting in reversed(list(sightings(group, topic)))
+        }
+        for kind, count in list(kinds.items())[:MAX_KINDS]:
             what, of = kind
             yield Finding(
                 sentences.unraised,
@@ -402,62 +419,64 @@ def unraised(group: Group) -> Iterator[Finding]:
                 logged=topic == LOGGED,
                 example=examples[kind],
             )
-        if len(kinds) > MOST_LINES:
-            yield _more_kinds(len(kinds) - MOST_LINES)
+        if len(kinds) > MAX_KINDS:
+            yield _more_kinds(len(kinds) - MAX_KINDS)
 
 
-def _unraised_kind(one: Sighting) -> tuple[str, str]:
-    return one.what, one.traits.get("raised", "") or one.traits.get("logger", "")
+def _unraised_kind(sighting: Sighting) -> tuple[str, str]:
+    return sighting.what, sighting.traits.get("raised", "") or sighting.traits.get("logger", "")
 
 
 def starved(group: Group) -> Iterator[Finding]:
-    """Yield where a process got less than its share, or waited long."""
+    """Yield starvation: processes that got less than their share, or waited long."""
     return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
-def unending(group: Group) -> Iterator[Finding]:
-    """Yield which threads kept the processes of the application from ending."""
+def thread_findings(group: Group) -> Iterator[Finding]:
+    """Yield the threads that kept the application's processes from exiting."""
     threads = list(sightings(group, THREAD))
     if threads:
-        names = sorted({one.what for one in threads})
-        yield Finding(sentences.thread_did_not_end, count=sum(one.count for one in threads), names=names)
+        names = sorted({thread.what for thread in threads})
+        yield Finding(
+            sentences.thread_did_not_end, count=sum(thread.count for thread in threads), names=names
+        )
 
 
-held_long = partial(lock_findings, ours=OURS)
-"""Who kept the write lock for long."""
+long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
+"""Findings on long holds of the write lock."""
 
 
-class AppShown(UserShown):
-    """The figures of an application."""
+class AppShown(UserPresenter):
+    """Presenter of applications."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,
         open_findings,
         failure_findings,
         wal_findings,
-        suspected,
+        suspicion_findings,
         raised,
-        unraised,
-        unwise,
-        unwise_sessions,
-        too_weak,
-        throughput,
-        at_a_rate,
+        error_findings,
+        setting_findings,
+        session_findings,
+        isolation_findings,
+        throughput_findings,
+        rate_findings,
         waits,
-        held_long,
+        long_hold_findings,
         starved,
-        unending,
+        thread_findings,
         partial_proofs,
-        trust,
+        figure_limits,
     )
     failed: ClassVar[Column[Row]] = FAILED_SHARE.explained(["failed: percentage of transactions that raised"])
 
-    def why_failed(self, run: Run) -> str:
+    def failure_reason(self, run: Run) -> str:
         kinds = Counter[tuple[str, str]]()
         for trial in run.ended:
-            for each in trial.sightings:
-                if each.topic == EXCEPTION:
-                    kinds[each.traits.get("transaction", ""), each.what] += each.count
+            for sighting in trial.sightings:
+                if sighting.topic == EXCEPTION:
+                    kinds[sighting.traits.get("transaction", ""), sighting.what] += sighting.count
         if not kinds:
             return "they raised exceptions"
         (transaction, what), _ = kinds.most_common(1)[0]
@@ -466,8 +485,10 @@ class AppShown(UserShown):
 
     def work(self, case: Case) -> str:
         transactions = case.spec.transactions
-        total = sum(one.weight for one in transactions)
-        shares = (f"{one.name} {100 * one.weight / total:.2g}%" for one in transactions)
+        total = sum(transaction.weight for transaction in transactions)
+        shares = (
+            f"{transaction.name} {100 * transaction.weight / total:.2g}%" for transaction in transactions
+        )
         alone = len(transactions) == 1
         ledger = ", with a ledger" * case.spec.ledger
         return f"{case.spec.file}: {transactions[0].name if alone else ', '.join(shares)}{ledger}"
@@ -475,9 +496,9 @@ class AppShown(UserShown):
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from super().more_blocks(group)
         yield from failure_blocks(group)
-        yield from lock_blocks(group, OURS)
+        yield from lock_holder_blocks(group, LOCK_HOLDERS)
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)
-        for text in (*_to_files(group), *_to_servers(group)):
+        for text in (*_file_connections(group), *_server_connections(group)):
             yield Paragraph(text)

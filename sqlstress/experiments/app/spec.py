@@ -9,7 +9,7 @@ from sqlstress.options.option import LOAD, ONE, TRUST, option
 from sqlstress.options.parsing import switch
 from sqlstress.request import Request
 from sqlstress.user_work import options
-from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
+from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NO_TARGETS, Data, DataOptions, TargetOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Weighted:
     """Relative frequency of its calls."""
 
 
-def app_file(value: Any) -> str:
+def parse_app_file(value: Any) -> str:
     """Return the name of a Python file. Raises ValueError if it does not end with .py."""
     name = options.name(value)
     if not name.endswith(".py"):
@@ -60,15 +60,15 @@ class App:
         meaning="Whether the file may open databases outside the trial's folder.",
     )
     strict: bool = options.strict_option()
-    where: bool = options.where_option()
+    where: bool = options.lock_watch_option()
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class AppSelection:
     """Options that cases have in another form."""
 
     file: str | None = option(
-        app_file,
+        parse_app_file,
         None,
         LOAD,
         "Python file that declares transactions; see docs/app.md.",
@@ -76,7 +76,7 @@ class CaseSelection:
         argument=ONE,
     )
     data: DataOptions = NO_OPTIONS
-    where: Where = NOWHERE
+    where: TargetOptions = NO_TARGETS
 
 
-AppRequest = Request[App, CaseSelection]
+AppRequest = Request[App, AppSelection]

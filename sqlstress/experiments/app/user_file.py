@@ -1,4 +1,4 @@
-"""The user's file: what it declares, what processes of its own do with it, and what it leaves there."""
+"""The user's file: its declarations, calls of its functions in child processes, leftover threads."""
 
 from __future__ import annotations
 
@@ -15,67 +15,67 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly
-from sqlstress.statistics.histogram import MOST_KINDS
+from sqlstress.statistics.histogram import MAX_KINDS
 from sqlstress.system.child import end_with_parent
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import Died, call_apart
+from sqlstress.system.processes import Died, call_in_subprocess
 from sqlstress.targets import target_of
-from sqlstress.user_work import MOST_WEIGHT, loading, notes
-from sqlstress.user_work.checks import at_end
-from sqlstress.user_work.own_files import OtherFile, OwnFiles, own_files
+from sqlstress.user_work import MAX_WEIGHT, loading, notes
+from sqlstress.user_work.checks import end_parameters
+from sqlstress.user_work.own_files import OtherFileError, OwnFiles, guard_files
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.spec import App
     from sqlstress.targets.place import SqlPlace
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
 
 Function = Callable[..., Any]
 
-IMPORT_S = 30.0
-"""How long an import may take."""
-SETUP_S = 600.0
+MAX_IMPORT_S = 30.0
+"""Time limit for the import, in seconds."""
+MAX_SETUP_S = 600.0
 _WAITS = ". It may be waiting for input or a lock"
-ENDING_S = 2.0
-"""How long threads have to end with the work."""
+MAX_ENDING_S = 2.0
+"""Time that threads have to end after the last transaction, in seconds."""
 _SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
-class Declared(NamedTuple):
-    """The functions of a file, by what they are for."""
+class Declarations(NamedTuple):
+    """The functions of a file, by role."""
 
     single: dict[str, Function]
-    """By role, those of which there is one at most: setup, connect and finish."""
+    """Functions of the roles with one function at most, by role: setup, connect and finish."""
     transactions: dict[str, Function]
     weights: dict[str, int]
     checks: dict[str, bool]
-    """By name, and whether each runs only when all processes have ended."""
+    """Checks by name, and whether each runs only after all processes have ended."""
 
     def connected(self, address: str) -> Any:
-        """Connect, if the file says how; return what its transactions are given."""
+        """Call connect, if declared; return the argument of transactions: its result, or the address."""
         connect = self.single.get(loading.CONNECT)
-        return called(connect, address)() if connect else address
+        return bind_argument(connect, address)() if connect else address
 
 
-def declared(file: str) -> Declared:
-    """Import a file and return what it declares. Raises UsageError."""
-    # A function may have two names.
+def import_declarations(file: str) -> Declarations:
+    """Import a file and return its declarations. Raises UsageError."""
+    # A function may be bound to two names; it counts once.
     functions = {id(value): (name, value) for name, value in reversed(vars(loading.load(file)).items())}
     marked: dict[str, dict[str, Function]] = defaultdict(dict)
     weights: dict[str, int] = {}
     for name, value in reversed(functions.values()):
         role = None
-        with suppress(Exception):  # a proxy of a library may have nothing behind it yet: it is none of ours
+        with suppress(Exception):  # a library's proxy may not be bound to an object yet; it is no declaration
             role = getattr(value, loading.MARK, None)
-        if not isinstance(role, loading.Role):
+        if not isinstance(role, loading.FunctionRole):
             continue
-        if loading.only_begins(value):
+        if loading.is_lazy(value):
             raise UsageError(
                 f"{file}: the {role.name} {name} is async or a generator, so a call does nothing. Wrap it "
                 "in a function that runs it to its end."
             )
-        if role.weight not in range(1, MOST_WEIGHT + 1):
+        if role.weight not in range(1, MAX_WEIGHT + 1):
             raise UsageError(
-                f"{file}: the weight of {name} must be a whole number from 1 to {MOST_WEIGHT:,}.",
+                f"{file}: the weight of {name} must be a whole number from 1 to {MAX_WEIGHT:,}.",
             )
         marked[role.name][name], weights[name] = value, role.weight
     transactions = marked[loading.TRANSACTION]
@@ -84,22 +84,24 @@ def declared(file: str) -> Declared:
             f"{file} declares no transaction. Put @transaction before a function (from sqlstress import "
             "transaction)."
         )
-    if len(transactions) > MOST_KINDS:
-        raise UsageError(f"{file} declares more than {MOST_KINDS} transactions. Remove some.")
-    for what in _SINGLE:
-        if len(marked[what]) > 1:
-            first, second, *_ = marked[what]
-            raise UsageError(f"{file} declares two functions with @{what}: {first} and {second}. Keep one.")
-    return Declared(
-        {what: function for what in _SINGLE for function in marked[what].values()},
+    if len(transactions) > MAX_KINDS:
+        raise UsageError(f"{file} declares more than {MAX_KINDS} transactions. Remove some.")
+    for role_name in _SINGLE:
+        if len(marked[role_name]) > 1:
+            first, second, *_ = marked[role_name]
+            raise UsageError(
+                f"{file} declares two functions with @{role_name}: {first} and {second}. Keep one."
+            )
+    return Declarations(
+        {role_name: function for role_name in _SINGLE for function in marked[role_name].values()},
         transactions,
         {name: weights[name] for name in transactions},
-        {name: bool(at_end(function)) for name, function in marked[loading.CHECK].items()},
+        {name: bool(end_parameters(function)) for name, function in marked[loading.CHECK].items()},
     )
 
 
-def called(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a call of a function: with what is given, if it needs anything."""
+def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
+    """Return a call of a function, with the argument `given` if the function needs one."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -107,41 +109,41 @@ def called(function: Function, given: Any) -> Callable[[], Any]:
     return function
 
 
-# In processes that do nothing else: it is looked at, and sets a database up.
+# Calls in separate processes: to inspect the file, and to set the database up.
 
 
-class Seen(NamedTuple):
-    """What a file declares, as it can be sent."""
+class SentDeclarations(NamedTuple):
+    """Declarations of a file that can be sent between processes."""
 
     weights: dict[str, int]
     checks: dict[str, bool]
 
 
-def look(file: str, driver: str, *, allow_others: bool) -> Seen:
-    """Return what a file declares. Raises UsageError for one that can't be used, whatever it does.
+def look(file: str, driver: str, *, allow_others: bool) -> SentDeclarations:
+    """Return the declarations of a file. Raises UsageError if it is unusable, even if it ends the process.
 
-    It is told a database that is not there, of the kind that the driver is for.
+    The file gets the address of a database that does not exist, of a kind that matches the driver.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
-        overdue = UsageError(f"{file} takes longer than {IMPORT_S:g} s to import{_WAITS}")
-        limited = loading.limited(lambda: None, IMPORT_S, overdue)
+        overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
+        limited = loading.limit_time(lambda: None, MAX_IMPORT_S, overdue)
         try:
             directions = target_of(driver).stand_in(Path(folder))
-            return call_apart(limited, look_apart, file, directions, allow_others)
+            return call_in_subprocess(limited, inspect_in_process, file, directions, allow_others)
         except Died as error:
             raise UsageError(f"importing {file} ended the process: {error}") from error
 
 
-def look_apart(file: str, directions: Directions, allow_others: bool) -> Seen:
-    """Do so in this process."""
+def inspect_in_process(file: str, directions: ConnectionInfo, allow_others: bool) -> SentDeclarations:
+    """Return the declarations of a file that is imported into this process."""
     files = prepare(directions, "", file, allow_others=allow_others)
-    found = declared(file)
+    declarations = import_declarations(file)
     files.check()
-    return Seen(found.weights, found.checks)
+    return SentDeclarations(declarations.weights, declarations.checks)
 
 
-def settled(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """See that setup has made something, and leave it as workers are to find it. Raises UsageError."""
+def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
+    """Check that setup has stored something, and prepare the database for the workers. Raises UsageError."""
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
             f"{place.case.spec.file}: setup left the database empty. Open the path that setup gets, which is "
@@ -151,80 +153,84 @@ def settled(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Let the file of a case set its database up, or connect; return the roles it has. Raises UsageError.
+    """Call setup or connect of the case's file; return the roles that it declares. Raises UsageError.
 
-    What connecting sets is then no stranger's work later. It is done as in a worker's process, which has had
-    no setup: a mapper refuses to be bound twice.
+    Settings made by connect now are not reported as changes during the load. Connect runs in a separate
+    process as in a worker, without setup: a mapper refuses to be bound twice.
     """
     file = place.case.spec.file
-    overdue = UsageError(f"the {what} of {file} takes longer than {SETUP_S:g} s{_WAITS}")
-    limited = loading.limited(pulse, SETUP_S, overdue)
+    overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
+    limited = loading.limit_time(pulse, MAX_SETUP_S, overdue)
     try:
-        return call_apart(limited, call_role, what, place.case.spec, place.directions(), seed, place.where)
+        return call_in_subprocess(
+            limited, call_role, what, place.case.spec, place.directions(), seed, place.where
+        )
     except Died as error:
         raise UsageError(f"{file}: {what} ended the process: {error}") from error
 
 
-def call_role(what: str, spec: App, directions: Directions, seed: str, where: Path) -> set[str]:
-    """Call the setup of a file, or its connect, in this process."""
+def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
+    """Call setup or connect of a file in this process; return the roles that the file declares."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
-    found = declared(file)
+    declarations = import_declarations(file)
     try:
         if what == loading.CONNECT:
-            given = found.connected(directions.address)
-            if finish := found.single.get(loading.FINISH):
-                called(finish, given)()
-        elif setup := found.single.get(what):
+            given = declarations.connected(directions.address)
+            if finish := declarations.single.get(loading.FINISH):
+                bind_argument(finish, given)()
+        elif setup := declarations.single.get(what):
             book = notes.take(where, 0, 1)
-            called(setup, directions.address)()
+            bind_argument(setup, directions.address)()
             book.check()
         files.check()
     except (Exception, SystemExit) as error:
         raise UsageError(f"{file}: {what} failed: {problem_of(error, directions)}.") from error
-    return set(found.single)
+    return set(declarations.single)
 
 
-def problem_of(error: BaseException, directions: Directions) -> str:
-    """Return why a function of the file failed, without what may not be shown."""
+def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
+    """Return the reason why a function of the file failed, without secrets."""
     text = directions.hidden(plainly(error))
-    return text if isinstance(error, OtherFile) else text[:300]
+    return text if isinstance(error, OtherFileError) else text[:300]
 
 
-def prepare(directions: Directions, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Make this process one in which the file finds its database, and opens no other.
+def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
+    """Prepare this process: the file finds the trial's database, and can open no other.
 
-    Return what refuses others; nobody may connect to the original in any case.
+    Return the guard that refuses others. It always refuses the original of a copied database.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
     loading.prepare_process(directions, seed)
-    return own_files(directions, original, allow_others=allow_others)
+    return guard_files(directions, original, allow_others=allow_others)
 
 
-# What it starts and does not end: threads that keep a process, which nobody should wait for.
+# Threads that are still running after the last transaction: the process must not wait for them.
 
 
-def lasting() -> list[str]:
-    """Return the names of the threads that keep this process from ending, after they have had time to end.
+def unfinished_threads() -> list[str]:
+    """Return the names of threads that keep this process from ending, after ENDING_S to end.
 
-    Where there are some, this process ends with its main thread all the same.
+    If there are any, this process nevertheless ends with its main thread.
     """
-    until = time.monotonic() + ENDING_S
-    for thread in _keeping():
-        thread.join(max(0.0, until - time.monotonic()))
-    names = sorted(thread.name for thread in _keeping())
+    deadline = time.monotonic() + MAX_ENDING_S
+    for thread in _blocking_threads():
+        thread.join(max(0.0, deadline - time.monotonic()))
+    names = sorted(thread.name for thread in _blocking_threads())
     if names:
         threading.Thread(target=_leave_without_them, daemon=True).start()
     return names
 
 
-def _keeping() -> list[threading.Thread]:
-    # Those of a pool are told to end when the process does, which is not yet.
-    of_pools = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", ())
-    ours = (threading.current_thread(), threading.main_thread())
+def _blocking_threads() -> list[threading.Thread]:
+    # Threads of a pool end when the process exits, which is not yet the case.
+    pool_threads = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", ())
+    own_threads = (threading.current_thread(), threading.main_thread())
     return [
-        one for one in threading.enumerate() if not one.daemon and one not in ours and one not in of_pools
+        thread
+        for thread in threading.enumerate()
+        if not thread.daemon and thread not in own_threads and thread not in pool_threads
     ]
 
 
@@ -233,20 +239,20 @@ def _leave_without_them() -> None:
     os._exit(0)
 
 
-# And processes that it forks: they must neither come back into our loop nor outlive us.
+# Processes that the user's code forks: they must neither return to our loop nor outlive us.
 
 
 _forked: list[bool] = []
-"""Not empty in a process that was forked from one of ours."""
+"""Flag of forked processes: not empty in a process that was forked from ours."""
 
 
 def _begin_fork() -> None:
     _forked.append(True)
-    # The thread that waits for the parent's end has stayed behind in the process that forked.
+    # The thread that waits for the parent's death exists only in the process that forked.
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def leave_if_forked() -> None:
-    """End a fork that has come back from the user's code: our pipes and its connections are not its own."""
+    """End a fork that returns from the user's code: it must not use its parent's pipes and connections."""
     if _forked:
         os._exit(0)

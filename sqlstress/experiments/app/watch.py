@@ -1,13 +1,13 @@
-"""What the connections that the user's code opens really run with: looked at without touching that code.
+"""Effective settings of the connections that the user's code opens, read without changing that code.
 
-Python tells an audit hook of each connection of its sqlite3, but before it can be used. So a profile function
-is set that is called when the next thing happens in that thread, and takes itself away: then `connect` has
-returned, and nothing has been done with the connection yet. From then on a trace of its first statements says
-how transactions begin, and when something that was written is committed: that is when the settings are asked,
-and again where a PRAGMA has run since. They are asked amid that statement, by PRAGMAs that read nothing of
-the database, so that no lock is waited for, and no snapshot taken.
+Python reports each sqlite3 connection to an audit hook, but before the connection is usable. So the hook
+installs a profile function, which runs at the next event of that thread and removes itself. At that time
+`connect` has returned, and the connection has not been used yet. From then on, a trace of its first
+statements shows how transactions begin, and when written data is committed. At the first such commit the
+settings are read, and again after a PRAGMA has run. They are read within that statement, by PRAGMAs that read
+nothing from the database, so that they wait for no lock and take no snapshot.
 
-A server is asked at the end, on the connections that are idle then.
+The settings of connections to a server are read at the end, on connections that are idle.
 
 Source: https://docs.python.org/3/library/audit_events.html
 """
@@ -27,36 +27,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiments.app import (
-    ALONE,
     BEGINNING,
     BEGINS,
     CONNECTION,
     HERE,
     INSIDE,
     SESSION,
+    SINGLE_STATEMENT,
     THREADED,
     UNREAD,
     UNSEEN,
     WHOLE,
-    belongs,
+    is_trial_database,
 )
 from sqlstress.targets.postgres.dialect import REPORTED
 from sqlstress.user_work.failures import LEAD, words_of
-from sqlstress.user_work.listening import Listener, next_moment
-from sqlstress.user_work.source import MOST_KINDS, Plain
-from sqlstress.user_work.threads import works_beside
+from sqlstress.user_work.listening import Listener, call_soon
+from sqlstress.user_work.source import MAX_KINDS, PlainObservation
+from sqlstress.user_work.threads import other_threads_running
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
 
-MOST_CONNECTIONS = 50
-"""So many connections of a process are looked at, the others are counted."""
-MOST_STATEMENTS = 200
-"""So many statements of each."""
+MAX_CONNECTIONS = 50
+"""Maximum number of connections of a process that are examined; the others are counted."""
+MAX_STATEMENTS = 200
+"""Maximum number of statements per connection that are examined."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
-# How transactions begin: read from the statements of a connection, in their order.
+# Ways in which transactions begin, found from a connection's statements in order.
 
 
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
@@ -68,25 +68,25 @@ _SETTING = re.compile(
 )
 
 
-class Begins:
-    """What was seen of the transactions of a connection that write."""
+class WriteTransactions:
+    """Observed write transactions of a connection."""
 
     def __init__(self) -> None:
         self.ways: dict[str, None] = {}
-        """How they begin, in the order in which it was first seen."""
+        """Ways in which they begin, in the order of first occurrence."""
         self.locks: dict[str, None] = {}
-        """The ways to begin that take the write lock, in the order in which they were first seen."""
+        """Ways to begin that take the write lock, in the order of first occurrence."""
         self.upgrades = 0
-        """Those that began DEFERRED, read, and then wrote."""
+        """Number of transactions that began DEFERRED, read, and then wrote."""
         self.committed = False
-        """Whether any of them was committed."""
+        """Whether any write transaction was committed."""
         self.is_known = False
-        """Whether no PRAGMA has run since the settings were asked last."""
+        """Whether no PRAGMA has run since the settings were last read."""
         self._how = ""
         self._has_read = self._has_written = False
 
     def add(self, sql: str) -> bool:
-        """Take a statement that begins to run; return whether it commits what was written."""
+        """Handle a statement that is about to run; return whether it commits written data."""
         word, second = words_of(sql)
         if word == "PRAGMA":
             self.is_known = False
@@ -100,7 +100,7 @@ class Begins:
             self._how = ""
             return commits
         elif word in _WRITES or (word == "WITH" and _WRITES_WITHIN.search(sql)):
-            self.ways[self._how or ALONE] = None
+            self.ways[self._how or SINGLE_STATEMENT] = None
             self.upgrades += self._how == DEFERRED and self._has_read and not self._has_written
             self._has_written = True
             return self._how == ""
@@ -109,29 +109,29 @@ class Begins:
         return False
 
 
-# The connections of a process, and what is seen of each.
+# The connections of a process, and the observations of each.
 
 
-class Seen:
-    """One connection, as it was seen."""
+class WatchedConnection:
+    """Observations of one connection."""
 
     def __init__(self) -> None:
         self.opened_timeout_ms: int | None = None
-        """The busy time-out that `connect` gave it."""
+        """Busy timeout that `connect` set, in ms."""
         self.isolation = ""
         self.file = ""
         self.answers: dict[str, str] = {}
-        """By PRAGMA, of READ; empty: nothing was done with it but PRAGMAs."""
+        """Answers of the PRAGMAs in READ, by name; empty if only PRAGMAs have run."""
         self.shared: sqlite3.Connection | None = None
-        """The connection, where threads use it at once, so that it is asked at the end."""
+        """The connection, if several threads use it at once; its settings are read at the end."""
         self.works = False
-        """Whether it has run a statement that is no setting."""
+        """Whether the connection has run a statement other than a setting."""
         self.watched = WHOLE
-        """Which of its statements were seen."""
-        self.begins = Begins()
+        """Extent to which its statements were examined."""
+        self.begins = WriteTransactions()
 
     def look(self, connection: sqlite3.Connection) -> None:
-        """Ask what it runs with, and who begins transactions: autocommit, Python (and how), or its user."""
+        """Read the settings, and the transaction control: autocommit, Python (and how), or its user."""
         autocommit = getattr(connection, "autocommit", -1)
         self.isolation = (
             f"autocommit={autocommit}"
@@ -142,14 +142,14 @@ class Seen:
         self.answers = {name: str(_first_row(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
 
     def look_at_last(self) -> None:
-        """Ask a connection that threads share, once they have ended their work."""
-        if self.shared and not works_beside():
-            with suppress(sqlite3.Error):  # it was closed
+        """Read the settings of a connection shared by threads, after these have ended their work."""
+        if self.shared and not other_threads_running():
+            with suppress(sqlite3.Error):  # the connection was closed
                 self.look(self.shared)
 
     def traits(self, file: str) -> dict[str, str]:
-        """Return what it ran with, in words."""
-        database = database_of(self.file, file)
+        """Return the settings and observations as text, by name of the trait."""
+        database = database_name(self.file, file)
         level = self.answers["synchronous"]
         return {
             "database": database,
@@ -168,38 +168,38 @@ class Seen:
 
 
 class FileWatch:
-    """The connections of this process. There is no way back: a hook stays until the process ends."""
+    """Watch of this process's sqlite3 connections. The hook cannot be removed until the process ends."""
 
     def __init__(self, file: str, ledger: Ledger | None = None) -> None:
-        """`file` is the trial's database; a ledger follows all connections to it."""
+        """`file` is the trial's database. A ledger follows all connections to it."""
         self._file, self._ledger = file, ledger
-        self._seen: list[Seen] = []
+        self._seen: list[WatchedConnection] = []
         self._others = 0
-        """Connections beyond those that are looked at."""
+        """Number of connections that are not examined."""
         self._is_over = False
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event != "sqlite3.connect/handle" or self._is_over:
             return
-        seen = Seen() if len(self._seen) < MOST_CONNECTIONS else None
+        seen = WatchedConnection() if len(self._seen) < MAX_CONNECTIONS else None
         if seen:
             self._seen.append(seen)
         else:
             self._others += 1
-        next_moment(lambda: self._opened(args[0], seen))
+        call_soon(lambda: self._follow_connection(args[0], seen))
 
-    def _opened(self, connection: sqlite3.Connection, seen: Seen | None) -> None:
-        """Follow a connection with which nothing has been done yet."""
+    def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
+        """Follow a connection that has not been used yet."""
         followed = None
-        if self._ledger and database_of(_file_of(connection), self._file) == HERE:
+        if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
-        looks = _looks_on(connection, seen) if seen else None
+        looks = _statement_handler(connection, seen) if seen else None
 
         def begins(sql: str) -> bool:
             lasts = looks is not None and looks(sql)
             if followed:
-                # At the end: what runs after it is taken for what follows the statement.
+                # Last, because the ledger takes the thread's next event as the result of the statement.
                 followed.begins(sql)
             return lasts or followed is not None
 
@@ -213,25 +213,24 @@ class FileWatch:
         if looks or followed:
             Listener(connection, begins, ends)
 
-    def sightings(self) -> list[Plain]:
-        """Return what was seen, each kind once with how often it was."""
+    def sightings(self) -> list[PlainObservation]:
+        """Return the sightings, one for each kind of connection with its count."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
         unread = sum(seen.works and not seen.answers for seen in self._seen)
-        found: list[Plain] = [
-            (CONNECTION, "sqlite3", count, "", dict(traits))
-            for traits, count in kinds.most_common(MOST_KINDS)
+        records: list[PlainObservation] = [
+            (CONNECTION, "sqlite3", count, "", dict(traits)) for traits, count in kinds.most_common(MAX_KINDS)
         ]
-        missing: list[Plain] = [
+        missing: list[PlainObservation] = [
             (UNSEEN, "sqlite3", self._others, "", {}),
             (UNREAD, "sqlite3", unread, "", {}),
         ]
-        return found + [sighting for sighting in missing if sighting[2]]
+        return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of the connections to the file; where they differ, all answers."""
-        traits_of = [traits for traits in self._traits() if belongs(traits["database"])]
+        """Return the settings of the connections to the file; if they differ, all answers."""
+        traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
-        # What a commit was made with is not told by those that made none.
+        # Connections without a commit do not show the settings of a commit.
         here = [traits for traits in here if traits["committed"] == "yes"] or here
         names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
         return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
@@ -239,24 +238,24 @@ class FileWatch:
     def _traits(self) -> list[dict[str, str]]:
         if not self._is_over:
             self._is_over = True
-            for one in self._seen:
-                one.look_at_last()
-        return [one.traits(self._file) for one in self._seen if one.answers]
+            for connection in self._seen:
+                connection.look_at_last()
+        return [connection.traits(self._file) for connection in self._seen if connection.answers]
 
 
-def _looks_on(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], bool]:
-    """Return what takes the first statements of a connection, and says whether it takes more."""
+def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) -> Callable[[str], bool]:
+    """Return a function that handles a connection's first statements, and returns whether to go on."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)
 
     def look(sql: str) -> bool:
-        if next(numbers) > MOST_STATEMENTS:
+        if next(numbers) > MAX_STATEMENTS:
             seen.watched = BEGINNING
             return False
         seen.works = seen.works or not _SETTING.match(sql)
         commits = begins.add(sql)
         begins.committed |= commits
-        # Before something is committed a setting may still come: some libraries query first.
+        # Before the first commit a setting may still come: some libraries query first.
         if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
             begins.is_known = commits
             with suppress(sqlite3.Error):
@@ -267,33 +266,33 @@ def _looks_on(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], boo
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
-    """Return the first row, whatever the user wants to be made of rows; without one a row of nothing."""
+    """Return the first row as a tuple, regardless of the user's row factory; a row of None without one."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
-    # The main database comes first; the PRAGMA as a table would begin to read.
+    # The main database comes first. The table-valued form of the PRAGMA would start a read.
     return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
-def database_of(name: str, file: str) -> str:
-    """Return which database a connection has: this one, one in memory, or the path of another."""
+def database_name(name: str, file: str) -> str:
+    """Return the database of a connection: HERE, ":memory:", a name within the folder, or a path."""
     if not name:
         return ":memory:"
-    with suppress(OSError):  # an app that keeps another one beside it may not make it
+    with suppress(OSError):  # the app may not create another database in the folder
         if Path(name).samefile(file):
             return HERE
     try:
-        own, folder = Path(name).resolve(), Path(file).resolve().parent
+        resolved, folder = Path(name).resolve(), Path(file).resolve().parent
     except OSError:
         return name
-    return f"{INSIDE}{own.relative_to(folder).as_posix()}" if own.is_relative_to(folder) else name
+    return f"{INSIDE}{resolved.relative_to(folder).as_posix()}" if resolved.is_relative_to(folder) else name
 
 
-# A server's connections. Nobody tells of one that a library in C opens, so nothing is seen of those that were
-# closed before.
+# Connections to a server. No hook reports a connection that a C library opens, so connections that were
+# closed earlier are not seen.
 
 
 NAMES = (*REPORTED, "statement_timeout")
@@ -303,44 +302,46 @@ _ASKED = (
 )
 _PLACE = ("server", "database", "schema")
 _OF_SESSION = ("synchronous_commit", "transaction_isolation", "lock_timeout")
-"""Of what is reported, what each session may set for itself."""
+"""Reported settings that each session may change for itself."""
 _LEVELS = {1: "read uncommitted", 2: "read committed", 3: "repeatable read", 4: "serializable"}
-"""psycopg's numbers for a level that a connection begins each transaction with, beside what is set."""
+"""psycopg's numbers of the isolation level that overrides the session's default."""
 
 Answers = dict[str, str]
 
 
 class ServerWatch:
-    """The connections of this process that psycopg opened; they are looked at once, when all is done."""
+    """Watch of this process's psycopg connections. It reads their settings once, at the end."""
 
     def __init__(self, address: str) -> None:
-        """Look at what a session there begins with. Raises EnvironmentFailure where there can be none."""
+        """Read the initial settings of a session. Raises EnvironmentFailure if no connection is possible."""
         from sqlstress.targets.postgres.own_schema import opened
 
         with opened(address, "cannot use the server") as connection:
             begins = _answers(connection)
         assert begins
-        del begins["autocommit"]  # that is of the library, and the user's may have another
+        del begins["autocommit"]  # depends on the library, and the user's library may differ
         self._begins = begins
 
-    def sightings(self) -> list[Plain]:
-        """Return what the connections ran with, each kind once with how often it was.
+    def sightings(self) -> list[PlainObservation]:
+        """Return the sightings, one for each kind of connection with its count.
 
-        Where none was seen, what a session of the trial begins with.
+        If none was seen, return the initial settings of a session of the trial.
         """
-        kinds = Counter(tuple(self._traits(one).items()) for one in self._sessions)
-        seen: list[Plain] = [(SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()]
+        kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
+        seen: list[PlainObservation] = [
+            (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
+        ]
         return seen or [(BEGINS, "psycopg", 1, "", self._traits(self._begins))]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of those in the trial's schema; where they differ, all answers.
+        """Return the settings of the connections to the trial's schema; if they differ, all answers.
 
-        Where none was seen it is not known what they had set: then it is only what no session can set.
+        If none was seen, return only the settings that no session can change.
         """
-        here = [one for one in self._sessions if self._is_here(one)]
+        here = [session for session in self._sessions if self._is_here(session)]
         if not here:
             return {name: self._begins[name] for name in REPORTED if name not in _OF_SESSION}
-        return {name: " / ".join(dict.fromkeys(one[name] for one in here)) for name in REPORTED}
+        return {name: " / ".join(dict.fromkeys(session[name] for session in here)) for name in REPORTED}
 
     @cached_property
     def _sessions(self) -> list[Answers]:
@@ -350,7 +351,7 @@ class ServerWatch:
         return all(answers[name] == self._begins[name] for name in _PLACE)
 
     def _traits(self, answers: Answers) -> Answers:
-        """Return what one connection ran with, in words."""
+        """Return one connection's settings as text, by name of the trait."""
         elsewhere = f"{answers['database']}.{answers['schema'] or '(no schema)'}"
         return {
             "database": HERE if self._is_here(answers) else elsewhere,
@@ -363,35 +364,37 @@ class ServerWatch:
 
 
 def open_connections() -> Iterator[Any]:
-    """Yield psycopg's connections of this process, of both kinds."""
+    """Yield psycopg's open connections of this process, of both kinds."""
     import psycopg
 
-    gc.unfreeze()  # what is there before a window opens is frozen, which hides it
-    for one in gc.get_objects():
-        # Not isinstance, which asks a stand-in of somebody's for the class of what it stands for.
-        if issubclass(type(one), psycopg.Connection | psycopg.AsyncConnection) and not one.closed:
-            yield one
+    gc.unfreeze()  # objects from before a window are frozen, and so hidden
+    for candidate in gc.get_objects():
+        # Not isinstance, which would ask a user's proxy for the class of its target.
+        if issubclass(type(candidate), psycopg.Connection | psycopg.AsyncConnection) and not candidate.closed:
+            yield candidate
 
 
 def _answers(connection: Any) -> Answers | None:
-    """Return what a connection answers; None where it can't, such as amid a query.
+    """Return the answers of a connection; None if it cannot answer, for example during a query.
 
-    It is asked below what begins a transaction, and makes rows of the user's own kind. A transaction that has
-    failed is ended for it: nobody goes on with it any more.
+    The query runs below psycopg's layer that begins transactions and applies the user's row factory. A failed
+    transaction is rolled back first: the user's code no longer continues it.
     """
     from psycopg.pq import ExecStatus, TransactionStatus
 
     try:
-        low = connection.pgconn
-        if low.transaction_status == TransactionStatus.INERROR:
-            low.exec_(b"ROLLBACK")
-        if low.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
+        pg_connection = connection.pgconn
+        if pg_connection.transaction_status == TransactionStatus.INERROR:
+            pg_connection.exec_(b"ROLLBACK")
+        if pg_connection.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
             return None
-        result = low.exec_(_ASKED.encode())
+        result = pg_connection.exec_(_ASKED.encode())
         if result.status != ExecStatus.TUPLES_OK:
             return None
         names = (*_PLACE, *NAMES)
-        values = [(result.get_value(0, place) or b"").decode(errors="replace") for place in range(len(names))]
+        values = [
+            (result.get_value(0, column) or b"").decode(errors="replace") for column in range(len(names))
+        ]
         answers = dict(zip(names, values, strict=True))
         if level := _LEVELS.get(connection.isolation_level or 0):
             answers["transaction_isolation"] = level

@@ -1,4 +1,4 @@
-"""The parent's half: the application makes its database, and must have worked on it."""
+"""The parent's half: the application creates its database, and must have used it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
-from sqlstress.errors import EnvironmentFailure, Interrupted, message_of
+from sqlstress.errors import EnvironmentFailure, Interrupted, error_message
 from sqlstress.experiments.app import (
     CONNECTION,
     DECLARED,
@@ -20,14 +20,14 @@ from sqlstress.experiments.app import (
     SESSION,
     SHARED,
     UNPROVED,
-    belongs,
+    is_trial_database,
     user_file,
 )
-from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
-from sqlstress.experiments.app.openings import openings_words
+from sqlstress.experiments.app.ledger import SETUP_SQL, TABLE, acknowledged
+from sqlstress.experiments.app.openings import openings_memory
 from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
-from sqlstress.report.results import EXAMPLES
+from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.statistics.units import plural, verb
 from sqlstress.user_work import LOST_LOCKS, NOT_COMMITTED, database
 from sqlstress.user_work.loading import CONNECT, SETUP
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
-    from sqlstress.user_work.rehearsal import Opening
-    from sqlstress.user_work.source import Plain
+    from sqlstress.user_work.rehearsal import Opener
+    from sqlstress.user_work.source import PlainObservation
 
 NAME, FILES, LEDGER = "database that was used", "files of the database", "ledger"
 _DELETED = (LOST_LOCKS, DELETED)
@@ -58,14 +58,14 @@ class AppWork(UserWork):
         super().__init__(case, place, salt, carry)
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
-        self._as_left: AsLeft | None = None
-        self.shared = (*self.shared, openings_words(case.concurrency))
+        self._as_left: FileSnapshot | None = None
+        self.shared = (*self.shared, openings_memory(case.concurrency))
 
-    def rehearsal_opening(self) -> Opening:
+    def rehearsal_opening(self) -> Opener:
         return open_calls
 
     def build(self, pulse: Pulse) -> None:
-        """Make what the options ask for; without them the application finds nothing. Then its setup runs."""
+        """Create the database that the options request, if any; then call the application's setup."""
         if self.data.setup or self.data.database:
             database.make(self.place, self.data, (), pulse)
         else:
@@ -74,20 +74,20 @@ class AppWork(UserWork):
 
     def ready(self, pulse: Pulse) -> None:
         if not self.case.server and not self.case.spec.ledger:
-            self._keep()
+            self._copy_files()
         if CONNECT in self._roles:
             user_file.call_once(CONNECT, self.place, self._seed, pulse)
-        user_file.settled(self.place, self._roles, pulse)
+        user_file.finish_setup(self.place, self._roles, pulse)
         if self.case.spec.ledger:
             with self.place.making(pulse) as maker:
-                for sql in MADE:
+                for sql in SETUP_SQL:
                     maker.run(sql)
-            self._keep()
+            self._copy_files()
         self._rows_before = self.place.rows_written(pulse)
 
-    def _keep(self) -> None:
-        """Keep the files as they are: what the parent opens before the load may change them."""
-        self._as_left = AsLeft(self.place.where)
+    def _copy_files(self) -> None:
+        """Copy the files: our own connections before the load may change them."""
+        self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
         if self._as_left and self._as_left.is_changed():
@@ -95,13 +95,13 @@ class AppWork(UserWork):
                 self._checking.reload(pulse, self._as_left.restore)
             else:
                 self._as_left.restore()
-        self._forget()
+        self._discard_copy()
 
     def release(self) -> None:
         super().release()
-        self._forget()
+        self._discard_copy()
 
-    def _forget(self) -> None:
+    def _discard_copy(self) -> None:
         if self._as_left:
             self._as_left.end()
         self._as_left = None
@@ -109,29 +109,34 @@ class AppWork(UserWork):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = super().complete(trial, pulse)
         return (
-            trial if self.case.server else replace(trial, sightings=self._with_keys(trial.sightings, pulse))
+            trial
+            if self.case.server
+            else replace(trial, sightings=self._mark_declared_keys(trial.sightings, pulse))
         )
 
-    def _with_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return sightings that say where foreign keys are off although tables declare some.
+    def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
+        """Return the sightings; mark connections whose foreign keys are off although tables declare some.
 
-        A worker may not ask: who closes the file gives up the locks of the user's library in that process.
+        A worker cannot find out itself: closing the file would release the locks of the user's library in
+        that process.
         """
-        off = [
-            one
-            for one in sightings
-            if one.topic == CONNECTION
-            and (one.traits["database"], one.traits["foreign_keys"]) == (HERE, "off")
+        without_keys = [
+            sighting
+            for sighting in sightings
+            if sighting.topic == CONNECTION
+            and (sighting.traits["database"], sighting.traits["foreign_keys"]) == (HERE, "off")
         ]
-        if not off or not self._declares_keys(pulse):
+        if not without_keys or not self._declares_keys(pulse):
             return tuple(sightings)
         return tuple(
-            replace(one, traits={**one.traits, "foreign_keys": DECLARED}) if one in off else one
-            for one in sightings
+            replace(sighting, traits={**sighting.traits, "foreign_keys": DECLARED})
+            if sighting in without_keys
+            else sighting
+            for sighting in sightings
         )
 
     def _declares_keys(self, pulse: Pulse) -> bool:
-        """Return whether tables of the database declare foreign keys; False where it can't be read."""
+        """Return whether tables of the database declare foreign keys; False if it cannot be read."""
         try:
             with self.place.reading(pulse) as reader:
                 return bool(reader.rows(_KEYS))
@@ -141,12 +146,16 @@ class AppWork(UserWork):
             return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Say whether it was this database that the application worked on: else all checks hold idly."""
-        found = [sighting for one in outcomes if one.findings for sighting in one.findings.sightings]
-        used = [traits["database"] for topic, _, _, _, traits in found if topic in (CONNECTION, SESSION)]
-        # Nobody counts the rows of a file.
+        """Check that the application used this database; otherwise the other checks would prove nothing."""
+        all_sightings = [
+            sighting for outcome in outcomes if outcome.findings for sighting in outcome.findings.sightings
+        ]
+        used = [
+            traits["database"] for topic, _, _, _, traits in all_sightings if topic in (CONNECTION, SESSION)
+        ]
+        # For files, `rows_written` is None and `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
-        elsewhere = bool(used) and not any(map(belongs, used))
+        elsewhere = bool(used) and not any(map(is_trial_database, used))
         if rows > 0 and elsewhere:
             note = f"rows were written, but what was seen at the end used {used[0]}"
             yield Check(NAME, "unknown", rows, note=note)
@@ -159,23 +168,25 @@ class AppWork(UserWork):
             yield Check(NAME, "failed", len(used), len(used), (f"the app used {used[0]} instead",))
         else:
             yield Check(NAME, "ok", len(used))
-        if deleted := [traits["file"] for topic, what, _, _, traits in found if (topic, what) == _DELETED]:
+        if deleted := [
+            traits["file"] for topic, what, _, _, traits in all_sightings if (topic, what) == _DELETED
+        ]:
             yield Check(FILES, "failed", 1, 1, (f"deleted under a live connection: {deleted[0]}",))
         if self.case.spec.ledger:
-            yield examined(LEDGER, lambda: self._check_ledger(found, pulse))
+            yield examined(LEDGER, lambda: self._check_ledger(all_sightings, pulse))
 
-    def _check_ledger(self, sightings: Sequence[Plain], pulse: Pulse) -> Check:
-        """Hold the rows of the ledger against the commits that each worker was told of."""
+    def _check_ledger(self, sightings: Sequence[PlainObservation], pulse: Pulse) -> Check:
+        """Compare the rows of the ledger with the acknowledged commits of each worker."""
         with self.place.reading(pulse) as reader:
             if not reader.rows(f"SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}'"):
                 return Check(
                     LEDGER, "unknown", note=f"the app removed the table {TABLE}, or replaced the file"
                 )
             rows = set(reader.rows(f"SELECT worker, number FROM {TABLE}"))
-        told, lost = 0, dict[int, int]()
+        number, lost = 0, dict[int, int]()
         for worker in range(1, self.case.concurrency + 1):
             numbers = acknowledged(self.place.where, worker)
-            told += len(numbers)
+            number += len(numbers)
             if missing := sum((worker, number) not in rows for number in numbers):
                 lost[worker] = missing
         uncovered = Counter[str]()
@@ -189,7 +200,7 @@ class AppWork(UserWork):
         if shared := uncovered[SHARED]:
             notes.append(f"connections that several threads may use at once ({shared:,}) are not covered")
         note = "; ".join(notes)
-        if not told and not uncovered[NOT_COMMITTED]:
+        if not number and not uncovered[NOT_COMMITTED]:
             return Check(LEDGER, "unknown", note=note or "no COMMIT of Python's sqlite3 was seen")
         texts = [
             f"{plural(count, 'acknowledged commit')} of worker {worker} {verb(count, 'is', 'are')} lost"
@@ -201,22 +212,24 @@ class AppWork(UserWork):
             if topic == NOT_COMMITTED
         ]
         count = sum(lost.values()) + uncovered[NOT_COMMITTED]
-        return Check(LEDGER, "failed" if count else "ok", told, count, tuple(texts[:EXAMPLES]), note)
+        return Check(
+            LEDGER, "failed" if count else "ok", number, count, tuple(texts[:MAX_COUNTEREXAMPLES]), note
+        )
 
 
 _Mark = tuple[int, int, int]
-"""The size, the time and the number of a file."""
+"""Size, modification time in ns, and inode number of a file."""
 
 
-class AsLeft:
-    """A copy of the files as setup left them, which are restored before the first worker opens them.
+class FileSnapshot:
+    """A copy of the files as setup left them, to restore them before the first worker opens them.
 
     Before the load several processes open the database: for the schema, for the checks, and to try connect.
     Each may recover a WAL, remove it, or create it.
     """
 
     def __init__(self, where: Path) -> None:
-        """Raises EnvironmentFailure where there is no room."""
+        """Raises EnvironmentFailure if there is not enough room."""
         self._where = where
         self._folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
         self._marks = _marks(where)
@@ -226,19 +239,21 @@ class AsLeft:
                 shutil.copyfile(where / path, self._folder / path)
         except OSError as error:
             self.end()
-            raise EnvironmentFailure(f"cannot keep a copy of the database: {message_of(error)}.") from error
+            raise EnvironmentFailure(
+                f"cannot keep a copy of the database: {error_message(error)}."
+            ) from error
 
     def is_changed(self) -> bool:
-        """Return whether a file has been written, removed or made since."""
+        """Return whether a file was written, removed or created since the copy."""
         return _marks(self._where) != self._marks
 
     def restore(self) -> None:
-        """Make the files what they were; those that are there stay the same files to the system."""
-        now = _marks(self._where)
-        for path in now.keys() - self._marks.keys():
+        """Restore the files. Existing files keep their inodes."""
+        current = _marks(self._where)
+        for path in current.keys() - self._marks.keys():
             (self._where / path).unlink()
         for path, mark in self._marks.items():
-            if now.get(path) != mark:
+            if current.get(path) != mark:
                 (self._where / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(self._folder / path, self._where / path)
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
-from sqlstress.errors import EnvironmentFailure, message_of
+from sqlstress.errors import EnvironmentFailure, error_message
 from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.user_work.loading import FINISH, imported_modules
-from sqlstress.user_work.messages import OTHERS, kind_of
-from sqlstress.user_work.source import Kinds, Plain, UserSource
+from sqlstress.user_work.messages import OTHER_KINDS, group_key
+from sqlstress.user_work.source import KindCounter, PlainObservation, UserSource
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
     from sqlstress.user_work.failed_statements import FailedStatements
     from sqlstress.user_work.lost_locks import LostLocks
     from sqlstress.user_work.notes import Notebook
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 class AppSource(UserSource):
-    """Calls transactions. One that raises has failed, whatever it raises, and the next one is called."""
+    """Source that calls transactions. After an exception of any class, the next transaction is called."""
 
-    _unraised: Unraised
+    _unraised: OtherErrors
     _notes: Notebook | None = None
     _ledger: Ledger | None = None
     _files: OwnFiles | None = None
@@ -53,55 +53,65 @@ class AppSource(UserSource):
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        super().__init__(case, worker, salt, {one.name: one.weight for one in case.spec.transactions})
+        super().__init__(
+            case,
+            worker,
+            salt,
+            {transaction.name: transaction.weight for transaction in case.spec.transactions},
+        )
         self._errors = Errors()
         self._folder = Path.cwd()
         self._watch: FileWatch | ServerWatch | None = None
-        # Where nothing is stored they do nothing.
+        # Without a database, calls do nothing.
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
-            self.calls = self._loaded(
+            self.calls = self._load_calls(
                 place.directions(), place.where, f"{case.seed}:{salt}:{worker}", shared[-1]
             )
 
-    def _loaded(
-        self, directions: Directions, where: Path, seed: str, words: Any
+    def _load_calls(
+        self, directions: ConnectionInfo, where: Path, seed: str, words: Any
     ) -> list[Callable[[Any], Any]]:
-        """Import the user's file and connect; return what each transaction calls."""
-        # Here, because the parent reckons the harness's own cost without them.
+        """Import the user's file and connect; return the calls of its transactions."""
+        # Imported here, because the parent measures the harness's own cost without them.
         from sqlstress.experiments.app.ledger import Ledger
         from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
-        from sqlstress.experiments.app.user_file import called, declared, prepare, problem_of
+        from sqlstress.experiments.app.user_file import (
+            bind_argument,
+            import_declarations,
+            prepare,
+            problem_of,
+        )
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
-        from sqlstress.user_work.callers import Frames
+        from sqlstress.user_work.callers import UserFrames
         from sqlstress.user_work.failed_statements import FailedStatements
         from sqlstress.user_work.lost_locks import LostLocks
         from sqlstress.user_work.notes import take
 
         spec, address = self.case.spec, directions.address
-        self._errors, self._unraised = Errors(directions.hidden), Unraised(directions.hidden)
+        self._errors, self._unraised = Errors(directions.hidden), OtherErrors(directions.hidden)
         self._files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
         self._modules = frozenset(sys.modules)
-        self._statements = FailedStatements(Frames(Path(spec.file).parent))
+        self._statements = FailedStatements(UserFrames(Path(spec.file).parent))
         self._locks = LostLocks(address, self._statements)
         if not self.case.server:
             self._statements.install()
             self._locks.install()
-        found = declared(spec.file)
-        if tuple(found.transactions) != self.kinds:
+        declarations = import_declarations(spec.file)
+        if tuple(declarations.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
         self._unraised.watch()
         self._notes = take(where, self.worker, self.case.concurrency)
         openings = Openings(words)
         openings.meet(self.worker)
-        begun = time.perf_counter()
+        started_s = time.perf_counter()
         try:
-            given = found.connected(address)
+            given = declarations.connected(address)
         except (Exception, SystemExit) as error:
-            took_ms = (time.perf_counter() - begun) * 1000
+            took_ms = (time.perf_counter() - started_s) * 1000
             openings.tell(self.worker, NOT_CONNECTED)
             raise EnvironmentFailure(
                 f"{spec.file}: connect failed in {openings.failed()} of {self.case.concurrency} processes "
@@ -109,11 +119,11 @@ class AppSource(UserSource):
             ) from error
         openings.tell(self.worker, CONNECTED)
         self._check_files()
-        if finish := found.single.get(FINISH):
-            self._finish = called(finish, given)
+        if finish := declarations.single.get(FINISH):
+            self._finish = bind_argument(finish, given)
         return [
-            _guarded(name, called(function, given), self._statements)
-            for name, function in found.transactions.items()
+            _guarded(name, bind_argument(function, given), self._statements)
+            for name, function in declarations.transactions.items()
         ]
 
     def _cause(self) -> str:
@@ -134,14 +144,14 @@ class AppSource(UserSource):
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Raise if a note was not kept, since the checks would miss it, or if a foreign file was opened."""
+        """Raise if a note was not stored, since the checks would miss it, or if a foreign file was opened."""
         super().settle(chunk, done, results, stamps)
         if self._notes:
             self._notes.check()
         self._check_files()
 
     def _check_files(self) -> None:
-        """End the worker after a refusal, also where the user's code has caught the exception."""
+        """End the worker after a refusal, even if the user's code has caught the exception."""
         if self._files and self._files.refused:
             raise EnvironmentFailure(f"{self.case.spec.file}: {self._files.refused}")
 
@@ -158,14 +168,14 @@ class AppSource(UserSource):
                 self._errors.add("finish", error)
         if self._notes:
             self._notes.check()
-        # The user's code may have gone elsewhere, and our paths are relative.
+        # The user's code may have changed the working directory, and our paths are relative.
         os.chdir(self._folder)
         if self._modules:
-            own = os.path.realpath(self.case.spec.file)
+            user_file = os.path.realpath(self.case.spec.file)
             modules = imported_modules(self._modules)
-            self.seen.modules = {name: file for name, file in modules.items() if file != own}
+            self.seen.modules = {name: file for name, file in modules.items() if file != user_file}
         if self._watch:
-            from sqlstress.experiments.app.user_file import lasting
+            from sqlstress.experiments.app.user_file import unfinished_threads
 
             self.seen.sightings = [
                 *self._watch.sightings(),
@@ -173,7 +183,7 @@ class AppSource(UserSource):
                 *self._unraised.sightings(),
                 *(self._statements.records() if self._statements else ()),
                 *lost,
-                *((THREAD, name, 1, "", {}) for name in lasting()),
+                *((THREAD, name, 1, "", {}) for name in unfinished_threads()),
             ]
             if self._ledger:
                 self.seen.sightings += [
@@ -186,7 +196,7 @@ class AppSource(UserSource):
 
 
 def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -> Callable[[Any], Any]:
-    """Return a call of a transaction that checks what it leaves behind."""
+    """Return a call of a transaction that checks for open transactions and forks after it."""
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
@@ -199,41 +209,40 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
     return guarded
 
 
-# A rehearsal: the transactions are called on a copy, and their statements are traced.
+# The rehearsal: transactions are called on a copy, and their statements are traced.
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Import the user's file and connect; return what calls each transaction."""
-    from sqlstress.experiments.app.user_file import called, declared, prepare
+    """Import the user's file and connect; return the calls of its transactions, by name."""
+    from sqlstress.experiments.app.user_file import bind_argument, import_declarations, prepare
 
     spec, directions = case.spec, place.directions()
     tracer.tells_lines_of(Path(spec.file).parent)
     allow_others = spec.allow_other_files
     prepare(directions, spec.data.database, f"{case.seed}:rehearsal", allow_others=allow_others)
-    found = declared(spec.file)
-    given = found.connected(directions.address)
-    return {name: called(function, given) for name, function in found.transactions.items()}
+    declarations = import_declarations(spec.file)
+    given = declarations.connected(directions.address)
+    return {name: bind_argument(function, given) for name, function in declarations.transactions.items()}
 
 
-# What went wrong in a process, counted by kind: what its transactions raised, and what none raised.
-#
-# An exception is told by what the database said below the wrappers.
+# Errors of a process, counted by kind: exceptions of transactions, and errors that no transaction raised.
+# The database's own error, below all wrappers, identifies an exception.
 
 
-DEEPEST = 10
-"""Exceptions within each other that are looked at."""
+MAX_NESTED_EXCEPTIONS = 10
+"""Maximum number of nested exceptions that are examined."""
 _WIDEST = 160
 _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
 
 
 class Errors:
-    """The exceptions of one process, by transaction, what they are called, and the class that was raised."""
+    """Exceptions of one process, counted by transaction, error name and class."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
-        """`hidden` takes out of a text what may not be shown."""
+        """`hidden` removes secrets from a text."""
         self._hidden = hidden
         self.busy = self.busy_snapshot = 0
-        self._kinds = Kinds(("", "others", ""))
+        self._kinds = KindCounter(("", "others", ""))
 
     def add(self, transaction: str, error: BaseException) -> None:
         """Count an exception."""
@@ -242,10 +251,10 @@ class Errors:
         self.busy_snapshot += is_snapshot
         self.busy += (codes.is_busy(code) or state in server.BUSY) and not is_snapshot
         kind = (transaction, name_of(error), class_of(error))
-        self._kinds.add(kind, line(lambda: message_of(error), self._hidden))
+        self._kinds.add(kind, line(lambda: error_message(error), self._hidden))
 
-    def sightings(self) -> list[Plain]:
-        """Return each kind once, with how often it was raised, and what the first one said."""
+    def sightings(self) -> list[PlainObservation]:
+        """Return a sighting for each kind of exception, with its count and its first message."""
         return [
             (EXCEPTION, what, count, example, {"transaction": transaction, "raised": raised})
             for (transaction, what, raised), count, example in self._kinds
@@ -253,18 +262,18 @@ class Errors:
 
 
 def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
-    """Return a text that may not be there to be had, in a line without what may not be shown."""
+    """Return a text on one line without secrets; `text` may raise."""
     try:
-        found = text()
-    except Exception:  # its own __str__ may raise
-        found = "(it can't be written)"
-    return " ".join(hidden(found).split())[:_WIDEST]
+        content = text()
+    except Exception:  # a user's __str__ may raise
+        content = "(it can't be written)"
+    return " ".join(hidden(content).split())[:_WIDEST]
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
-    """Yield what an exception has under these names, and then what those have that it wraps."""
+    """Yield the attributes of these names of an exception, then those of the exceptions that it wraps."""
     layer: BaseException | None = error
-    for _ in range(DEEPEST):
+    for _ in range(MAX_NESTED_EXCEPTIONS):
         if layer is None:
             return
         yield from (getattr(layer, name, None) for name in names)
@@ -273,18 +282,18 @@ def _values(error: BaseException, *names: str) -> Iterator[Any]:
 
 
 def code_of(error: BaseException) -> int | None:
-    """Return SQLite's (extended) result code of an exception, or of one that it wraps; None without one."""
-    values = _values(error, "sqlite_errorcode", "extendedresult")  # the standard library's, APSW's
+    """Return SQLite's (extended) result code of an exception or of its causes; None if there is none."""
+    values = _values(error, "sqlite_errorcode", "extendedresult")  # attributes of the standard library, APSW
     return next((code for code in values if isinstance(code, int)), None)
 
 
 def _sqlstate_of(error: BaseException) -> str | None:
-    values = _values(error, "sqlstate", "pgcode")  # psycopg's and asyncpg's, psycopg2's
+    values = _values(error, "sqlstate", "pgcode")  # attributes of psycopg and asyncpg, psycopg2
     return next((state for state in values if isinstance(state, str) and _SQLSTATE.fullmatch(state)), None)
 
 
 def name_of(error: BaseException) -> str:
-    """Return the database's name for an exception; of one that isn't a database's, the name of its class."""
+    """Return the database's name for an exception; the name of its class if it has no such name."""
     code = code_of(error)
     if code is None:
         state = _sqlstate_of(error)
@@ -294,43 +303,47 @@ def name_of(error: BaseException) -> str:
 
 
 def class_of(error: BaseException) -> str:
-    """Return the name of an exception's class."""
-    own = type(error)
-    return own.__qualname__ if own.__module__ == "builtins" else f"{own.__module__}.{own.__qualname__}"
+    """Return the qualified name of an exception's class."""
+    class_ = type(error)
+    return (
+        class_.__qualname__
+        if class_.__module__ == "builtins"
+        else f"{class_.__module__}.{class_.__qualname__}"
+    )
 
 
-class Unraised:
-    """What went wrong in one process without a transaction that raised it."""
+class OtherErrors:
+    """Errors of one process that no transaction raised."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         self._hidden = hidden
-        self._threads, self._records = Kinds(("", OTHERS)), Kinds(("", OTHERS))
+        self._threads, self._records = KindCounter(("", OTHER_KINDS)), KindCounter(("", OTHER_KINDS))
 
     def watch(self) -> None:
-        """See exceptions that end threads, and records logged at ERROR, from now on. There is no way back."""
-        before, make = threading.excepthook, logging.getLogRecordFactory()
+        """Start to count exceptions that end threads, and records logged at ERROR, until the process ends."""
+        previous_hook, previous_factory = threading.excepthook, logging.getLogRecordFactory()
 
-        def of_thread(args: threading.ExceptHookArgs) -> None:
+        def report_thread(args: threading.ExceptHookArgs) -> None:
             if args.exc_value and not isinstance(args.exc_value, SystemExit):
                 self._add_exception(args.exc_value)
-            before(args)
+            previous_hook(args)
 
-        # No handler: with one, logging.basicConfig would do nothing for the user's code.
-        def record(*args: Any, **known: Any) -> logging.LogRecord:
-            made = make(*args, **known)
-            if made.levelno >= logging.ERROR:
-                text = line(made.getMessage, self._hidden)
-                self._records.add((made.name, kind_of(text)), text)
-            return made
+        # Not a handler: with a handler, logging.basicConfig would do nothing for the user's code.
+        def record(*args: Any, **options: Any) -> logging.LogRecord:
+            log_record = previous_factory(*args, **options)
+            if log_record.levelno >= logging.ERROR:
+                text = line(log_record.getMessage, self._hidden)
+                self._records.add((log_record.name, group_key(text)), text)
+            return log_record
 
-        threading.excepthook = of_thread
+        threading.excepthook = report_thread
         logging.setLogRecordFactory(record)
 
     def _add_exception(self, error: BaseException) -> None:
-        self._threads.add((name_of(error), class_of(error)), line(lambda: message_of(error), self._hidden))
+        self._threads.add((name_of(error), class_of(error)), line(lambda: error_message(error), self._hidden))
 
-    def sightings(self) -> list[Plain]:
-        """Return each kind once, with how often it came, and what the first one said."""
+    def sightings(self) -> list[PlainObservation]:
+        """Return a sighting for each kind of error, with its count and its first message."""
         threads, records = self._threads, self._records
         return [
             *(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlstress.options.option import LOAD, SWEEP, option
-from sqlstress.options.parsing import choices, duration, whole
+from sqlstress.options.parsing import choices, duration, whole_number
 from sqlstress.report.case import Case
 from sqlstress.request import Request
 
@@ -13,7 +13,7 @@ PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
 """The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
 SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
 WORDS = {"run": "tx", "cycle": "cycle"}
-"""What one transaction holds → the word for it in the name of a setting."""
+"""Content of one transaction → its word in the name of a setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Cycling:
     """The experiment with cycles: insert rows, delete all of them, insert rows again."""
 
     cycles: int = option(
-        whole(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
+        whole_number(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
     )
-    rows: int = option(whole(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
+    rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
-    """What one transaction holds: none of ours (each statement is its own), a cycle, or the whole run."""
+    """Content of one transaction: none (each statement is its own transaction), cycle or run."""
     timeout_s: float | None = option(
         duration(0.001),
         "60s",
@@ -39,7 +39,7 @@ class Cycling:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class CyclesSelection:
     """Options that only say which cases there are."""
 
     settings: tuple[str, ...] = option(
@@ -52,11 +52,11 @@ class CaseSelection:
     )
 
 
-CyclesRequest = Request[Cycling, CaseSelection]
+CyclesRequest = Request[Cycling, CyclesSelection]
 
 
 def setting_of(case: Case) -> str:
-    """Return which setting a case tries, as --settings has it; frames of a checkpoint come behind it."""
+    """Return the name of a case's setting, as in --settings, with its --wal-autocheckpoint at the end."""
     held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
     parts += [WORDS.get(held, held)] * (held != "none")

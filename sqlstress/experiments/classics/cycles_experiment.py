@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.classics.cycles import WORDS, CaseSelection, CyclesRequest, Cycling, setting_of
-from sqlstress.options.option import chosen, options_of
-from sqlstress.options.parsing import whole
+from sqlstress.experiments.classics.cycles import WORDS, CyclesRequest, CyclesSelection, Cycling, setting_of
+from sqlstress.options.option import options_of, select_options
+from sqlstress.options.parsing import whole_number
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking, is_exclusive
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.cycles_show import CyclesShown
-    from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
+    from sqlstress.experiments.classics.cycles_work import CyclesWork
     from sqlstress.experiments.classics.cycles_worker import CyclesSource
-    from sqlstress.experiments.classics.work import CyclesWork
 
 COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
@@ -56,20 +55,20 @@ class CyclesExperiment(Experiment):
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
     )
     options = (
-        *chosen(options_of(CaseSelection), "settings"),
+        *select_options(options_of(CyclesSelection), "settings"),
         otherwise("concurrency", default="1"),
         otherwise("repeat", default=5),
-        *chosen(options_of(Cycling), "cycles", "rows", "timeout"),
+        *select_options(options_of(Cycling), "cycles", "rows", "timeout"),
         *common("synchronous", "fullfsync"),
         otherwise(
             "wal-autocheckpoint",
-            parse=whole(1, 10**9),
+            parse=whole_number(1, 10**9),
             help="PRAGMA wal_autocheckpoint for the settings wal and wal-tx.",
         ),
         *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout"),
         *common("driver", "verify", "max-failed", "seed"),
     )
-    selection = CaseSelection
+    selection = CyclesSelection
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
@@ -83,7 +82,7 @@ class CyclesExperiment(Experiment):
             )
             held = next((what for what, word in WORDS.items() if word in rest), "none")
             case = replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
-            for concurrency in request.some("concurrency"):
+            for concurrency in request.values_for("concurrency"):
                 yield replace(case, concurrency=concurrency)
 
     def table_key(self, case: Case) -> Case:
@@ -113,7 +112,7 @@ class CyclesExperiment(Experiment):
         return load if work.timeout_s is None else min(load, work.timeout_s)
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> CyclesWork:
-        from sqlstress.experiments.classics.work import CyclesWork
+        from sqlstress.experiments.classics.cycles_work import CyclesWork
 
         return CyclesWork(case, place, salt, carry)
 
@@ -126,8 +125,3 @@ class CyclesExperiment(Experiment):
         from sqlstress.experiments.classics.cycles_show import CyclesShown
 
         return CyclesShown()
-
-    def companions(self) -> dict[str, Callable[..., CycleWatcher]]:
-        from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
-
-        return {"cycle watcher": CycleWatcher}

@@ -1,4 +1,4 @@
-"""The findings of cycles: the parts of the time, and the slow cycle that is a checkpoint."""
+"""Findings of cycles: the parts of the time, and the slow cycle that is a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from math import ceil
 from operator import itemgetter
 from statistics import fmean, median
-from typing import Any
 
-from sqlstress.analysis.answers import doubts, is_conclusive, laggards, leaders
+from sqlstress.analysis import sentences as shared
+from sqlstress.analysis.answers import inconclusive_findings, leaders, more_trials
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Tested
+from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
 from sqlstress.experiments.classics.cycles import Cycling, setting_of
+from sqlstress.experiments.classics.sentences import Checkpoint
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
@@ -22,7 +23,7 @@ from sqlstress.statistics.units import NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class CyclesProcess:
     """The times of one process, in ns, and the cycles with a checkpoint."""
 
     worker: int
@@ -42,10 +43,10 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class CycleTimes:
     """The times of a trial, in ns: means of its processes, and cycles that stand out."""
 
-    processes: tuple[Process, ...]
+    processes: tuple[CyclesProcess, ...]
     """At least one."""
     closing: int | None
     """The closing checkpoint; None if there is none."""
@@ -77,7 +78,7 @@ class Times:
         return median(ns for process in self.processes for ns in process.cycles)
 
     @property
-    def slowest(self) -> tuple[int, int, Process] | None:
+    def slowest(self) -> tuple[int, int, CyclesProcess] | None:
         """Time, number and process of the slowest cycle except the first; None if there is no other."""
         later = ((ns, number, of) for of in self.processes for number, ns in enumerate(of.cycles[1:], 2))
         return max(later, key=itemgetter(0), default=None)
@@ -93,14 +94,14 @@ class Times:
         return frozenset(cycle for process in self.processes for cycle in process.checkpoints)
 
 
-def times_of(case: Case, trial: Trial) -> Times | None:
+def times_of(case: Case, trial: Trial) -> CycleTimes | None:
     """Return the times of a trial; None if no cycle was done."""
     processes = tuple(_processes(case, trial))
     closing = trial.latency.get("checkpoint")
-    return Times(processes, closing.max_ns if closing and closing.count else None) if processes else None
+    return CycleTimes(processes, closing.max_ns if closing and closing.count else None) if processes else None
 
 
-def _processes(case: Case, trial: Trial) -> Iterator[Process]:
+def _processes(case: Case, trial: Trial) -> Iterator[CyclesProcess]:
     known = {(series.name, series.worker): series.values for series in trial.series}
     for (name, worker), statements in known.items():
         if name != STATEMENTS or worker is None or not statements:
@@ -109,7 +110,7 @@ def _processes(case: Case, trial: Trial) -> Iterator[Process]:
         if case.spec.transaction == "cycle" and len(bounds) == len(statements):
             cycles = tuple(map(sum, zip(statements, bounds, strict=True)))
         wal = [known.get((figure, worker), ()) for figure in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS)]
-        yield Process(worker, statements, bounds, cycles, tuple(checkpoints_in(*wal)))
+        yield CyclesProcess(worker, statements, bounds, cycles, tuple(checkpoints_in(*wal)))
 
 
 def checkpoints_in(
@@ -150,26 +151,21 @@ def rates(run: Run) -> dict[int, float]:
 LONGEST_NAME = 24
 """Characters of a setting's name."""
 FEW = 3
-"""Number of later checkpoints that are named one by one."""
+"""Maximum number of later checkpoints that are named."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredCycles:
     """A run, its typical trial, and the times of that trial."""
 
     run: Run
     trial: Trial
-    times: Times
+    times: CycleTimes
 
     @property
     def name(self) -> str:
         """Name of the setting, and the number of processes if there are several."""
         return setting_label(self.run.case)
-
-    @property
-    def never_checkpoints(self) -> bool:
-        """Whether the setting turns automatic checkpoints off."""
-        return self.run.case.settings.wal_autocheckpoint == 0
 
     @property
     def frames(self) -> int | None:
@@ -192,102 +188,41 @@ def cycles(group: Group) -> Iterator[Finding]:
             limit = after * NS_PER_S if after else None
             yield Finding(sentences.timeout, where=setting_label(run.case), limit_ns=limit, reason=trial.note)
     cells = [
-        Measured(run, trial, times) for run, trial in group.measured() if (times := times_of(run.case, trial))
+        MeasuredCycles(run, trial, times)
+        for run, trial in group.measured()
+        if (times := times_of(run.case, trial))
     ]
-    fewest = min((cell.run.case.concurrency for cell in cells), default=1)
-    compared = [
-        cell for cell in cells if cell.trial.outcome == "done" and cell.run.case.concurrency == fewest
-    ]
-    tested = group.tested([cell.run for cell in compared], rates) if compared else None
-    fastest, without = [*_fastest(compared, tested)], [*_without_checkpoints(compared, tested)]
-    yield from fastest
-    yield from _beyond_the_sum(compared)
-    yield from without
-    yield from doubts(tested, [*fastest, *without], group.case)
+    yield from _fastest(group, cells)
     for cell in cells:
         yield from _checkpoints(cell)
 
 
-def _fastest(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Finding]:
-    """Yield the fastest and the slowest settings, as far as the passes tell them apart."""
-    ranked = sorted(cells, key=lambda cell: cell.times.total)
-    if len(ranked) < 2 or ranked[0].times.total <= 0:
+def _fastest(group: Group, cells: Sequence[MeasuredCycles]) -> Iterator[Finding]:
+    """Yield the fastest settings with the fewest processes, as far as the passes tell them apart."""
+    fewest = min((cell.run.case.concurrency for cell in cells), default=1)
+    compared = [
+        cell for cell in cells if cell.trial.outcome == "done" and cell.run.case.concurrency == fewest
+    ]
+    if len(compared) < 2:
         return
+    tested = group.pairwise_tests([cell.run for cell in compared], rates)
     if tested is None:
-        least, most = ranked[0], ranked[-1]
-        slowest = _took([most], times=most.times.total / least.times.total)
-        closing = least.times.closing or None
-        yield Finding(
-            sentences.fastest, single=True, fastest=_took([least], closing_ns=closing), slowest=slowest
-        )
+        yield Finding(shared.cannot_tell, advice=more_trials(group.case))
         return
-    runs = [cell.run for cell in ranked]
-    first, last = leaders(tested, runs, families=2), laggards(tested, runs, families=2)
-    fast, slow = first.among(ranked), last.among(ranked)
-    closing = (fast[0].times.closing or None) if len(fast) == 1 else None
-    fastest = _took(fast, closing_ns=closing, equal=first.equal, unclear=first.unclear)
-    # A lower rate is a longer time.
-    ratio, slower = tested.ratio(last.best, first.best), None
-    if len(fast) < len(ranked) and ratio and ratio.is_above:
-        more = {"ratio": ratio} if len(slow) == 1 else {"equal": last.equal, "unclear": last.unclear}
-        slower = _took(slow, **more)
-    yield Finding(sentences.fastest, fastest=fastest, slowest=slower)
-
-
-def _took(cells: Sequence[Measured], **more: Any) -> Finding:
-    """Return the names of settings and the time of the first."""
-    names, several = tuple(cell.name for cell in cells), len(cells) > 1
-    return Finding(
-        sentences.settings_took, settings=names, about=several, total_ns=cells[0].times.total, **more
+    lead = leaders(tested, [cell.run for cell in compared])
+    near = sorted(lead.among(compared), key=lambda cell: cell.times.total)
+    finding = Finding(
+        sentences.fastest,
+        settings=tuple(cell.name for cell in near),
+        total_ns=near[0].times.total,
+        equal=lead.equal,
+        unclear=lead.unclear,
     )
+    yield finding
+    yield from inconclusive_findings(tested, [finding], group.case)
 
 
-def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
-    """Yield the time that the sum of the cycles leaves out of the total."""
-    bounds = []
-    for cell in cells:
-        times, commits = cell.times, cell.trial.latency.get("commit")
-        if times.bounds is None or not commits or not commits.count:
-            continue
-        each = commits.count / max(1, len(times.processes))
-        bounds.append(
-            Finding(
-                sentences.bounds_took,
-                where=cell.name,
-                bounds_ns=times.bounds,
-                total_ns=times.total,
-                share=times.bounds / max(1.0, times.total),
-                one=each == 1,
-                commits=None if each == 1 else float(each),
-            )
-        )
-    if bounds:
-        yield Finding(sentences.beyond_the_sum, bounds=tuple(bounds))
-
-
-def _without_checkpoints(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Finding]:
-    """Yield the gain of turning checkpoints off, for each pair of settings that differ only in them."""
-    for off in (cell for cell in cells if cell.never_checkpoints):
-        for on in (cell for cell in cells if not cell.never_checkpoints):
-            kinds = {
-                (case.settings.journal_mode, case.spec.transaction) for case in (off.run.case, on.run.case)
-            }
-            if len(kinds) > 1 or not on.frames:
-                continue
-            ratio = tested.ratio(off.run, on.run) if tested else None
-            yield Finding(
-                sentences.checkpoints_off,
-                where=off.name,
-                off_ns=off.times.total,
-                other=on.name,
-                on_ns=on.times.total,
-                ratio=ratio if is_conclusive(ratio) else None,
-                unclear=tested is not None and not is_conclusive(ratio),
-                frames=None if on.times.checkpoints else on.frames,
-            )
-
-
-def _checkpoints(cell: Measured) -> Iterator[Finding]:
+def _checkpoints(cell: MeasuredCycles) -> Iterator[Finding]:
     """Yield the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
     case, frames, slowest = cell.run.case, cell.frames, cell.times.slowest
     cycling: Cycling = case.spec
@@ -298,41 +233,20 @@ def _checkpoints(cell: Measured) -> Iterator[Finding]:
     ns, number, process = slowest
     if not process.checkpoints and due > cycling.cycles:
         return
-    several = case.concurrency > 1
-    is_it, first, slower = number in process.checkpoints, None, None
-    if not is_it and process.checkpoints and min(process.checkpoints) <= len(process.cycles):
-        first = min(process.checkpoints)
-        slower = sum(each < process.cycles[first - 1] for each in process.cycles) / len(process.cycles)
+    seen, *later = process.checkpoints or (None,)
+    in_range = seen is not None and seen <= len(process.cycles)
     yield Finding(
         sentences.checkpoint,
         where=cell.name,
         commits=commits,
-        together=case.concurrency if several else None,
+        processes=case.concurrency,
         frames=frames,
         due=due,
-        unseen=not process.checkpoints,
-        seen=_seen(process, due, several) if process.checkpoints else None,
+        seen=None if seen is None else Checkpoint(seen, process.cycles[seen - 1] if in_range else None),
+        later=tuple(later[:FEW]),
         spike=number,
-        process=process.worker if several else None,
+        process=process.worker if case.concurrency > 1 else None,
         spike_ns=ns,
         median_ns=cell.times.median,
-        is_it=is_it,
-        first=first,
-        slower=slower,
-    )
-
-
-def _seen(process: Process, due: int, several: bool) -> Finding:
-    """Return the cycles with the checkpoints of a process, which is perhaps one of several."""
-    first, *later = process.checkpoints
-    there, many = first == due and not several, len(later) > FEW
-    return Finding(
-        sentences.checkpoint_seen,
-        there=there,
-        cycle=None if there else first,
-        process=process.worker if several else None,
-        cycle_ns=process.cycles[first - 1] if first <= len(process.cycles) else None,
-        early=first < due and not several,
-        later=tuple(later[:1] if many else later),
-        more=len(later) - 1 if many else None,
+        is_it=number in process.checkpoints,
     )

@@ -1,13 +1,14 @@
-"""A worker's half of the experiment with cycles: every statement is a step, timed apart."""
+"""The worker of cycles: every statement is a step with a time of its own."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
@@ -15,16 +16,18 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlstress.experiments.classics.cycles import Cycling
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
-    from sqlstress.targets.place import Place
-    from sqlstress.targets.sqlite.connections import Client
+    from sqlstress.targets.sqlite.connections import SqliteClient
     from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex
     from sqlstress.targets.views import Operation
 
 
-# What a worker does to its table, move by move, and what the table holds after so many of them.
+# The statements of a worker, and the rows of its table after each of them.
 
 
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
@@ -37,7 +40,7 @@ class Move(NamedTuple):
     kind: int
     """Index into KINDS."""
     value: str = ""
-    """What an INSERT writes."""
+    """Value of the row of an INSERT."""
 
 
 def table(worker: int) -> str:
@@ -46,26 +49,26 @@ def table(worker: int) -> str:
 
 
 def definition(worker: int) -> str:
-    """Return what creates a worker's table: without AUTOINCREMENT, so an insert writes one page."""
+    """Return the definition of a worker's table: without AUTOINCREMENT, so an insert writes one page."""
     return f"CREATE TABLE {table(worker)} (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
 
 
 def moves_of(cycling: Cycling, cycle: int, worker: int, salt: int) -> Iterator[Move]:
-    """Yield the moves of one cycle (from 1), BEGIN and COMMIT where they fall; no two rows have one value."""
-    who = f"salt {salt} worker {worker} cycle {cycle}"
+    """Yield the statements of one cycle (from 1), with BEGIN and COMMIT. The value of each row is unique."""
+    prefix = f"salt {salt} worker {worker} cycle {cycle}"
     if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == 1):
         yield Move(BEGIN)
     for insertion in (1, 2):
         if insertion == 2:
             yield Move(DELETE)
         for row in range(1, cycling.rows + 1):
-            yield Move(INSERT, f"{who} insertion {insertion} row {row}")
+            yield Move(INSERT, f"{prefix} insertion {insertion} row {row}")
     if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == cycling.cycles):
         yield Move(COMMIT)
 
 
 def committed(cycling: Cycling, worker: int, salt: int, done: int) -> list[str]:
-    """Return the values that a worker's table must hold after its first `done` moves, in their order."""
+    """Return the values in a worker's table after its first `done` statements, in the order of insertion."""
     cycles = range(1, cycling.cycles + 1)
     moves = (move for cycle in cycles for move in moves_of(cycling, cycle, worker, salt))
     rows: list[str] = []
@@ -80,11 +83,11 @@ def committed(cycling: Cycling, worker: int, salt: int, done: int) -> list[str]:
     return rows if cycling.transaction == "none" else durable
 
 
-# The steps of its cycles.
+# The steps of a worker.
 
 
 class CyclesSource(OrderedSource):
-    """Does its cycles, until its time is up. No chunk reaches beyond the end of a cycle."""
+    """Steps of all cycles, up to the time-out. A chunk ends at the latest where its cycle ends."""
 
     kinds = KINDS
 
@@ -97,41 +100,45 @@ class CyclesSource(OrderedSource):
         shared: tuple[Any, ...],
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        words, looks = shared
+        words, self._finished = shared
         client = place.client(worker) if place.stores else None
         super().__init__(words, worker, client, iter(()))
         self._cycling, self._worker, self._salt, self._clock = case.spec, worker, salt, clock
         self._calls = calls_of(client, table(worker)) if client else [lambda _: None] * len(KINDS)
-        self._asking = Asking(looks, worker) if is_watched(place) else None
+        has_wal = case.settings.journal_mode == "wal"
+        self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
         self._sums = [0] * len(KINDS)
-        """ns in the steps of each kind, of this cycle."""
+        """Time of the steps of each kind in this cycle, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
         self._stretches = self._stretch_by_stretch()
         self._until_ns: float | None = None
 
-    def _stretch_by_stretch(self) -> Iterator[Iterator[Step]]:
-        """Yield the steps of each cycle, then the closing one; the next is asked for when those were done."""
+    def _stretch_by_stretch(self) -> Iterator[Iterator[OrderedStep]]:
+        """Yield the steps of each cycle, then the closing checkpoint of the worker that finishes last.
+
+        The next item is taken after all steps of the last one.
+        """
         for cycle in range(1, self._cycling.cycles + 1):
             yield self._steps_of(cycle)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
             self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
             self._sums = [0] * len(KINDS)
-            if self._asking:
-                self._asking.wait(cycle)
-        if self._asking and self._asking.is_last():
-            yield iter((Step(CHECKPOINT, self._calls[CHECKPOINT], (), 0),))
+            if self._looks:
+                self._looks.take()
+        if self._looks and is_last(self._finished, self._worker):
+            yield iter((OrderedStep(CHECKPOINT, self._calls[CHECKPOINT], (), 0),))
 
-    def _steps_of(self, cycle: int) -> Iterator[Step]:
+    def _steps_of(self, cycle: int) -> Iterator[OrderedStep]:
         left_over = self._cycling.rows if cycle > 1 else 0
         rows = {INSERT: 1, DELETE: self._cycling.rows + left_over}
         for kind, value in moves_of(self._cycling, cycle, self._worker, self._salt):
-            yield Step(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
+            yield OrderedStep(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
 
     def next_chunk(self, size: int) -> Chunk | None:
         if self._cycling.timeout_s is not None:
             now = self._clock()
-            # Its time begins with its first chunk.
+            # The time begins with the first chunk.
             self._until_ns = self._until_ns or now + self._cycling.timeout_s * NS_PER_S
             if now >= self._until_ns:
                 self.seen.outcome = TIMEOUT
@@ -151,11 +158,20 @@ class CyclesSource(OrderedSource):
     def findings(self) -> Findings:
         figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))
         self.seen.series = [(name, "ns", values) for name, values in figures if any(values)]
+        if self._looks:
+            self.seen.series += self._looks.series()
         return super().findings()
 
+    def close(self) -> None:
+        if self._looks and os.name == "nt":
+            self._looks.close()
+        super().close()
+        if self._looks:
+            self._looks.close()
 
-def calls_of(client: Client, name: str) -> list[Operation]:
-    """Return the call of each kind of move on a table."""
+
+def calls_of(client: SqliteClient, name: str) -> list[Operation]:
+    """Return the call of each kind of statement on a table."""
     connection = client.connect(0)
     statements = (
         "BEGIN IMMEDIATE",
@@ -166,7 +182,7 @@ def calls_of(client: Client, name: str) -> list[Operation]:
     calls: list[Operation] = [connection.writer(sql) for sql in statements]
 
     def checkpoint(_: object) -> None:
-        # Closing the connection would do it too, but nobody could see that it was kept from its end.
+        # Closing the connection would do a checkpoint too, but without reporting that a lock prevented it.
         ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             raise EnvironmentFailure(
@@ -177,57 +193,71 @@ def calls_of(client: Client, name: str) -> list[Operation]:
     return [*calls, checkpoint]
 
 
-# A look at the WAL at the end of each cycle: the worker asks for it, and waits until it was taken.
-#
-# The worker can't look itself: on POSIX, closing one of the database's files would drop its locks. So a
-# process beside it looks, and what it sees belongs to that cycle exactly, since nothing is written
-# meanwhile. Each worker has a line of shared 64-bit words: the cycle for which it asks, the cycle for
-# which a look was taken, and whether it has done all its cycles.
+# The state of the WAL at the end of each cycle.
 
 
-_WORDS = 8
-ASKED, TAKEN, FINISHED = range(3)
-POLL_S = 100e-6
-PATIENCE_S = 2.0
-"""A worker that waited so long asks no more: who looks has died, and the trial says so."""
+_TRIES = 100
 
 
-def is_watched(place: Place) -> bool:
-    """Return whether there is a WAL to look at."""
-    return place.stores and place.case.settings.journal_mode == "wal"
+class Looks:
+    """States of the WAL, one for each cycle of a worker, until the wal-index cannot be read."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._index: OpenIndex | None = None
+        self._states: list[tuple[int, int, int]] = []
+        """Frames, checkpointed frames, and restarts of the WAL."""
+        self._salt: int | None = None
+        self._is_over = False
+
+    def take(self) -> None:
+        """Note the state of the WAL at the end of a cycle."""
+        seen = None if self._is_over else self._read()
+        if seen is None:
+            self._is_over = True
+        else:
+            self.note(seen)
+
+    def _read(self) -> WalIndex | None:
+        # Workers import modules only if they use them, because users wait for their start.
+        from sqlstress.targets.sqlite.walindex import OpenIndex
+
+        try:
+            self._index = self._index or OpenIndex(self._database)
+        except (OSError, ValueError):
+            return None
+        reads = (self._index.read() for _ in range(_TRIES))
+        return next((seen for seen in reads if seen), None)
+
+    def note(self, seen: WalIndex) -> None:
+        """Note a state. Another salt means that the WAL was restarted."""
+        restarts = self._states[-1][2] if self._states else 0
+        if seen.frames:  # a WAL without frames has the salt of its last frames
+            restarts += self._salt not in (None, seen.salt)
+            self._salt = seen.salt
+        self._states.append((seen.frames, seen.checkpointed, restarts))
+
+    def series(self) -> list[tuple[str, str, list[int]]]:
+        """Return name, unit and values of each figure; empty if no state was read."""
+        from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
+
+        figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))
+        values = zip(*self._states, strict=True)
+        return [(name, unit, [*of_figure]) for (name, unit), of_figure in zip(figures, values, strict=False)]
+
+    def close(self) -> None:
+        """Close the wal-index, in the order that OpenIndex.close demands."""
+        if self._index:
+            self._index.close()
 
 
-def words_of_looks(workers: int) -> Any:
-    """Return the shared words of so many workers."""
-    return shared_array("q", _WORDS * workers)
+def words_of_finished(workers: int) -> Any:
+    """Return shared words, one for each worker that is 1 after its last cycle."""
+    return shared_array("q", workers)
 
 
-def lines_of(words: Any) -> list[Any]:
-    """Return each worker's own words."""
-    view = memoryview(words).cast("B").cast("q")
-    return [view[start : start + _WORDS] for start in range(0, len(view), _WORDS)]
-
-
-class Asking:
-    """A worker's side; `watcher` has the other one."""
-
-    def __init__(self, words: Any, worker: int) -> None:
-        """`worker` counts from 1."""
-        self._lines = lines_of(words)
-        self._line = self._lines[worker - 1]
-        self._answered = True
-
-    def wait(self, cycle: int) -> None:
-        """Ask for the look at the end of a cycle (from 1), and wait until it was taken."""
-        if not self._answered:
-            return
-        self._line[ASKED] = cycle
-        until = time.perf_counter() + PATIENCE_S
-        while self._line[TAKEN] < cycle and self._answered:
-            time.sleep(POLL_S)
-            self._answered = time.perf_counter() < until
-
-    def is_last(self) -> bool:
-        """Say that all cycles are done; return whether every worker has said so."""
-        self._line[FINISHED] = 1
-        return all(line[FINISHED] for line in self._lines)
+def is_last(words: Any, worker: int) -> bool:
+    """Note that a worker has done all its cycles; return whether all workers have."""
+    finished = memoryview(words).cast("B").cast("q")
+    finished[worker - 1] = 1
+    return all(finished)

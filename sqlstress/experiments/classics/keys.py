@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlstress.options.option import LOAD, SWEEP, option
-from sqlstress.options.parsing import choice, choices, either, switch, whole
-from sqlstress.report.case import BEGINS
+from sqlstress.options.parsing import choice, choices, join_alternatives, switch, whole_number
+from sqlstress.report.case import BEGIN_MODES
 from sqlstress.request import Request
 
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
 USUAL_TYPES = ("int", "uuid4", "ulid", "uuid7")
 """The types that are measured by default. Monotonic ULIDs cost as much as other ULIDs."""
-ID_MAKERS = ("python", "sqlite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +39,15 @@ class Picks:
         meaning="What identifies users, items and, where they have an id of their own, picks.",
         required=True,
     )
-    made_by: str = option(
-        choices(*ID_MAKERS),
-        "python",
-        SWEEP,
-        "Where the id of a pick is made: python, or sqlite (a registered function).",
-        metavar="LIST",
-        varies=True,
-    )
-    users: int = option(whole(1, 10**6), 1000, LOAD, "Number of users. Each is one transaction.")
-    picks: int = option(whole(1, 10**5), 100, LOAD, "Items that a user picks, give or take 10%.")
-    items: int = option(whole(1, 10**6), 10_000, LOAD, "Number of items to pick from.")
+    users: int = option(whole_number(1, 10**6), 1000, LOAD, "Number of users. Each is one transaction.")
+    picks: int = option(whole_number(1, 10**5), 100, LOAD, "Items that a user picks, give or take 10%.")
+    items: int = option(whole_number(1, 10**6), 10_000, LOAD, "Number of items to pick from.")
     begin: str = option(
-        choice(*BEGINS), "deferred", LOAD, f"BEGIN of each transaction: {either(BEGINS)}.", metavar="HOW"
+        choice(*BEGIN_MODES),
+        "deferred",
+        LOAD,
+        f"BEGIN of each transaction: {join_alternatives(BEGIN_MODES)}.",
+        metavar="HOW",
     )
 
     @property
@@ -67,10 +62,10 @@ class Picks:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class KeysSelection:
     """Options that only say which cases there are."""
 
     full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
 
 
-KeysRequest = Request[Picks, CaseSelection]
+KeysRequest = Request[Picks, KeysSelection]

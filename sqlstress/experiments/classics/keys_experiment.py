@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, CaseSelection, KeysRequest, Picks
-from sqlstress.options.option import chosen, options_of
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, KeysRequest, KeysSelection, Picks
+from sqlstress.options.option import options_of, select_options
 from sqlstress.report.case import SETTINGS, Case, common, otherwise
 from sqlstress.request import check_locking
-from sqlstress.target import stores_nothing
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.keys_show import KeysShown
+    from sqlstress.experiments.classics.keys_work import KeysWork
     from sqlstress.experiments.classics.keys_worker import KeysSource
-    from sqlstress.experiments.classics.work import KeysWork
 
 MOST_ROWS = 10_000_000
-"""Picks in the table: all of them are compared with what the workers were told, in memory."""
+"""Maximum number of picks: the proof compares all of them in memory."""
 PICK_S = 50e-6
 USERS = 150
 """Default number of users: with the published 1000, five passes take several minutes."""
 
 
-def _check_together(request: KeysRequest, schemas: Sequence[str]) -> None:
+def _check_together(request: KeysRequest) -> None:
     if request.selection.full and "schema" in request.given:
         raise UsageError("--full measures every schema. Leave out --full or --schema.")
-    if "sqlite" in request.some("made-by"):
-        if not any(Picks(schema, "").own_id for schema in schemas):
-            raise UsageError(
-                "--made-by sqlite needs a --schema whose picks have an id: id-rowid or id-norowid.",
-            )
-        if stores_nothing(request.case.driver):
-            raise UsageError(
-                "--made-by sqlite needs a database. Choose another --driver; dry stores nothing.",
-            )
     load = request.spec
     if load.most_picks > load.items:
         raise UsageError(
@@ -78,42 +68,37 @@ class KeysExperiment(Experiment):
     )
     options = (
         otherwise("concurrency", default="4"),
-        *chosen(_PICKS, "schema"),
-        *chosen(options_of(CaseSelection)),
-        *chosen(_PICKS, "id-type", "made-by"),
+        *select_options(_PICKS, "schema"),
+        *select_options(options_of(KeysSelection)),
+        *select_options(_PICKS, "id-type"),
         otherwise("repeat", default=5),
         replace(_PICKS["users"], default=USERS),
-        *chosen(_PICKS, "picks", "items", "begin"),
+        *select_options(_PICKS, "picks", "items", "begin"),
         *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
         *common("driver", "verify", "max-failed", "seed"),
     )
-    selection = CaseSelection
-    label_fields = frozenset(("schema", "id_type", "made_by"))
+    selection = KeysSelection
+    label_fields = frozenset(("schema", "id_type"))
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
         """Yield the cases, schemas outside, types inside. Raises UsageError."""
         full = request.selection.full
-        schemas = SCHEMAS if full else request.some("schema")
-        id_types = ID_TYPES if full and "id-type" not in request.given else request.some("id-type")
-        _check_together(request, schemas)
+        schemas = SCHEMAS if full else request.values_for("schema")
+        id_types = ID_TYPES if full and "id-type" not in request.given else request.values_for("id-type")
+        _check_together(request)
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
             settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
-        for schema, concurrency in product(schemas, request.some("concurrency")):
-            of_schema = replace(request.spec, schema=schema)
-            # Where picks have no id of their own, nobody makes it.
-            makers = request.some("made-by") if of_schema.own_id else ("python",)
-            for made_by, id_type in product(makers, id_types):
-                picks = replace(of_schema, id_type=id_type, made_by=made_by)
-                yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
+        for schema, concurrency, id_type in product(schemas, request.values_for("concurrency"), id_types):
+            picks = replace(request.spec, schema=schema, id_type=id_type)
+            yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 
     def table_key(self, case: Case) -> Case:
-        work = replace(case.spec, schema="", id_type="", made_by="")
+        work = replace(case.spec, schema="", id_type="")
         return replace(case, concurrency=1, seed=0, spec=work)
 
     def work_label(self, case: Case) -> str:
-        maker = " made by SQLite" if case.spec.made_by == "sqlite" else ""
-        return f"{case.spec.schema}, {case.spec.id_type}{maker}"
+        return f"{case.spec.schema}, {case.spec.id_type}"
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -123,7 +108,7 @@ class KeysExperiment(Experiment):
         return PICK_S * picks.users * picks.picks
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeysWork:
-        from sqlstress.experiments.classics.work import KeysWork
+        from sqlstress.experiments.classics.keys_work import KeysWork
 
         return KeysWork(case, place, salt, carry)
 

@@ -1,21 +1,20 @@
-"""How primary keys are shown: what its tables, sentences and plots say; pure functions of a report."""
+"""Tables and legend of primary keys, as pure functions of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import processes, size
-from sqlstress.experiments.classics.bars import bar_view
+from sqlstress.analysis.wording import size
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
-    SPACE,
-    Cell,
-    Cells,
+    KeysCell,
+    KeysCells,
     cell_of,
     keys,
     ratio,
@@ -25,12 +24,12 @@ from sqlstress.report import Trial
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
     NAME,
+    PERCENTILES,
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
-    Table,
+    Value,
     count_cell,
     seconds_cell,
     share_cell,
@@ -38,55 +37,35 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plot, axis, name
-from sqlstress.show.shown import TIME, Shown, Value
+from sqlstress.show.plots import Plot
+from sqlstress.show.shown import TIME, Presenter
 from sqlstress.statistics.units import format_count
-
-KIND = "picks"
-SCHEMA, ID_TYPE = (Column(word, ("", word), "left", NAME) for word in ("schema", "id type"))
 
 
 @dataclass(frozen=True, slots=True)
-class Row(case_table.Row):
-    """A case, the trial that stands for it, and what it is compared with."""
+class KeyRow(case_table.Row):
+    """A case, its typical trial, and the case that it is compared with."""
 
-    cell: Cell | None
-    """Its figures; None where they can't be believed."""
-    base: Cell | None
-    """The figures of the same case with uuid4."""
+    cell: KeysCell | None
+    """Figures of the case; None if they are not plausible."""
+    base: KeysCell | None
+    """Figures of the same case with uuid4; None if there is no such case."""
 
 
-def rows_of(group: Group) -> list[Row]:
+def rows_of(group: Group) -> list[KeyRow]:
     """Return the rows of a group, in the order of its runs."""
-    cells = Cells(group)
+    cells = KeysCells(group)
     known = [(run, cell_of(run)) for run in group.runs]
     return [
-        Row(run, run.shown(), cell, cells.twin(cell, id_type="uuid4") if cell else None)
+        KeyRow(run, run.valid_median_trial(), cell, cells.twin(cell, id_type="uuid4") if cell else None)
         for run, cell in known
     ]
 
 
-def _case(rows: list[Row]) -> tuple[Figure[Row], ...]:
-    """Return the columns that say which case it is: only those in which the rows differ, and the type."""
-    makers = {row.run.case.spec.made_by for row in rows}
-    counts = {row.run.case.concurrency for row in rows}
-    return (
-        Figure(SCHEMA, lambda row: row.run.case.spec.schema),
-        Figure(ID_TYPE, lambda row: row.run.case.spec.id_type),
-        *[Figure(Column("made by", align="left", role=NAME), _made_by)] * (len(makers) > 1),
-        *[case_table.PROCESSES] * (len(counts) > 1),
-    )
-
-
-def _made_by(row: Row) -> str | None:
-    picks: Picks = row.run.case.spec
-    return picks.made_by if picks.own_id else None
-
-
-def _seconds(row: Row) -> str | None:
+def _seconds(row: KeyRow) -> str | None:
     if row.trial is None:
         return case_table.FAILED
-    # The work is the same in every pass: its time is as far off as its rate.
+    # Each pass does the same work, so the error of its time is that of its rate.
     return case_table.marked_cell(row.run, seconds_cell(row.trial.seconds), row.run.rates())
 
 
@@ -95,16 +74,23 @@ def _retries(trial: Trial) -> str | None:
     return count_cell(sum(counts)) if counts else None
 
 
-def _beside(figure: str) -> Callable[[Row], str | None]:
+def _relative(figure: str) -> Callable[[KeyRow], str | None]:
     return lambda row: share_cell(ratio(row.cell, row.base, figure))
 
 
-def _space(figure: str, written: Callable[[float], str | None]) -> Callable[[Row], str | None]:
-    def cell(row: Row) -> str | None:
-        value = row.cell.figure(figure) if row.cell else None
-        return None if value is None else written(value)
+def _space_of(figure: str, trial: Trial) -> Value:
+    value = space_figure(trial.space, figure)
+    return int(value) if value is not None and value.is_integer() else value
 
-    return cell
+
+def _space_column(name: str, csv: str, write: Callable[[float], str | None], **more: Any) -> Column[KeyRow]:
+    """Return the column of a figure of SPACE, which has this name in the CSV."""
+
+    def cell(row: KeyRow) -> str | None:
+        value = row.cell.figure(csv) if row.cell else None
+        return None if value is None else write(value)
+
+    return Column(name, cell=cell, csv=csv, value=partial(_space_of, csv), **more)
 
 
 def mb_cell(value: float) -> str | None:
@@ -123,48 +109,95 @@ def fan_out_cell(children: float) -> str:
     return whole_cell(round(children))
 
 
-TIME_COLUMNS: tuple[Figure[Row], ...] = (
-    Figure(Column("time s"), _seconds),
-    Figure(Column("uuid4 = 1 (time)", ("uuid4", "= 1")), _beside("time")),
-    case_table.ROWS_PER_S,
-    Figure(Column("TPS"), case_table.of_trial(lambda trial: count_cell(trial.tps))),
-    Figure(Column("p50 ms"), case_table.of_latency(KIND, lambda latency: latency.p50_ns)),
-    Figure(Column("p99 ms"), case_table.of_latency(KIND, lambda latency: latency.p99_ns)),
-    Figure(Column("retries", ("", "retries")), case_table.of_trial(_retries)),
-    VERIFIED,
+def _latency(percentile: str, leaves: int | None = None) -> Column[KeyRow]:
+    cell = case_table.latency_cell("picks", lambda latency: getattr(latency, f"{percentile}_ns"))
+    meaning = f"{PERCENTILES} of the transactions took at most this long"
+    return Column(f"{percentile} ms", cell=cell, meaning=meaning, leaves=leaves)
+
+
+_SCHEMA: Column[KeyRow] = Column("schema", ("", "schema"), "left", NAME, lambda row: row.run.case.spec.schema)
+_ID_TYPE: Column[KeyRow] = Column(
+    "id type", ("", "id type"), "left", NAME, lambda row: row.run.case.spec.id_type
 )
-SPACE_COLUMNS: tuple[Figure[Row], ...] = (
-    Figure(Column("file MB"), _space("file_bytes", mb_cell)),
-    Figure(Column("uuid4 = 1 (file)", ("uuid4", "= 1")), _beside("file_bytes")),
-    Figure(Column("bytes per row", ("bytes", "per row")), _space("bytes_per_row", count_cell)),
-    Figure(Column("table"), _space("table_share", percent_cell)),
-    Figure(Column("indices"), _space("indices_share", percent_cell)),
-    Figure(Column("table fan-out"), _space("table_fan_out", fan_out_cell)),
-    Figure(Column("indices fan-out"), _space("indices_fan_out", fan_out_cell)),
+TIME_COLUMNS: tuple[Column[KeyRow], ...] = (
+    Column(
+        "time s",
+        cell=_seconds,
+        meaning="time: from the start of the first transaction to the end of the last, including making ids",
+    ),
+    Column(
+        "uuid4 = 1 (time)",
+        ("uuid4", "= 1"),
+        cell=_relative("time"),
+        meaning="uuid4 = 1: relative to uuid4 in the same schema",
+    ),
+    replace(case_table.ROWS_PER_S, leaves=None),
+    Column(
+        "TPS",
+        cell=case_table.trial_cell(lambda trial: count_cell(trial.tps)),
+        meaning="TPS: transactions per second",
+        leaves=10,
+    ),
+    _latency("p50", leaves=20),
+    _latency("p99"),
+    Column(
+        "retries",
+        ("", "retries"),
+        cell=case_table.trial_cell(_retries),
+        meaning="retries: BUSY results that SQLite's own waiting did not avoid",
+        leaves=30,
+    ),
+)
+SPACE_COLUMNS: tuple[Column[KeyRow], ...] = (
+    _space_column(
+        "file MB",
+        "file_bytes",
+        mb_cell,
+        meaning="file: the whole database, including users and items",
+    ),
+    Column("uuid4 = 1 (file)", ("uuid4", "= 1"), cell=_relative("file_bytes")),
+    _space_column(
+        "bytes per row",
+        "bytes_per_row",
+        count_cell,
+        heading=("bytes", "per row"),
+        meaning="bytes per row: of the table and its indices",
+        leaves=20,
+    ),
+    _space_column("table", "table_share", percent_cell, meaning="table: its share of the file", leaves=30),
+    _space_column("indices", "indices_share", percent_cell, meaning="indices: their share of the file"),
+    _space_column("table fan-out", "table_fan_out", fan_out_cell, leaves=10),
+    _space_column(
+        "indices fan-out",
+        "indices_fan_out",
+        fan_out_cell,
+        meaning="fan-out: children of an internal page, on average; shares and fan-outs are from "
+        "sqlite3_analyzer",
+    ),
 )
 
 
-class KeysShown(Shown):
-    """Time and space of each type of identifier, schema by schema."""
+class KeysShown(Presenter):
+    """Time and space of each type of id, schema by schema."""
 
-    topics = (keys, partial_proofs, trust)
+    topics = (keys, partial_proofs, figure_limits)
     measures = (
-        (case_table.ROWS_MEASURE, case_table.RATIO),
+        (case_table.ROWS_FIGURE, case_table.RATIO),
         (case_table.SPREAD,),
         (
             TIME,
-            case_table.Measure(
+            case_table.ComparisonFigure(
                 "{letter} file",
                 ("{letter}", "file"),
                 "file: what the database takes",
-                case_table.compared_trial(
+                case_table.compared_trial_cell(
                     lambda trial: size(trial.space.file_bytes) if trial.space else None
                 ),
             ),
         ),
     )
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         picks: Picks = group.case.spec
         return (
             f"{format_count(picks.users)} users pick about {format_count(picks.picks)} of "
@@ -173,66 +206,21 @@ class KeysShown(Shown):
 
     def blocks(self, group: Group) -> Iterator[Block]:
         rows = rows_of(group)
-        times = table_of(rows, (*_case(rows), *TIME_COLUMNS), ("TPS", "p50 ms", "retries"))
+        several = len({row.run.case.concurrency for row in rows}) > 1
+        names = (_SCHEMA, _ID_TYPE, *((case_table.PROCESSES,) if several else ()))
+        legend = [*case_table.spread_legend(group, "time"), *verified_legend(group)]
+        times = table_of(rows, (*names, *TIME_COLUMNS, VERIFIED.explained(legend)))
         yield times
-        yield Legend(times, partial(_times, group))
+        yield Legend(times)
         if measured := [row for row in rows if row.cell and row.cell.space]:
-            leaving = ("table fan-out", "bytes per row", "table")
-            spaces = table_of(measured, (*_case(rows), *SPACE_COLUMNS), leaving)
+            spaces = table_of(measured, (*names, *SPACE_COLUMNS))
             yield spaces
-            yield Legend(spaces, _spaces)
+            yield Legend(spaces)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the time of each type of id, schema by schema."""
-        views = []
-        for count in sorted({cell.processes for cell in Cells(group).all}):
-            bars: dict[str, list[tuple[str, float]]] = {}
-            for cell in Cells(group).all:
-                if cell.processes == count:
-                    bars.setdefault(_id(cell), []).append((name(cell.picks.schema), cell.seconds))
-            views.append(bar_view(processes(count) if count else "", axis("s", rangemode="tozero"), bars))
-        if views:
-            note = "From the start of the first transaction to the end of the last one."
-            yield Plot("Time", note, tuple(views), len(views) - 1, wide=True)
+        """Yield no plots: the standard ones draw processes, in which these cases do not differ."""
+        return iter(())
 
-    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        measured = any(trial.space for trial in trials)
-        return {name: partial(_space_of, name) for name in SPACE} if measured else {}
-
-
-def _space_of(name: str, trial: Trial) -> Value:
-    figure = space_figure(trial.space, name)
-    return int(figure) if figure is not None and figure.is_integer() else figure
-
-
-_PAGES = {
-    "table": "table: its share of the file",
-    "indices": "indices: their share of the file",
-    "bytes per row": "bytes per row: of the table and its indices",
-    "indices fan-out": "fan-out: children of an internal page, on average",
-}
-"""Column → what it is."""
-
-
-def _spaces(table: Table) -> Iterator[str]:
-    yield "file: the whole database, including users and items"
-    yield from table.explained(_PAGES)
-    if "indices" in table.headers:
-        yield "shares and fan-outs are from sqlite3_analyzer"
-
-
-def _times(group: Group, table: Table) -> Iterator[str]:
-    yield "time: from the start of the first transaction to the end of the last, including making ids"
-    if any(name.startswith("uuid4") for name in table.headers):
-        yield "uuid4 = 1: relative to uuid4 in the same schema"
-    if "TPS" in table.headers:
-        yield "TPS: transactions per second"
-    yield from case_table.percentiles(table, "the transactions took at most this long")
-    if "retries" in table.headers:
-        yield "retries: BUSY results that SQLite's own waiting did not avoid"
-    yield from case_table.spread_legend(group, "time")
-    yield from verified_legend(group)
-
-
-def _id(cell: Cell) -> str:
-    return name(f"{cell.picks.id_type}{' by SQLite' * (cell.picks.made_by == 'sqlite')}")
+    def further_columns(self, group: Group) -> Sequence[Column[Any]]:
+        """Return the columns of space if it was measured."""
+        return SPACE_COLUMNS if any(trial.space for run in group.runs for trial in run.trials) else ()

@@ -1,14 +1,12 @@
-"""A worker's half: the picks of one user after the other, a transaction each.
+"""A worker of the experiment with primary keys: it inserts the picks of its users, a transaction per user.
 
-Identifiers are made row by row while the transaction is open, in Python or inside SQLite, so what it
-costs to make them is in its time either way. A library is imported when its identifiers are to be made:
-a worker imports the least it can.
+A worker makes the ids row by row while the transaction is open, so their cost is part of its time. Functions
+import the libraries that they need, because users wait for the start of a worker.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +14,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.statistics.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -29,25 +27,23 @@ if TYPE_CHECKING:
 
 USERS = "SELECT id FROM users ORDER BY rowid"
 ITEMS = "SELECT id FROM items ORDER BY rowid"
-NEW_ID = "new_id"
-"""Name of the function that makes an identifier inside SQLite."""
 
 Row = tuple[Any, ...]
 
 
 class UserPicks(NamedTuple):
-    """What one transaction inserts."""
+    """Rows of one transaction."""
 
     user: Any
-    """The user's id."""
+    """Id of the user."""
     items: Sequence[Any]
-    """The items' ids."""
+    """Ids of the items."""
     first: int
-    """The first of the user's numbers."""
+    """First of the user's integer ids."""
 
 
 class KeysSource(OrderedSource):
-    """Inserts the picks of every user that is this worker's; where nothing is stored, it makes their rows."""
+    """Steps of a worker, one for each of its users. The driver `dry` makes the rows and stores nothing."""
 
     kinds = ("picks",)
 
@@ -64,19 +60,18 @@ class KeysSource(OrderedSource):
             users, items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
             insert = client.retried(insertion(case.spec, connection, rows), connection.rollback)
 
-        def steps() -> Iterator[Step]:
+        def steps() -> Iterator[OrderedStep]:
             for user in users_of(case, worker):
                 picked = [items[item] for item in picked_by(case, user)]
-                yield Step(
-                    0, insert, UserPicks(users[user], picked, first_number(case.spec, user)), len(picked)
-                )
+                user_picks = UserPicks(users[user], picked, first_number(case.spec, user))
+                yield OrderedStep(0, insert, user_picks, len(picked))
 
         super().__init__(shared[0], worker, client, steps())
 
 
 def rows_of(picks: Picks) -> Callable[[UserPicks], Iterable[Row]]:
-    """Return a function from a user's picks to their rows, which makes ids while it is iterated over."""
-    if not picks.own_id or picks.made_by == "sqlite":
+    """Return a function from a user's picks to their rows; it makes each id when its row is requested."""
+    if not picks.own_id:
         return lambda of: ((of.user, item) for item in of.items)
     if picks.id_type == "int":
         return lambda of: ((number, of.user, item) for number, item in zip(count(of.first), of.items))
@@ -85,9 +80,7 @@ def rows_of(picks: Picks) -> Callable[[UserPicks], Iterable[Row]]:
 
 
 def insertion(picks: Picks, connection: Connection, rows: Callable[[UserPicks], Iterable[Row]]) -> Operation:
-    """Return what inserts a user's picks in one transaction."""
-    if picks.own_id and picks.made_by == "sqlite" and picks.id_type != "int":
-        connection.function(NEW_ID, 0, MAKERS[picks.id_type]())
+    """Return an operation that inserts a user's picks in one transaction."""
     start, end = connection.writer(f"BEGIN {picks.begin}"), connection.writer("COMMIT")
     insert = insert_statement(picks)
 
@@ -100,22 +93,14 @@ def insertion(picks: Picks, connection: Connection, rows: Callable[[UserPicks], 
 
 
 def insert_statement(picks: Picks) -> str:
-    """Return the statement that inserts a pick: its parameters are an id, if Python makes one, user, item."""
-    if not picks.own_id:
-        return "INSERT INTO picks (user, item) VALUES (?, ?)"
-    made = "?"
-    if picks.made_by == "sqlite":
-        made = f"{NEW_ID}()"
-        if picks.id_type == "int":
-            # SQLite numbers rows by itself where the number is the rowid.
-            has_rowid = picks.schema == "id-rowid"
-            made = "NULL" if has_rowid else "(SELECT coalesce(max(id), 0) + 1 FROM picks)"
-    return f"INSERT INTO picks (id, user, item) VALUES ({made}, ?, ?)"
+    """Return the statement that inserts a pick; its parameters are the id, if there is one, user and item."""
+    if picks.own_id:
+        return "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"
+    return "INSERT INTO picks (user, item) VALUES (?, ?)"
 
 
-# Who picks what: drawn from the seed, so that the workers and the proof know it without being told.
-#
-# The same seed is the same work, whatever the schema and the type of the identifiers.
+# The picks of each user follow from the seed, so the workers and the proof compute them independently. The
+# schema and the type of id do not change them.
 
 
 def users_of(case: Case, worker: int) -> range:
@@ -124,7 +109,7 @@ def users_of(case: Case, worker: int) -> range:
 
 
 def picked_by(case: Case, user: int) -> list[int]:
-    """Return the items, from 0, that a user picks, in the order in which they are inserted."""
+    """Return the items, from 0, that a user picks, in the order of insertion."""
     picks: Picks = case.spec
     random = Random(f"{case.seed}:picks:{user}")
     count = random.randint(2 * picks.picks - picks.most_picks, picks.most_picks)
@@ -132,33 +117,27 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first of a user's range of numbers, where ids are numbers that Python makes.
-
-    A process that takes a whole range need ask nobody for the next number.
-    """
+    """Return the first of a user's range of integer ids: processes with ranges need no common counter."""
     return user * picks.most_picks + 1
 
 
-# Identifiers as one process makes them: 16 bytes each, as an application's library makes them.
-#
-# A "ulid" has random bits of its own, so that the order within a millisecond is left to chance; a "uuid4"
-# has no order at all. The fifth type, "int", is made where it is used.
+# Ids of 16 bytes, as a library of an application makes them.
 
 
 Make = Callable[[], bytes]
 Clock = Callable[[], int]
 """Nanoseconds since 1970."""
 Randomness = Callable[[int], bytes]
-"""So many random bytes."""
+"""Returns a number of random bytes."""
 
 SIZE = 16
-"""Bytes of an identifier."""
+"""Bytes of an id."""
 ASCENDING = ("int", "ulid-monotonic", "uuid7")
-"""The types of which each one is greater than all that the same process made before."""
+"""Types of which each id is greater than all earlier ids of its process."""
 
 
 def steady_ms(clock: Clock = time.time_ns) -> Callable[[], int]:
-    """Return a clock of milliseconds since 1970 that never goes back, as the system's does when it is set."""
+    """Return a clock of milliseconds since 1970 that does not go back if the system's clock does."""
     latest = 0
 
     def now() -> int:
@@ -170,14 +149,14 @@ def steady_ms(clock: Clock = time.time_ns) -> Callable[[], int]:
 
 
 def uuid4_maker() -> Make:
-    """122 random bits (RFC 9562, 5.4)."""
+    """Return a function that makes 122 random bits (RFC 9562, 5.4)."""
     from uuid import uuid4
 
     return lambda: uuid4().bytes
 
 
 def ulid_maker() -> Make:
-    """The millisecond, then 80 random bits."""
+    """Return a function that makes the millisecond, then 80 random bits."""
     from ulid import PureRandomPolicy, ULIDGenerator
 
     generate = ULIDGenerator(policy=PureRandomPolicy()).generate
@@ -185,15 +164,15 @@ def ulid_maker() -> Make:
 
 
 def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """The same, but within a millisecond the random part of the last one, plus one.
+    """Return a function that makes ULIDs, within a millisecond the last one plus one.
 
-    Raises ValueError when that overflows, as the specification asks; it has to happen to nobody.
+    It raises ValueError if the random part overflows, as the specification demands.
     Source: https://github.com/ulid/spec#monotonicity
     """
     from ulid import StrictMonotonicPolicy, ULIDGenerator
     from ulid.constants import RANDOMNESS_LEN
 
-    # The policy takes an earlier millisecond for a new one: it is the clock that must not go back.
+    # The policy treats an earlier millisecond as a new one, so the clock must not go back.
     generate = ULIDGenerator(
         steady_ms(clock), lambda _: randomness(RANDOMNESS_LEN), StrictMonotonicPolicy()
     ).generate
@@ -201,10 +180,10 @@ def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = o
 
 
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """The millisecond, a counter of 42 bits, 32 random bits (RFC 9562, 5.7 and 6.2, method 1).
+    """Return a function that makes the millisecond, a counter of 42 bits, and 32 random bits.
 
-    The counter begins every millisecond at a random number below half of its range: nobody makes as many
-    identifiers in a millisecond as are left then. Python's own, from 3.14 on, is built the same way.
+    The counter begins every millisecond at a random number in the lower half of its range, so it cannot
+    overflow (RFC 9562, 5.7 and 6.2, method 1). Python's own, from 3.14 on, is built in this way too.
     """
     now_ms = steady_ms(clock)
     latest = counter = 0
@@ -221,19 +200,10 @@ def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom
     return make
 
 
-def best_uuid7_maker() -> Make:
-    """Python's own where there is one, else ours."""
-    if sys.version_info >= (3, 14):
-        from uuid import uuid7
-
-        return lambda: uuid7().bytes
-    return uuid7_maker()
-
-
 MAKERS: dict[str, Callable[[], Make]] = {
     "uuid4": uuid4_maker,
     "ulid": ulid_maker,
     "ulid-monotonic": monotonic_ulid_maker,
-    "uuid7": best_uuid7_maker,
+    "uuid7": uuid7_maker,
 }
-"""Type, other than "int" → what makes its identifiers."""
+"""Type, other than "int" → function that returns the maker of its ids."""

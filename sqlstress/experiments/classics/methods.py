@@ -7,24 +7,24 @@ from math import isqrt
 from typing import Any
 
 from sqlstress.options.option import LOAD, SWEEP, option
-from sqlstress.options.parsing import choices, duration, ranges, switch, whole
+from sqlstress.options.parsing import choices, duration, ranges, switch, whole_number
 from sqlstress.report.case import Case
 from sqlstress.request import Request
 
 PHASES = ("insert", "allocate", "query")
-METHOD_NAMES = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")
+METHOD_NAMES = ("1b1", "BLK", "BLK/n", "VALUES", "JSON", "SPC")
 MOST_ROWS = 1_000_000
 MOST_SAMPLES = 3000
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One cell of the experiment with methods: how so many rows are written or read."""
+    """One cell of the experiment with methods: a way to write or read a number of rows."""
 
     phase: str
-    """What is done: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
+    """Work: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
     name: str
-    """How: 1b1 (one by one), BLK, JSON, SPC, or one of their variants; one of METHODS."""
+    """Name of the method, without WAL and TSC: one of METHOD_NAMES."""
     transaction: bool
     """Whether all of it is one transaction (TSC)."""
     scale: int
@@ -40,14 +40,16 @@ class Method:
         required=True,
     )
     samples: int = option(
-        whole(2, MOST_SAMPLES),
+        whole_number(2, MOST_SAMPLES),
         300,
         LOAD,
         "Samples in the queried table. It holds every pair of them.",
         meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
         unsaid=1000,
     )
-    chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS")
+    chunk: int = option(
+        whole_number(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS"
+    )
 
     @property
     def rows(self) -> int:
@@ -62,7 +64,7 @@ class Method:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class MethodsSelection:
     """Options that only say which cases there are."""
 
     phase: tuple[str, ...] = option(
@@ -91,16 +93,16 @@ class CaseSelection:
     full: bool = option(switch, False, SWEEP, "Measure all published scales.", flag=True)
 
 
-MethodsRequest = Request[Any, CaseSelection]
+MethodsRequest = Request[Any, MethodsSelection]
 
 
 def tricks_of(case: Case) -> str:
-    """Return which method a case tries, as a column of its tables is headed: "1b1 + WAL + TSC"."""
+    """Return the name of a case's method with WAL and TSC: "1b1 + WAL + TSC"."""
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
 
 
 def queried(case: Case) -> int | None:
-    """Return the samples of which all pairs are in the table that a case queries; None: it queries none."""
+    """Return the number of samples in the queried table; None if the case does not query."""
     return case.spec.samples if case.spec.phase == "query" else None

@@ -10,13 +10,13 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
 from sqlstress.experiments.classics.methods import (
     MOST_SAMPLES,
-    CaseSelection,
     Method,
     MethodsRequest,
+    MethodsSelection,
     queried,
     tricks_of,
 )
-from sqlstress.options.option import SWEEP, chosen, options_of
+from sqlstress.options.option import SWEEP, options_of, select_options
 from sqlstress.options.parsing import choices
 from sqlstress.report import Run
 from sqlstress.report.case import Case, common, otherwise
@@ -24,13 +24,13 @@ from sqlstress.request import check_locking
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.methods_show import MethodsShown
+    from sqlstress.experiments.classics.methods_work import MethodsWork
     from sqlstress.experiments.classics.methods_worker import MethodsSource
-    from sqlstress.experiments.classics.work import MethodsWork
 
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
 PATIENT_S = 10.0
-"""Time-out of queries, and of what is done inside SQLite."""
+"""Time-out of queries and of SPC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Scales:
     tricks: tuple[str, ...]
     """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
     published: Sequence[int]
-    """Their scales in the published tables."""
+    """Scales in the published tables."""
     chosen: Sequence[int]
-    """Those that are measured unless all are asked for."""
+    """Scales that are measured by default."""
 
 
 _INSERTED = (100, 1000, 10_000, 100_000)
@@ -61,7 +61,7 @@ SCALES = (
     Scales("allocate", ("JSON",), _PAIRED, (450,)),
     Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (300,)),
     Scales("query", ("BLK",), _QUERIED, (100, 2000)),
-    Scales("query", ("1b1", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
+    Scales("query", ("1b1", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
     Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (2000,)),
 )
 
@@ -118,7 +118,7 @@ ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
 """A row that is a transaction, a row that is a statement, and a row among others in one statement."""
 
 
-_EXTRA = options_of(CaseSelection)
+_EXTRA = options_of(MethodsSelection)
 
 
 class MethodsExperiment(Experiment):
@@ -138,7 +138,7 @@ class MethodsExperiment(Experiment):
         example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
     )
     options = (
-        *chosen(_EXTRA, "phase", "method"),
+        *select_options(_EXTRA, "phase", "method"),
         otherwise(
             "driver",
             parse=choices("peewee", "sqlite3", "apsw"),
@@ -149,24 +149,19 @@ class MethodsExperiment(Experiment):
             metavar="LIST",
             varies=True,
         ),
-        otherwise(
-            "concurrency",
-            default="1",
-            help="Number of processes, each with its own range of rows: 4 or 1,2,4.",
-        ),
-        *chosen(_EXTRA, "scale", "full"),
+        *select_options(_EXTRA, "scale", "full"),
         otherwise("repeat", default=3),
-        *chosen(options_of(Method)),
+        *select_options(options_of(Method)),
         *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
         *common("pragma", "busy-timeout", "verify", "seed"),
     )
-    selection = CaseSelection
+    selection = MethodsSelection
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: MethodsRequest) -> Iterator[Case]:
-        """Yield the cases: phases outside, then processes, drivers and methods, scales inside.
+        """Yield the cases: drivers outside, then phases and methods, scales inside.
 
-        Raises UsageError when options contradict each other.
+        Raises UsageError if options contradict each other.
         """
         selection = request.selection
         if selection.scale is not None and selection.full:
@@ -188,9 +183,8 @@ class MethodsExperiment(Experiment):
         _check_use([case.spec for case in planned], request)
         for case in planned:
             _check_scale(case.spec)
-        for concurrency in request.some("concurrency"):
-            for driver in request.some("driver"):
-                yield from (replace(case, driver=driver, concurrency=concurrency) for case in planned)
+        for driver in request.values_for("driver"):
+            yield from (replace(case, driver=driver) for case in planned)
 
     def table_key(self, case: Case) -> Case:
         settings = replace(case.settings, journal_mode="")
@@ -224,12 +218,12 @@ class MethodsExperiment(Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        from sqlstress.experiments.classics.work import skip_reason
+        from sqlstress.experiments.classics.methods_work import skip_reason
 
         return skip_reason(case, [run for run in runs if run.case.workload == self.name])
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> MethodsWork:
-        from sqlstress.experiments.classics.work import MethodsWork
+        from sqlstress.experiments.classics.methods_work import MethodsWork
 
         return MethodsWork(case, place, salt, carry)
 

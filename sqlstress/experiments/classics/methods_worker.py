@@ -1,13 +1,12 @@
-"""A worker's half: one operation, which is a whole method on the worker's part.
+"""The worker of methods: it does one operation, which writes or queries all rows of a cell.
 
-Timed is what an application would wait for: making the rows, the JSON or the statement, running it,
-fetching the answer. Opening the database and drawing what is queried come before.
+Its time includes making the rows, the JSON or the statement, running it, and fetching the answer. It does not
+include opening the database and drawing the queried pairs.
 """
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,9 +15,17 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
-from sqlstress.experiments.classics.methods_tables import PATH, PENDING, Pair, Part, pairs, part_of, value
+from sqlstress.experiments.classics.methods_tables import (
+    PATH,
+    PENDING,
+    Pair,
+    pairs,
+    queried_pairs,
+    queried_sets,
+    value,
+)
 from sqlstress.statistics.units import format_duration
 from sqlstress.targets.sqlite.drivers import Connection, Row
 
@@ -31,7 +38,7 @@ T = TypeVar("T")
 
 
 class MethodsSource(OrderedSource):
-    """Does one cell's work once."""
+    """The one step of a cell."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -40,32 +47,28 @@ class MethodsSource(OrderedSource):
         self.kinds = (self.method.phase,)
         words, written = shared
         self._client = place.client(worker)
-        self._part = part_of(case, worker)
         connection = self._client.connect(0)
-        word = memoryview(written).cast("B").cast("q")[worker - 1 : worker]
-        self._course = Course(connection, self.method.timeout_s, word)
+        self._course = CellCourse(connection, self.method.timeout_s, memoryview(written).cast("B").cast("q"))
         binding: type[Binding] = Binding
-        # Only what is used is imported: a worker's start is part of what users wait for.
+        # Peewee is imported only if it is used, because users wait for the start of a worker.
         if case.driver == "peewee":
             from sqlstress.experiments.classics.orm import Orm as binding
-        self._binding: Binding = binding(connection, self.method, self._part, self._course)
-        self._unfit = False
+        self._binding: Binding = binding(connection, case, self._course)
         super().__init__(words, worker, self._client, self._operation())
 
-    def _operation(self) -> Iterator[Step]:
-        if self._part.rows:
-            operation = self._binding.operation()
-            self._course.begin()
-            yield Step(0, lambda _: operation(), None, self._part.rows)
+    def _operation(self) -> Iterator[OrderedStep]:
+        operation = self._binding.operation()
+        self._course.begin()
+        yield OrderedStep(0, lambda _: operation(), None, self.method.rows)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._course.end()
-        self._ledger.settled(0)
-        self.seen.outcome, self.seen.note = self._judged(error)
+        self._ledger.settle(0)
+        self.seen.outcome, self.seen.note = self._outcome_of(error)
         chunk.kinds[index] = FAILED
 
-    def _judged(self, error: Exception) -> tuple[str, str]:
-        """Return how the operation ended, and a line about it; raises what is neither time-out nor limit."""
+    def _outcome_of(self, error: Exception) -> tuple[str, str]:
+        """Return the outcome and its reason: time-out or limit. Raises any other error."""
         was_busy = self._client.was_busy(error)
         if isinstance(error, TimedOut) or self._was_interrupted(error):
             return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
@@ -75,14 +78,13 @@ class MethodsSource(OrderedSource):
         text = refusal(error)
         if text is None:
             raise error
-        self._unfit = not isinstance(error, LimitReached)
         return LIMIT, text
 
     def _was_interrupted(self, error: BaseException | None) -> bool:
-        """Return whether an error is an interrupt or came after one: Peewee then fails to roll back."""
+        """Return whether an error is an interrupt or follows one: after it Peewee fails to roll back."""
         if error is None:
             return False
-        # An interrupt that meets SQLite as it sets json_each up has this text.
+        # SQLite has this text for an interrupt during the set-up of json_each.
         unset = self._course.late and "vtable constructor failed" in str(error)
         interrupted = unset or self._client.result_code(error) == codes.INTERRUPT
         return interrupted or self._was_interrupted(error.__context__)
@@ -94,22 +96,17 @@ class MethodsSource(OrderedSource):
         super().settle(chunk, done, results, stamps)
         if self.method.phase == "query" and self.case.verify != "none":
             rows = [self._binding.row(found) for found in results[0] if found is not None]
-            check_answer(rows, self._part.pairs, self.case.seed, self.seen)
-
-    def findings(self) -> Findings:
-        if self._unfit:
-            self.seen.note += f"; {self._binding.most_pairs():,} pairs at most"
-        return super().findings()
+            check_answer(rows, self._binding.pairs, self.case.seed, self.seen)
 
 
-# Whether an answer is right: every pair is wanted once, with the value that was stored.
+# The proof of an answer: it has every queried pair once, with the stored value.
 
 
 EXAMPLES = 3
 
 
 def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findings: Findings) -> None:
-    """Note what is wrong with an answer."""
+    """Count an answer's pairs, and note its problems."""
     findings.reads_checked += len(wanted)
     for text in objections(found, wanted, seed):
         findings.bad_reads += 1
@@ -118,7 +115,7 @@ def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findin
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
-    """Yield what is wrong with an answer, a sentence for each row."""
+    """Yield a problem for each row that is missing from an answer or too much."""
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
     for row in expected - answered:
@@ -127,23 +124,23 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
         yield f"the answer has the result {row!r:.60}, which was not asked for or is there too often"
 
 
-# The statements. Those of the bare drivers are as Peewee would write them.
+# The statements, as Peewee writes them.
 
 
 INSERT = {
     "insert": ('INSERT INTO "sample" ("path") VALUES ', "(?)"),
     "allocate": ('INSERT INTO "result" ("a_id", "b_id", "val") VALUES ', "(?, ?, ?)"),
 }
-"""Phase → what inserts rows, and the parameters of one row."""
+"""Phase → beginning of the statement that inserts rows, and the parameters of one row."""
 _SELECT = 'SELECT "t1"."a_id", "t1"."b_id", "t1"."val" FROM "result" AS "t1"'
 _PAIR = '(("t1"."a_id" = ?) AND ("t1"."b_id" = ?))'
 GET_RESULT = f"{_SELECT} WHERE {_PAIR}"
 
 ALLOCATE_SPC = (
     f"INSERT INTO result SELECT s1.id, s2.id, {PENDING:.0f} FROM sample AS s1 JOIN sample AS s2 "
-    "ON s1.id < s2.id WHERE s1.id BETWEEN ? AND ?"
+    "ON s1.id < s2.id"
 )
-"""Each pair whose lower id lies in a range is made inside SQLite."""
+"""Statement that makes all pairs inside SQLite."""
 
 QUERY_SPC = (
     "WITH pair AS (SELECT DISTINCT "
@@ -152,11 +149,14 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""All pairs between two sets of ids are made inside SQLite."""
+"""Query that makes all pairs between two sets of ids inside SQLite."""
 
 
 def json_statement(phase: str) -> str:
-    """Return what inserts or queries a list of objects. SQLite before 3.38 has no ->>, which is no faster."""
+    """Return the statement that inserts or queries a list of objects.
+
+    SQLite before 3.38 has no ->>, which is not faster.
+    """
     path, a, b, val = (f"json_extract(j.value, '$.{name}')" for name in ("path", "a", "b", "val"))
     if phase == "insert":
         return f"INSERT INTO sample (path) SELECT {path} FROM json_each(?) AS j"
@@ -169,41 +169,40 @@ def json_statement(phase: str) -> str:
 
 
 def query_statement(form: str, count: int) -> str:
-    """Return the query for so many pairs: each a condition, nested as Peewee joins them one after the other
-    (BLK), compared as row values (ROW), or joined as a table (VALUES).
+    """Return the query for `count` pairs.
+
+    Each pair is a condition, nested as Peewee joins them by OR (BLK), or a row of a joined table (VALUES).
     """
     if form == "BLK":
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
     values = f"VALUES {', '.join(['(?, ?)'] * count)}"
-    if form == "ROW":
-        return f'{_SELECT} WHERE (("t1"."a_id", "t1"."b_id") IN ({values}))'
     joined = '(("t1"."a_id" = "p"."column1") AND ("t1"."b_id" = "p"."column2"))'
     return f'{_SELECT} INNER JOIN ({values}) AS "p" ON {joined}'
 
 
-# The course of one operation: until when it may go on, and how far it has come.
+# The time limit and the progress of the operation.
 
 
 INTERRUPT_EVERY_S = 0.01
-"""An interrupt that meets no running statement does nothing, so it is repeated."""
+"""Pause between interrupts. An interrupt has no effect between two statements, so it is repeated."""
 
 
 class TimedOut(Exception):
     """The operation was stopped between two statements."""
 
 
-class Course:
-    """Stops an operation after its time-out, wherever it is by then."""
+class CellCourse:
+    """Time limit and progress of the operation, which it interrupts after its time-out."""
 
     def __init__(self, connection: Connection, timeout_s: float, written: Any) -> None:
-        """`written` is one shared word: the rows that the worker knows to be written."""
+        """`written` is one shared word: the number of acknowledged rows."""
         self.late = False
         self._connection, self._timeout_s, self._written = connection, timeout_s, written
         self._over = Event()
         self._watch = Thread(target=self._stop_when_late, daemon=True)
 
     def begin(self) -> None:
-        """The operation begins now."""
+        """Start the time limit."""
         self._watch.start()
 
     def _stop_when_late(self) -> None:
@@ -213,8 +212,8 @@ class Course:
         while not self._over.wait(INTERRUPT_EVERY_S):
             self._connection.interrupt()
 
-    def each(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield items, each when the one before it has been written; raises TimedOut."""
+    def steps(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield items, and count an item as written when the next is requested. Raises TimedOut."""
         written = 0
         for item in items:
             self._written[0] = written
@@ -225,7 +224,7 @@ class Course:
         self._written[0] = written
 
     def end(self) -> None:
-        """The operation has ended: nothing is interrupted any more."""
+        """Stop the time limit."""
         self._over.set()
         self._watch.join()
 
@@ -234,18 +233,23 @@ class Course:
 
 
 class Binding:
-    """A driver's connection, and the methods on it: each does all that is a worker's part.
+    """A driver's connection, and the methods on it.
 
-    Another way to SQLite inherits from it, and overrides what is above `operation`.
+    A subclass for an object-relational mapper overrides the methods above `operation`.
     """
 
-    def __init__(self, connection: Any, method: Method, part: Part, course: Course) -> None:
-        self.method, self.part, self.course = method, part, course
+    def __init__(self, connection: Any, case: Case, course: CellCourse) -> None:
+        self.course = course
+        self.method: Method = case.spec
+        self.sets = queried_sets(case) if self.method.phase == "query" else ((), ())
+        """Two sets of ids between which all pairs are queried."""
+        self.pairs = queried_pairs(case, self.sets)
+        """Pairs between the two sets."""
         self._connection: Connection = connection
         self._variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
-        """How many parameters a statement takes."""
-        self._insert, self._places = INSERT.get(method.phase, ("", ""))
-        self._width = {"insert": 1, "allocate": 3, "query": 2}[method.phase]
+        """Maximum number of parameters of a statement."""
+        self._insert, self._places = INSERT.get(self.method.phase, ("", ""))
+        self._width = {"insert": 1, "allocate": 3, "query": 2}[self.method.phase]
         """Parameters of a row."""
 
     def run(self, statement: str, params: Row) -> list[Row]:
@@ -254,7 +258,7 @@ class Binding:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Begin a transaction, commit it at its end, and undo it after an error."""
+        """Begin a transaction, and commit it at the end or roll it back after an error."""
         self._connection.rows("BEGIN")
         try:
             yield
@@ -264,17 +268,17 @@ class Binding:
             raise
 
     def rows(self) -> Iterator[Any]:
-        """Yield the rows to write, in the form that the binding takes."""
+        """Return the rows to write, in the form that the binding takes."""
         if self.method.phase == "insert":
-            return ((PATH.format(place),) for place in self.part.places)
-        return ((a, b, PENDING) for a, b in pairs(self.part.ids, self.method.scale))
+            return ((PATH.format(place),) for place in range(self.method.scale))
+        return ((a, b, PENDING) for a, b in pairs(self.method.scale))
 
     def creation(self) -> Callable[[Any], object]:
-        """Return what inserts a row."""
+        """Return a function that inserts a row."""
         return self._connection.writer(self._insert + self._places)
 
     def create_all(self, rows: Sequence[Any]) -> object:
-        """Insert rows with one statement, a parameter for each of their values."""
+        """Insert rows with one statement, which has a parameter for each value."""
         text = self._insert + ", ".join([self._places] * len(rows))
         return self.run(text, tuple(chain.from_iterable(rows)))
 
@@ -287,7 +291,7 @@ class Binding:
         return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
 
     def row(self, found: Any) -> Row:
-        """Return what was found as (a_id, b_id, val)."""
+        """Return a row of an answer as (a_id, b_id, val)."""
         return tuple(found)
 
     def operation(self) -> Callable[[], Any]:
@@ -296,23 +300,23 @@ class Binding:
         if not self.method.transaction:
             return work
 
-        def whole() -> Any:
+        def in_transaction() -> Any:
             with self.transaction():
                 return work()
 
-        return whole
+        return in_transaction
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows to write, by the names of their columns."""
+        """Return the rows to write, as objects with the names of their columns."""
         if self.method.phase == "insert":
-            return ({"path": PATH.format(place)} for place in self.part.places)
-        return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.part.ids, self.method.scale))
+            return ({"path": PATH.format(place)} for place in range(self.method.scale))
+        return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.method.scale))
 
     def _write(self) -> None:
         name = self.method.name
         if name == "1b1":
             create = self.creation()
-            for row in self.course.each(self.rows()):
+            for row in self.course.steps(self.rows()):
                 create(row)
         elif name == "BLK":
             self._check_variables()
@@ -320,45 +324,31 @@ class Binding:
         elif name == "BLK/n":
             rows = [*self.rows()]
             size = max(1, min(self.method.chunk, self._variables // self._width))
-            for chunk in self.course.each(rows[start : start + size] for start in range(0, len(rows), size)):
+            for chunk in self.course.steps(rows[start : start + size] for start in range(0, len(rows), size)):
                 self.create_all(chunk)
         elif name == "JSON":
             self.run(json_statement(self.method.phase), (json.dumps([*self.objects()]),))
         else:
-            self.run(ALLOCATE_SPC, (self.part.ids.start, self.part.ids.stop - 1))
+            self.run(ALLOCATE_SPC, ())
 
     def _query(self) -> list[Any]:
-        name, wanted = self.method.name, self.part.pairs
+        name, wanted = self.method.name, self.pairs
         if name == "1b1":
-            return [self.get(a, b) for a, b in self.course.each(wanted)]
+            return [self.get(a, b) for a, b in self.course.steps(wanted)]
         if name == "JSON":
             objects = [{"a": a, "b": b} for a, b in wanted]
             return self.run(json_statement("query"), (json.dumps(objects),))
         if name == "SPC":
-            return self.run(QUERY_SPC, tuple(map(json.dumps, self.part.sets)))
+            return self.run(QUERY_SPC, tuple(map(json.dumps, self.sets)))
         self._check_variables()
         return self.select(wanted)
 
     def _check_variables(self) -> None:
-        needed = self.part.rows * self._width
+        needed = self.method.rows * self._width
         if needed > self._variables:
             raise LimitReached(
                 f"{needed:,} parameters in one statement; this SQLite takes {self._variables:,}"
             )
-
-    def most_pairs(self) -> int:
-        """Return how many pairs the query of the method's form takes at most, after it took no more."""
-
-        def is_refused(count: int) -> bool:
-            try:
-                self.select(self.part.pairs[:count])
-            except Exception as error:
-                if refusal(error) is None:
-                    raise
-                return True
-            return False
-
-        return bisect_left(range(1, len(self.part.pairs)), True, key=is_refused)
 
 
 _REFUSALS = (
@@ -369,15 +359,15 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""How SQLite says so; the result code is the one of any wrong statement."""
+"""Phrases in SQLite's errors about limits; their result code is that of any wrong statement."""
 
 
 class LimitReached(Exception):
-    """It was seen beforehand that a statement would be refused."""
+    """A statement has more parameters than SQLite takes."""
 
 
 def refusal(error: Exception) -> str | None:
-    """Return what a limit's error says; None for any other error."""
+    """Return the text of an error about a limit; None for any other error."""
     if isinstance(error, RecursionError):
         return "Python's recursion limit, which Peewee met while it nested the conditions"
     text = str(error)

@@ -26,7 +26,7 @@ class Sample(peewee.Model):
 
 
 class Result(peewee.Model):
-    """What was computed of a pair of samples; -1 while it has not been."""
+    """A computed figure of a pair of samples; -1 until it is computed."""
 
     a = peewee.ForeignKeyField(Sample)
     b = peewee.ForeignKeyField(Sample)
@@ -81,17 +81,9 @@ class Orm(Binding):
 
 
 def nested(wanted: Sequence[Pair]) -> Any:
-    """Return the query with a condition for each pair, joined one after the other."""
+    """Return the query with a condition for each pair, joined by OR."""
     conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
     return Result.select().where(reduce(or_, conditions))
-
-
-def row_values(wanted: Sequence[Pair]) -> Any:
-    """Return the query with the pairs compared as row values."""
-    # In an expression a ValuesList lacks its parentheses before Peewee 4.
-    rows = peewee.CommaNodeList([peewee.EnclosedNodeList(pair) for pair in wanted])
-    given = peewee.EnclosedNodeList([peewee.NodeList((peewee.SQL("VALUES"), rows))])
-    return Result.select().where(peewee.Tuple(Result.a, Result.b).in_(given))
 
 
 def values_join(wanted: Sequence[Pair]) -> Any:
@@ -101,5 +93,5 @@ def values_join(wanted: Sequence[Pair]) -> Any:
     return Result.select().join(given, on=same)
 
 
-FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "ROW": row_values, "VALUES": values_join}
+FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "VALUES": values_join}
 """Method → its query."""

@@ -7,7 +7,6 @@ lists of all workers, one after the other, is its place.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -15,7 +14,7 @@ from typing import Any
 
 from sqlstress.experiments.classics.keys_worker import ASCENDING, SIZE
 from sqlstress.report import Check
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 
 Placed = tuple[Any, int | None]
 """A row and its place; None if no worker may have written it."""
@@ -62,7 +61,7 @@ def check_rows(
     described: Callable[[Any], str] = repr,
 ) -> Check:
     """Check every row of a table: each acknowledged row is there once, and there are no others."""
-    tally = Tally(name)
+    tally = CheckCounter(name)
     counts = bytearray(max((writer.places.stop for writer in writers), default=0))
     for row, place in rows:
         tally.checked += 1
@@ -78,35 +77,18 @@ def check_rows(
     return tally.check()
 
 
-def check_list(name: str, rows: Iterable[Any], expected: Iterable[Any]) -> Check:
-    """Check the rows of a table that no worker changes."""
+def check_list(
+    name: str, rows: Iterable[Any], expected: Sequence[Any], writers: Sequence[Acknowledged]
+) -> Check:
+    """Check the rows of tables against a list of all of them, each with its place in the list."""
     places = {row: place for place, row in enumerate(expected)}
-    names = list(places)
     placed = ((row, places.get(row)) for row in rows)
-    return check_rows(name, placed, [preparation(len(names))], lambda place: f"{names[place]!r:.80}")
-
-
-def in_order(rows: Sequence[Placed], writers: Sequence[Acknowledged]) -> Iterator[Placed]:
-    """Yield rows that begin with an id, without the place of those whose id contradicts the writers' order.
-
-    The ids of one writer ascend in the order of its places, and no id exceeds the number of all rows.
-    """
-    most = sum(len(writer.places) for writer in writers)
-    wrong: set[int] = set()
-    seen: set[int | None] = set()
-    for writer in writers:
-        # A row that is there twice is reported for that.
-        own = list(dict.fromkeys(place for _, place in rows if place is not None and place in writer.places))
-        wrong.update(place for place, right in zip(own, sorted(own), strict=True) if place != right)
-    for row, place in rows:
-        again = place in seen
-        seen.add(place)
-        yield row, place if again or (place not in wrong and row[0] <= most) else None
+    return check_rows(name, placed, writers, lambda place: f"{expected[place]!r:.80}")
 
 
 def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
     """Check ids by worker and transaction: type, uniqueness, and the order that the type promises."""
-    tally = Tally("identifiers")
+    tally = CheckCounter("identifiers")
     seen: set[Any] = set()
     for transactions in by_worker:
         fitting = [[pick_id for pick_id in ids if _fits(pick_id, id_type)] for ids in transactions]
@@ -149,26 +131,3 @@ def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
 def short_id(one: Any) -> str:
     """Write an id, or the value that is in its place, in at most 40 characters."""
     return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"
-
-
-def check_states(tally: Tally, name: str, rows: Sequence[Any], states: Sequence[Sequence[str]]) -> None:
-    """Count the differences between a table and the nearest of the states that it may have.
-
-    A row is an id and a value. Ids count from 1 in the order of insertion. A state is a list of values: the
-    last acknowledged one, and of a worker that died also the one after the next step.
-    """
-    tally.checked += 1
-    values = Counter(value for _, value in rows)
-    lacking, foreign, state = min(
-        ((wanted - values, values - wanted, state) for state in states for wanted in (Counter(state),)),
-        key=lambda difference: difference[0].total() + difference[1].total(),
-    )
-    for value in lacking.elements():
-        tally.problem(f"{name} lacks the row {value!r}")
-    for value in foreign.elements():
-        tally.problem(f"{name} holds the row {value!r:.80}, which it must not hold")
-    if not lacking and not foreign:
-        for (row_id, value), (right, expected) in zip(rows, enumerate(state, 1), strict=True):
-            if (row_id, value) != (right, expected):
-                what = f"{value!r} with id {row_id}; it must be {expected!r} with id {right}"
-                tally.problem(f"row {right} of {name} is {what}")

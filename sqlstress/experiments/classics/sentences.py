@@ -1,97 +1,92 @@
-"""Sentences of classics, a function each; its parameters are the facts of a finding."""
+"""Sentences of methods, keys and cycles, a function each; its parameters are the facts of a finding."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from sqlstress.analysis import wording
-from sqlstress.analysis.finding import Finding, texts, written
 from sqlstress.analysis.wording import (
     between,
-    capital,
     duration,
-    estimate,
     listing,
-    percent,
-    processes,
     with_interval,
     without_interval,
 )
 from sqlstress.statistics.compare import Ratio
-from sqlstress.statistics.units import plural, rounded, whole
+from sqlstress.statistics.units import digits, plural, rounded
+
+# Methods.
 
 
-def methods_fastest(*, driver: str, phases: Sequence[Finding], single: bool = False) -> str:
-    return f"{'Highest' if single else 'Fastest'} with {driver}: {'; '.join(texts(phases))}."
+class MethodLead(NamedTuple):
+    """The fastest methods of a phase."""
+
+    methods: Sequence[str]
+    """Names, more than one if the passes do not rank them."""
+    rate: float
+    """Rows per second of the best cell."""
+    ratio: Ratio | None = None
+    """Rate relative to 1b1; None if it is 1b1 or the passes cannot tell."""
+    equal: bool = False
+    """Whether several methods are about equal."""
+    unranked: bool = False
+    """Whether the passes cannot tell which of several methods is fastest."""
+    unclear: bool = False
+    """Whether the passes leave the rank or the ratio open."""
 
 
-def phase_fastest(*, doing: str, fastest: Finding, others: Finding | None = None) -> str:
-    others_part = f", or without SPC by {others.text}" if others else ""
-    return f"{doing} by {fastest.text}{others_part}"
+class Phase(NamedTuple):
+    """The fastest methods of a phase, with and without SPC."""
+
+    doing: str
+    fastest: MethodLead
+    others: MethodLead | None = None
+    """Fastest methods except SPC; None if `fastest` has no SPC."""
 
 
-def methods_lead(
-    *,
-    methods: Sequence[str],
-    rate: float,
-    about: bool = False,
-    ratio: Ratio | None = None,
-    base: str | None = None,
-    equal: bool = False,
-    which: bool = False,
-    unclear: bool | None = None,
-) -> str:
-    ratio_part = (
-        (f", {without_interval(ratio, 'as fast as')} {base}, {between(ratio)}")
-        if ratio is not None and base
-        else ""
-    )
-    return (
-        f"{listing(methods)} ({'about ' if about else ''}{rounded(rate)} "
-        f"rows/s{ratio_part}{'; about equal' if equal else ''}"
-        f"{'; cannot tell which is fastest' if which else ''})"
-    )
+class Gain(NamedTuple):
+    """Rate of a phase with a setting, relative to the rate without it."""
+
+    doing: str
+    ratio: Ratio
 
 
-def transaction(
-    *,
-    faster: Sequence[Finding] | None = None,
-    both: bool = False,
-    unclear: Sequence[str] | None = None,
-) -> str:
-    faster_part = f"{listing(texts(faster))}" if faster else ""
-    unclear_part = f"cannot tell for {listing(unclear)}" if unclear else ""
-    return (
-        "Put writes into one transaction. Compared with a commit per row: "
-        f"{faster_part}{', and ' if both else ''}{unclear_part}."
-    )
+def _lead(lead: MethodLead) -> str:
+    about = "about " if len(lead.methods) > 1 else ""
+    details = [f"{about}{rounded(lead.rate)} rows/s"]
+    if lead.ratio:
+        details[0] += f", {without_interval(lead.ratio, 'as fast as')} 1b1, {between(lead.ratio)}"
+    if lead.equal:
+        details.append("about equal")
+    if lead.unranked:
+        details.append("cannot tell which is fastest")
+    return f"{listing(lead.methods)} ({'; '.join(details)})"
 
 
-def wal(
-    *,
-    how: str,
-    faster: Sequence[Finding] | None = None,
-    both: bool = False,
-    unclear: Sequence[str] | None = None,
-) -> str:
-    faster_part = f"{listing(texts(faster))}" if faster else ""
-    unclear_part = f"cannot tell for {listing(unclear)}" if unclear else ""
-    return f"WAL compared with DELETE, {how}: {faster_part}{', and ' if both else ''}{unclear_part}."
+def _phase(phase: Phase) -> str:
+    others = f", or without SPC by {_lead(phase.others)}" if phase.others else ""
+    return f"{phase.doing} by {_lead(phase.fastest)}{others}"
 
 
-def made_faster(*, doing: str, ratio: Ratio) -> str:
-    return f"{doing} {with_interval(ratio, 'as fast')}"
+def methods_fastest(*, driver: str, phases: Sequence[Phase]) -> str:
+    return f"Fastest with {driver}: {'; '.join(map(_phase, phases))}."
 
 
-def row_values(*, took: Sequence[Finding]) -> str:
-    return (
-        f"Use VALUES, not ROW: comparing pairs as row values took {listing(texts(took))}. Some versions "
-        "of SQLite scan the whole table for them; check with EXPLAIN QUERY PLAN."
-    )
+def _gains(gains: Sequence[Gain], unclear: Sequence[str]) -> str:
+    parts = []
+    if gains:
+        parts.append(listing([f"{gain.doing} {with_interval(gain.ratio, 'as fast')}" for gain in gains]))
+    if unclear:
+        parts.append(f"cannot tell for {listing(unclear)}")
+    return ", and ".join(parts)
 
 
-def took_as_long(*, ratio: Ratio, driver: str) -> str:
-    return f"{with_interval(ratio, 'as long')} with {driver}"
+def transaction(*, gains: Sequence[Gain], unclear: Sequence[str] = ()) -> str:
+    return f"Put writes into one transaction. Compared with a commit per row: {_gains(gains, unclear)}."
+
+
+def wal(*, how: str, gains: Sequence[Gain], unclear: Sequence[str] = ()) -> str:
+    return f"WAL compared with DELETE, {how}: {_gains(gains, unclear)}."
 
 
 def method_limit(
@@ -101,222 +96,93 @@ def method_limit(
     method: str,
     drivers: Sequence[str],
     reason: str,
-    instead: str | None = None,
-    done: int | None = None,
-    rate: float | None = None,
+    instead: str,
 ) -> str:
-    instead_part = (
-        (f" {instead} handled {plural(done, 'row')}, at {rounded(rate)} per second.")
-        if instead and done is not None and rate is not None
-        else ""
-    )
     return (
-        f"LIMIT when {doing} {plural(rows, 'row')} by {method} ({listing(drivers)}): {reason}.{instead_part}"
+        f"LIMIT when {doing} {plural(rows, 'row')} by {method} ({listing(drivers)}): {reason}. Use {instead} "
+        "instead."
     )
 
 
-def binding(*, ways: Sequence[Finding]) -> str:
-    return f"sqlite3 was faster than Peewee, which runs on it: {listing(texts(ways))}."
+# Keys.
 
 
-def contention(*, driver: str, most: int, fewest: int, how: str, ways: Sequence[Finding]) -> str:
-    return (
-        f"Rows per second with {driver}, {processes(most)} at once compared with {processes(fewest)}: "
-        f"{how} when {listing(texts(ways))}."
-    )
+class TypeCost(NamedTuple):
+    """Time and space of a type of id, relative to uuid4."""
+
+    ratio: Ratio | None = None
+    """Time relative to uuid4's; None if about equal or unknown."""
+    equal: bool = False
+    """Whether the times are about equal."""
+    unclear: bool = False
+    """Whether the passes cannot tell."""
+    file: float | None = None
+    """Size of the file relative to uuid4's; None if unknown."""
 
 
-def way_changed(*, way: str, ratio: Ratio) -> str:
-    return f"{way} ({estimate(ratio)} as fast, {between(ratio)})"
-
-
-def made_inside(
-    *,
-    times: float | None = None,
-    ratio: Ratio | None = None,
-    unsure: Ratio | None = None,
-    unclear: bool | None = None,
-) -> str:
-    times_part = f"{wording.times(times)} as long" if times is not None else ""
-    ratio_part = f"{with_interval(ratio, 'as long')}" if ratio is not None else ""
-    unsure_part = (
-        (f"cannot tell whether slower ({between(unsure)} times as long)") if unsure is not None else ""
-    )
-    return f"Ids generated inside SQLite, by a Python function: {times_part}{ratio_part}{unsure_part}."
+def _type_cost(cost: TypeCost) -> str:
+    time = ""
+    if cost.ratio:
+        time = f"{between(cost.ratio)} of uuid4's time"
+    elif cost.equal:
+        time = "about equal to uuid4's time"
+    elif cost.unclear:
+        time = "cannot tell whether faster than uuid4"
+    file = f"; {rounded(cost.file, 2)} of its file size" if cost.file is not None else ""
+    return f"{time}{file}"
 
 
 def id_type(
     *,
     schema: str,
-    int_cost: Finding | None = None,
-    has_int: bool = False,
-    stays: bool = False,
     chosen: str | None = None,
+    cost: TypeCost | None = None,
+    int_cost: TypeCost | None = None,
     dated: bool = False,
-    cost: Finding | None = None,
-    unclear: Sequence[str] | None = None,
+    unclear: Sequence[str] = (),
 ) -> str:
-    int_cost_part = f"use int if one database assigns all ids ({int_cost.text}). " if int_cost else ""
-    chosen_part = f"{chosen}" if chosen else ""
-    cost_part = f" ({cost.text})" if cost else ""
-    unclear_part = f" Cannot tell whether {listing(unclear, 'or')} is faster." if unclear else ""
-    return (
-        f"{schema}: {int_cost_part}{'Otherwise use' if has_int else 'use'} "
-        f"{'uuid4 (no other type saves time or space)' if stays else ''}"
-        f"{chosen_part}{', which contains its creation time' if dated else ''}{cost_part}.{unclear_part}"
-    )
+    """Advise a type: `chosen` is None if no other type is better than uuid4."""
+    integers = f"use int if one database assigns all ids ({_type_cost(int_cost)}). " if int_cost else ""
+    use = "Otherwise use" if int_cost else "use"
+    choice = chosen or "uuid4 (no other type saves time or space)"
+    if dated:
+        choice += ", which contains its creation time"
+    if cost:
+        choice += f" ({_type_cost(cost)})"
+    doubt = f" Cannot tell whether {listing(unclear, 'or')} is faster." if unclear else ""
+    return f"{schema}: {integers}{use} {choice}.{doubt}"
 
 
-def type_cost(
-    *,
-    ratio: Ratio | None = None,
-    equal: bool = False,
-    unclear: bool = False,
-    file: float | None = None,
-) -> str:
-    ratio_part = f"{between(ratio)} of uuid4's time" if ratio is not None else ""
-    equal_text = "about equal to uuid4's time" if equal else ""
-    file_part = f"; {rounded(file, 2)} of its file size" if file is not None else ""
-    return f"{ratio_part}{equal_text}{'cannot tell whether faster than uuid4' if unclear else ''}{file_part}"
+# Cycles.
 
 
-def type_least(
-    *,
-    schema: str,
-    quickest: str,
-    seconds: float,
-    smallest: str | None = None,
-    file: float | None = None,
-) -> str:
-    smallest_part = f"{smallest} " if smallest else ""
-    file_part = (
-        (f" and {smallest_part}the least space ({rounded(file, 2)} of uuid4's)") if file is not None else ""
-    )
-    return f"{schema}: {quickest} took the least time ({rounded(seconds)} s){file_part}."
+class Checkpoint(NamedTuple):
+    """A cycle in which a checkpoint was seen."""
 
-
-def schema(
-    *,
-    type: str,
-    quickest: Sequence[str],
-    seconds: float,
-    unique: Finding,
-    single: bool = False,
-    several: bool = False,
-    equal: bool = False,
-    unclear: bool = False,
-    smallest: Sequence[str] | None = None,
-    about: bool = False,
-    megabytes: float | None = None,
-) -> str:
-    smallest_part = (
-        (f"; smallest: {listing(smallest)} ({'about ' if about else ''}{rounded(megabytes)} MB)")
-        if smallest and megabytes is not None
-        else ""
-    )
-    return (
-        f"With {type}, {'least time' if single else 'fastest'}: {listing(quickest)} "
-        f"({'about ' if several else ''}{rounded(seconds)} "
-        f"s{'; about equal' if equal else ''}{'; cannot tell which is fastest' if unclear else ''})"
-        f"{smallest_part}. {unique.text}"
-    )
-
-
-def unique(
-    *,
-    schemas: Sequence[str],
-    one: bool = False,
-    unmeasured: bool = False,
-    costs: Sequence[Finding] | None = None,
-) -> str:
-    costs_part = f"; size: {listing(texts(costs))} the smallest file" if costs else ""
-    return (
-        f"Only {listing(schemas)} prevent{'s' if one else ''} duplicate "
-        f"picks{': measure them with --schema' if unmeasured else ''}{costs_part}."
-    )
-
-
-def schema_costs(*, schema: str, times: float) -> str:
-    return f"{schema} {wording.times(times)}"
+    cycle: int
+    ns: float | None
+    """Time of the cycle; None if unknown."""
 
 
 def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
-    limit_ns_part = f" after {duration(limit_ns)}" if limit_ns is not None else ""
-    return f"TIMEOUT at {where}{limit_ns_part}: {reason}."
+    after = f" after {duration(limit_ns)}" if limit_ns is not None else ""
+    return f"TIMEOUT at {where}{after}: {reason}."
 
 
-def fastest(*, fastest: Finding, single: bool = False, slowest: Finding | None = None) -> str:
-    slowest_part = f"; {'most' if single else 'slowest'}: {slowest.text}" if slowest else ""
-    return f"{'Least time' if single else 'Fastest'}: {fastest.text}{slowest_part}."
-
-
-def settings_took(
+def fastest(
     *,
     settings: Sequence[str],
     total_ns: float,
-    about: bool = False,
-    closing_ns: float | None = None,
-    times: float | None = None,
-    ratio: Ratio | None = None,
     equal: bool = False,
     unclear: bool = False,
 ) -> str:
-    closing_ns_part = (
-        (f", plus {duration(closing_ns)} for the closing checkpoint") if closing_ns is not None else ""
-    )
-    times_part = f", {wording.times(times)} as long" if times is not None else ""
-    ratio_part = f", {with_interval(ratio, 'as long')}" if ratio is not None else ""
-    return (
-        f"{listing(settings)}, {'about ' if about else ''}{duration(total_ns)}{closing_ns_part}"
-        f"{times_part}{ratio_part}{' (about equal)' if equal else ''}"
-        f"{' (cannot tell which is fastest)' if unclear else ''}"
-    )
-
-
-def beyond_the_sum(*, bounds: Sequence[Finding]) -> str:
-    return (
-        "The total includes BEGIN and COMMIT, but the sum of the statements does not: "
-        f"{listing(texts(bounds))}. Row by row, BEGIN and COMMIT are part of each statement, and the sum "
-        "is the total."
-    )
-
-
-def bounds_took(
-    *,
-    bounds_ns: float,
-    total_ns: float,
-    share: float,
-    where: str,
-    one: bool = False,
-    commits: float | None = None,
-) -> str:
-    commits_part = f"{rounded(commits)} COMMITs" if commits is not None else ""
-    return (
-        f"{duration(bounds_ns)} of {duration(total_ns)} ({percent(share)}; "
-        f"{'one COMMIT' if one else ''}{commits_part}) in {where}"
-    )
-
-
-def checkpoints_off(
-    *,
-    where: str,
-    off_ns: float,
-    other: str,
-    on_ns: float,
-    ratio: Ratio | None = None,
-    unclear: bool = False,
-    frames: int | None = None,
-) -> str:
-    ratio_part = f", {with_interval(ratio, 'as long')}" if ratio is not None else ""
-    frames_part = (
-        (f" No effect expected: the WAL never reached {plural(frames, 'frame')}.")
-        if frames is not None
-        else ""
-    )
-    return (
-        f"Without checkpoints ({where}): {duration(off_ns)}; with them ({other}): "
-        f"{duration(on_ns)}{ratio_part}{' (cannot tell which is faster)' if unclear else ''}.{frames_part}"
-    )
+    """Name the fastest settings; `total_ns` is the time of the first."""
+    text = f"Fastest: {listing(settings)}, {'about ' if len(settings) > 1 else ''}{duration(total_ns)}"
+    if equal:
+        text += " (about equal)"
+    if unclear:
+        text += " (cannot tell which is fastest)"
+    return f"{text}."
 
 
 def checkpoint(
@@ -328,47 +194,26 @@ def checkpoint(
     spike: int,
     spike_ns: float,
     median_ns: float,
-    together: int | None = None,
-    unseen: bool = False,
-    seen: Finding | None = None,
+    is_it: bool,
+    processes: int = 1,
     process: int | None = None,
-    is_it: bool = False,
-    first: int | None = None,
-    slower: float | None = None,
+    seen: Checkpoint | None = None,
+    later: Sequence[int] = (),
 ) -> str:
-    together_part = f" of each of {whole(together)} processes in step" if together is not None else ""
-    seen_part = f"{capital(seen.text)}" if seen else ""
-    process_part = f" of process {whole(process)}" if process is not None else ""
-    first_part = (
-        (f" Cycle {whole(first)} was slower than {percent(slower)} of the cycles.")
-        if first is not None and slower is not None
-        else ""
-    )
+    """Report the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
+    several = f" of each of {digits(processes)} processes in step" if processes > 1 else ""
+    of_process = f" of process {digits(process)}" if process is not None else ""
+    found = "None was seen"
+    if seen:
+        there = "there" if seen.cycle == due and process is None else f"in cycle {digits(seen.cycle)}"
+        time = f" ({duration(seen.ns)})" if seen.ns is not None else ""
+        found = f"It was seen {there}{of_process}{time}"
+    if later:
+        found += f", then in {listing(list(map(digits, later)))}"
     return (
-        f"{where}: the checkpoint at {plural(frames, 'frame')} was due in cycle {whole(due)} "
-        f"({plural(commits, 'commit')} per cycle{together_part}, one frame each). "
-        f"{'None was seen' if unseen else ''}{seen_part}. The slowest cycle except the first is "
-        f"{whole(spike)}{process_part} ({duration(spike_ns)}; median {duration(median_ns)}): "
-        f"{'the checkpoint' if is_it else 'not a checkpoint'}.{first_part}"
-    )
-
-
-def checkpoint_seen(
-    *,
-    there: bool = False,
-    cycle: int | None = None,
-    process: int | None = None,
-    cycle_ns: float | None = None,
-    early: bool = False,
-    later: Sequence[int] | None = None,
-    more: int | None = None,
-) -> str:
-    cycle_part = f"in cycle {whole(cycle)}" if cycle is not None else ""
-    process_part = f" of process {whole(process)}" if process is not None else ""
-    cycle_ns_part = f" ({duration(cycle_ns)})" if cycle_ns is not None else ""
-    later_part = f", then in {written(later)}" if later else ""
-    more_part = f" and {whole(more)} later ones" if more is not None else ""
-    return (
-        f"it was seen {'there' if there else ''}{cycle_part}{process_part}"
-        f"{cycle_ns_part}{': commits wrote more than one frame' if early else ''}{later_part}{more_part}"
+        f"{where}: the checkpoint at {plural(frames, 'frame')} was due in cycle {digits(due)} "
+        f"({plural(commits, 'commit')} per cycle{several}, one frame each). {found}. The slowest cycle "
+        f"except the first is {digits(spike)}{of_process} ({duration(spike_ns)}; "
+        f"median {duration(median_ns)}): "
+        f"{'the checkpoint' if is_it else 'not a checkpoint'}."
     )

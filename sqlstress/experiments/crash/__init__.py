@@ -1,1 +1,1 @@
-"""Transactions whose traces tell, after a crash, which of them are there, and whether each is whole."""
+"""Crash tests: after a kill the rows show which transactions exist, and whether each is complete."""

@@ -1,4 +1,4 @@
-"""Crash tests by killing: one case, whose writers are killed again and again."""
+"""Experiment of crash tests: one case, whose writers are killed in each round."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from sqlstress.experiment import CommandLine, Experiment, StudySpec
 from sqlstress.experiments.crash.spec import (
-    KILLING,
-    MOST_FILES,
-    MOST_WRITERS,
-    CaseSelection,
+    KILLS_HEADING,
+    MAX_FILES,
+    MAX_WRITERS,
+    CrashSelection,
     Kills,
     Transactions,
 )
-from sqlstress.options.option import chosen, options_of
-from sqlstress.options.parsing import choice, whole
+from sqlstress.options.option import options_of, select_options
+from sqlstress.options.parsing import choice, whole_number
 from sqlstress.report.case import Case, common, layout, otherwise
 from sqlstress.request import Request, check_locking
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 
 class KillsSpec(StudySpec):
-    """Study of kills, round after round."""
+    """Study that kills the writers in each round."""
 
     result = Kills
     result_key = ("crash", "kills")
     label = "a crash test"
 
-    def make(self, cases: Sequence[Case], selection: CaseSelection) -> KillStudy:
+    def make(self, cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
         from sqlstress.experiments.crash.study import study_of
 
         return study_of(cases, selection)
 
 
 class CrashExperiment(Experiment):
-    """Crash tests by killing."""
+    """Experiment of crash tests."""
 
     name = "crash"
     spec = Transactions
@@ -57,26 +57,26 @@ class CrashExperiment(Experiment):
         example="sqlstress crash --rounds 100 --concurrency 3",
     )
     options = (
-        *chosen(options_of(CaseSelection)),
+        *select_options(options_of(CrashSelection)),
         otherwise(
             "concurrency",
-            parse=whole(1, MOST_WRITERS),
+            parse=whole_number(1, MAX_WRITERS),
             default=3,
-            group=KILLING,
+            group=KILLS_HEADING,
             help="Number of writing processes.",
             metavar="N",
             varies=False,
         ),
         otherwise(
             "buckets",
-            parse=whole(1, MOST_FILES),
+            parse=whole_number(1, MAX_FILES),
             default=1,
-            group=KILLING,
+            group=KILLS_HEADING,
             help="Number of buckets (database files). A transaction writes to one of them.",
             metavar="N",
             varies=False,
         ),
-        *chosen(options_of(Transactions)),
+        *select_options(options_of(Transactions)),
         *common("journal-mode", "synchronous", "fullfsync"),
         otherwise(
             "wal-autocheckpoint",
@@ -91,11 +91,11 @@ class CrashExperiment(Experiment):
         ),
         *common("seed"),
     )
-    selection = CaseSelection
+    selection = CrashSelection
     study = KillsSpec()
     sweeps = True
 
-    def cases(self, request: Request[Transactions, CaseSelection]) -> Iterator[Case]:
+    def cases(self, request: Request[Transactions, CrashSelection]) -> Iterator[Case]:
         check_locking(request)
         yield replace(request.case, verify="full")
 

@@ -1,4 +1,4 @@
-"""How a crash test by killing is shown: what was done, a row of what was found, and the verdict."""
+"""Presentation of a crash test: heading, a row of figures, and the verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlstress.analysis.study_parts import (
     UNPROVED,
     WRONG,
     Conclusion,
-    Part,
+    ReportPart,
     counterexamples,
     ended_early,
 )
@@ -31,48 +31,48 @@ from sqlstress.show.blocks import (
     Legend,
     Lines,
     Table,
-    Verdict,
+    VerdictLine,
     meanings,
     table_of,
 )
-from sqlstress.show.shown import ResultShown, Tile, came_of
-from sqlstress.statistics.units import plural, rounded, whole
+from sqlstress.show.shown import ResultShown, Tile, verdict_tile
+from sqlstress.statistics.units import digits, plural, rounded
 
 
 class KillsShown(ResultShown[Kills]):
-    """Process death."""
+    """Presenter of a crash test."""
 
-    def part(self, result: Kills) -> Part:
-        return Part("process death", kill_verdict(result), result.seconds, result.error, "crash")
+    def part(self, result: Kills) -> ReportPart:
+        return ReportPart("process death", kill_verdict(result), result.seconds, result.error, "crash")
 
     def result_blocks(self, report: Report, result: Kills) -> Iterator[Block]:
         group = Group(result.case, (Run(result.case),))
-        about = [heading.describe(_what(result), group, report)]
+        about = [heading.describe(_heading(result), group, report)]
         if result.effective:
             about.append(describe_durability(result.effective, report.environment.sync))
         yield Lines((*about, *heading.warnings(group, report.environment, ())))
         table = table_of([result], COLUMNS)
         yield table
         yield Legend(table, partial(_legend, result))
-        yield Verdict(kill_verdict(result).finding.text)
-        if told := tuple(finding.text for finding in findings(result)):
-            yield Bullets(told)
+        yield VerdictLine(kill_verdict(result).finding.text)
+        if texts := tuple(finding.text for finding in findings(result)):
+            yield Bullets(texts)
 
     def tiles(self, result: Kills) -> Iterator[Tile]:
-        yield came_of(kill_verdict(result), "nothing lost", "process death")
-        yield whole(result.kills), "writers killed", ""
-        yield whole(result.acknowledged), "transactions acknowledged before", ""
+        yield verdict_tile(kill_verdict(result), "nothing lost", "process death")
+        yield digits(result.kills), "writers killed", ""
+        yield digits(result.acknowledged), "transactions acknowledged before", ""
 
     def progress(self, result: Kills) -> str:
         return rounds(result)
 
 
-def _count(figure: Callable[[Kills], int]) -> Callable[[Kills], str]:
-    """Return the cell of a count."""
+def _count_cell(figure: Callable[[Kills], int]) -> Callable[[Kills], str]:
+    """Return the function that formats a count of a crash test as a cell."""
 
     def cell(kills: Kills) -> str:
         count = figure(kills)
-        return whole(count) if abs(count) < 10_000_000 else f"{count:.0e}"
+        return digits(count) if abs(count) < 10_000_000 else f"{count:.0e}"
 
     return cell
 
@@ -83,68 +83,72 @@ def _integrity(kills: Kills) -> str:
 
 
 COLUMNS: tuple[Column[Kills], ...] = (
-    Column("rounds", cell=_count(lambda kills: kills.rounds)),
-    Column("kills", cell=_count(lambda kills: kills.kills)),
+    Column("rounds", cell=_count_cell(lambda kills: kills.rounds)),
+    Column("kills", cell=_count_cell(lambda kills: kills.kills)),
     Column(
         "acknowledged transactions",
         ("", "acknowledged"),
-        cell=_count(lambda kills: kills.acknowledged),
+        cell=_count_cell(lambda kills: kills.acknowledged),
     ),
     Column(
         "finished",
-        cell=_count(lambda kills: kills.finished),
+        cell=_count_cell(lambda kills: kills.finished),
         meaning="finished: transactions in progress at the kill that were there afterwards",
         leaves=30,
     ),
     Column(
         "undone",
-        cell=_count(lambda kills: kills.undone),
+        cell=_count_cell(lambda kills: kills.undone),
         meaning="undone: transactions in progress that were not",
         leaves=20,
     ),
     Column(
         "recovered files",
         ("recovered", "files"),
-        cell=_count(lambda kills: kills.wals + kills.hot_journals),
+        cell=_count_cell(lambda kills: kills.wals + kills.hot_journals),
         meaning="recovered: WALs and hot journals left for the next process to recover",
         leaves=10,
     ),
-    Column("lost", cell=_count(lambda kills: kills.lost)),
-    Column("torn", cell=_count(lambda kills: kills.torn)),
+    Column("lost", cell=_count_cell(lambda kills: kills.lost_count)),
+    Column("torn", cell=_count_cell(lambda kills: kills.torn_count)),
     Column("integrity", align="left", cell=_integrity),
 )
 
 
-def _what(kills: Kills) -> str:
+def _heading(kills: Kills) -> str:
     case, load = kills.case, kills.case.spec
     return (
         f"Process death. {plural(case.concurrency, 'writer')} on {buckets(case.buckets)}, killed at random "
-        f"moments; transactions of {plural(load.batch + 1, 'row')}, {whole(load.value_size)}-byte values, "
+        f"moments; transactions of {plural(load.batch + 1, 'row')}, {digits(load.value_size)}-byte values, "
         f"BEGIN {load.begin.upper()}"
     )
 
 
 def _legend(kills: Kills, table: Table) -> Iterator[str]:
-    """Yield what the columns mean, and what was struck."""
-    told = [f"It took {rounded(kills.seconds)} s"]
+    """Yield the legend: meanings of the columns, duration, and details of the kills."""
+    remarks = [f"It took {rounded(kills.seconds)} s"]
     if kills.alone:
-        told.append(
+        remarks.append(
             f"in {plural(kills.alone, 'round')} one writer died before the others, which had to continue"
         )
     if kills.opening:
-        told.append(f"{plural(kills.opening, 'kill')} hit a writer that was opening or recovering the files")
+        remarks.append(
+            f"{plural(kills.opening, 'kill')} hit a writer that was opening or recovering the files"
+        )
     if kills.checkpoints:
-        told.append(f"the kills interrupted {plural(kills.checkpoints, 'checkpoint')}")
-    yield ". ".join("; ".join(part) for part in ([*meanings(table)], told) if part)
+        remarks.append(f"the kills interrupted {plural(kills.checkpoints, 'checkpoint')}")
+    yield ". ".join("; ".join(part) for part in ([*meanings(table)], remarks) if part)
 
 
 def kill_verdict(kills: Kills) -> Conclusion:
-    """Return whether everything survived the death of its writers."""
+    """Return the conclusion on whether all acknowledged transactions survived."""
     if kills.verdict.status == "failed":
-        wrong = tuple(_wrong(check) for check in kills.verdict.checks if check.status == "failed")
+        wrong = tuple(_failure_text(check) for check in kills.verdict.checks if check.status == "failed")
         mode = kills.case.settings.journal_mode
-        nothing = mode.upper() if mode in ("off", "memory") else None
-        finding = Finding(sentences.kills_wrong, kills=kills.kills, wrong=wrong, keeps_nothing=nothing)
+        mode_without_rollback = mode.upper() if mode in ("off", "memory") else None
+        finding = Finding(
+            sentences.kills_wrong, kills=kills.kills, wrong=wrong, keeps_nothing=mode_without_rollback
+        )
         return Conclusion(WRONG, finding)
     if not kills.acknowledged:
         return Conclusion(UNPROVED, Finding(sentences.kills_unproved))
@@ -153,9 +157,9 @@ def kill_verdict(kills: Kills) -> Conclusion:
     )
 
 
-def _wrong(check: Check) -> str:
-    """Write the result of a failed check."""
-    times = "once" if check.problems == 1 else f"{whole(check.problems)} times"
+def _failure_text(check: Check) -> str:
+    """Return the result of a failed check as text."""
+    times = "once" if check.problems == 1 else f"{digits(check.problems)} times"
     results = {
         ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} did not match what was acknowledged",
         WHOLE: f"{plural(check.problems, 'record')} did not match the log",
@@ -166,11 +170,11 @@ def _wrong(check: Check) -> str:
 
 
 def findings(kills: Kills) -> Iterator[Finding]:
-    """Yield what must be known beside the verdict: counter-examples, and why a test ended early."""
+    """Yield findings in addition to the verdict: counter-examples, and the reason for an early end."""
     yield from counterexamples(kills.verdict)
     yield from ended_early(kills.error, rounds(kills))
 
 
 def rounds(kills: Kills) -> str:
-    """Return how far a test has come: "3 of 100 rounds"."""
-    return f"{whole(kills.rounds)} of {plural(kills.planned, 'round')}"
+    """Return the number of rounds done as text: "3 of 100 rounds"."""
+    return f"{digits(kills.rounds)} of {plural(kills.planned, 'round')}"

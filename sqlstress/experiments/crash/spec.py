@@ -5,38 +5,42 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sqlstress.options.option import LOAD, option
-from sqlstress.options.parsing import choice, either, whole
-from sqlstress.report.case import BEGINS, Case
-from sqlstress.report.jsonable import Misfit
+from sqlstress.options.parsing import choice, join_alternatives, whole_number
+from sqlstress.report.case import BEGIN_MODES, Case
+from sqlstress.report.jsonable import InvalidField
 from sqlstress.report.results import Verdict
 
-KILLING = "Kills"
-MOST_ROUNDS = 1_000_000
-MOST_WRITERS = 256
-MOST_FILES = 1000
+KILLS_HEADING = "Kills"
+MAX_ROUNDS = 1_000_000
+MAX_WRITERS = 256
+MAX_FILES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
     """Transactions of the writers."""
 
-    batch: int = option(whole(1, 1000), 4, LOAD, "Rows per transaction, not counting its log row.")
+    batch: int = option(whole_number(1, 1000), 4, LOAD, "Rows per transaction, not counting its log row.")
     value_size: int = option(
-        whole(8, 1 << 16), 256, LOAD, "Size of the value of a row, at least 8.", metavar="BYTES"
+        whole_number(8, 1 << 16), 256, LOAD, "Size of the value of a row, at least 8.", metavar="BYTES"
     )
     begin: str = option(
-        choice(*BEGINS), "immediate", LOAD, f"BEGIN of each transaction: {either(BEGINS)}.", metavar="HOW"
+        choice(*BEGIN_MODES),
+        "immediate",
+        LOAD,
+        f"BEGIN of each transaction: {join_alternatives(BEGIN_MODES)}.",
+        metavar="HOW",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class CrashSelection:
     """Options that are not stored in cases."""
 
     rounds: int = option(
-        whole(1, MOST_ROUNDS),
+        whole_number(1, MAX_ROUNDS),
         100,
-        KILLING,
+        KILLS_HEADING,
         "Number of rounds. Each kills all writers, then examines the files.",
     )
 
@@ -94,15 +98,17 @@ class Kills:
 
     def __post_init__(self) -> None:
         if not isinstance(self.case.spec, Transactions):
-            raise Misfit(f"{self.case.workload!r:.60} is no crash test").inside("workload").inside("case")
+            raise (
+                InvalidField(f"{self.case.workload!r:.60} is no crash test").inside("workload").inside("case")
+            )
 
     @property
-    def lost(self) -> int:
+    def lost_count(self) -> int:
         """Number of acknowledged transactions that were missing."""
         return self._problems(ACKNOWLEDGED)
 
     @property
-    def torn(self) -> int:
+    def torn_count(self) -> int:
         """Number of records that were not entirely as their last transaction wrote them."""
         return self._problems(WHOLE)
 

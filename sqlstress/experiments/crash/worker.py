@@ -1,8 +1,8 @@
-"""A writer, which goes on until it is killed; what a database has that is to survive crashes.
+"""Writer of a crash test, which runs until it is killed, and the data that must survive.
 
-A file holds records, and a log. A transaction writes all rows of one record, which lie far apart in their
-table, and enters itself in the log. So the log says which transactions there are, and in which order they
-were committed; and every record must be as the last one of them in the log has left it.
+A file has records and a log. A transaction writes all rows of one record, which lie far apart in their table,
+and adds a row to the log. So the log has all transactions in the order of their commits. Each record must be
+as its last transaction in the log wrote it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.engine.values import SEQUENCE_BITS, WORKER_BITS, Value, Values
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 RECORDS = 64
-"""Records of a file."""
+"""Number of records per file."""
 MOST_WRITERS = (1 << WORKER_BITS) - 1
-"""Numbers of writers that a value can name."""
+"""Largest number of a writer that fits into a value."""
 
 TABLES = (
     "CREATE TABLE record (key INTEGER PRIMARY KEY, value)",
@@ -36,37 +36,37 @@ LOG = "INSERT INTO log (writer, number, record) VALUES (?, ?, ?)"
 
 
 class Entry(NamedTuple):
-    """A transaction, as the log names it."""
+    """Row of the log: a transaction."""
 
     writer: int
-    """1 or more; 0 stands for whoever created the file."""
+    """Number of the writer, from 1; 0 is the process that created the file."""
     number: int
-    """1 for the first transaction of its writer."""
+    """Number of the transaction, from 1 for each writer."""
     record: int
-    """The record that it wrote, numbered over all files."""
+    """Number of the written record, counted over all files."""
 
 
 class Records:
-    """The records of all files: where their rows lie, and what each transaction makes of them."""
+    """Records of all files: the keys of their rows, and the values that each transaction writes."""
 
     def __init__(self, case: Case) -> None:
         self.width = case.spec.batch
-        """Rows of a record."""
+        """Number of rows per record."""
         self.count = RECORDS * case.buckets
         self._values = Values(case.seed, case.spec.value_size)
 
-    def of_file(self, file: int) -> range:
-        """Return the records of a file."""
+    def records_in(self, file: int) -> range:
+        """Return the numbers of the records in a file."""
         return range(file * RECORDS, (file + 1) * RECORDS)
 
     def rows(self, entry: Entry) -> list[tuple[int, Value]]:
-        """Return the (key, value) of every row of the record that a transaction writes."""
+        """Return the rows (key, value) of its record that a transaction writes."""
         keys = range(entry.record % RECORDS, RECORDS * self.width, RECORDS)
         make, first = self._values.maker(entry.writer), entry.number * self.width
-        return [(key, make(first + place)) for place, key in enumerate(keys)]
+        return [(key, make(first + index)) for index, key in enumerate(keys)]
 
     def is_possible(self, entry: Entry) -> bool:
-        """Say whether a transaction can have been made at all: what a damaged log says may be anything."""
+        """Return whether a writer can have made this transaction: a damaged log may contain anything."""
         bounds = (MOST_WRITERS, (1 << SEQUENCE_BITS) // self.width - 1, self.count - 1)
         fields: tuple[object, ...] = entry
         return all(
@@ -74,23 +74,23 @@ class Records:
         )
 
     def created(self, record: int) -> Entry:
-        """Return what stands for the transaction that filled a record when its file was made."""
+        """Return the log entry, not stored in the log, for the creation of a record."""
         return Entry(0, record, record)
 
     def writer_of(self, value: object) -> tuple[int, int] | None:
-        """Return the writer and the number of the transaction that made a value; None when none did."""
+        """Return writer and number of the transaction that made a value; None if no transaction did."""
         stamp = self._values.read(value)
         return None if stamp is None else (stamp.worker, stamp.sequence // self.width)
 
 
 def transactions(case: Case, records: Records, writer: int) -> Iterator[Entry]:
-    """Yield what a writer does, without an end."""
+    """Yield the transactions of a writer, without end."""
     random = Random(f"{case.seed}:{writer}")
     return (Entry(writer, number, random.randrange(records.count)) for number in count(1))
 
 
 def writing(connection: Connection, begin: str) -> Operation:
-    """Return the function of (rows, entry) that carries out one transaction; `begin` says how it begins."""
+    """Return a function of (rows, entry) that runs a transaction; `begin` is the kind, as IMMEDIATE."""
     start, end, log = (connection.writer(sql) for sql in (f"BEGIN {begin}", "COMMIT", LOG))
 
     def write(params: tuple[list[Any], Entry]) -> None:
@@ -104,19 +104,19 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Opens the files when it is told to begin, not before: whoever comes first recovers them."""
+    """Source of a writer. It opens the files when the work begins, so the first writer recovers them."""
 
     kinds = ("transaction",)
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        """`salt` is the number of writers that the database has had before."""
+        """`salt` is the number of writers that used the database in earlier rounds."""
         (words,) = shared
         self._client = place.client(worker)
         super().__init__(words, worker, self._client, self._open_and_write(case, worker + salt))
 
-    def _open_and_write(self, case: Case, writer: int) -> Iterator[Step]:
+    def _open_and_write(self, case: Case, writer: int) -> Iterator[OrderedStep]:
         writes = [
             self._client.retried(writing(connection, case.spec.begin), connection.rollback)
             for connection in self._client.connect_all()
@@ -124,4 +124,4 @@ class CrashSource(OrderedSource):
         records = Records(case)
         for entry in transactions(case, records, writer):
             write = writes[entry.record // RECORDS]
-            yield Step(0, write, (records.rows(entry), entry), records.width)
+            yield OrderedStep(0, write, (records.rows(entry), entry), records.width)

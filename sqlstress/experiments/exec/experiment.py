@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import CommandLine
 from sqlstress.experiments.exec.refusal import refuse_original
-from sqlstress.experiments.exec.spec import CaseSelection, Command, ExecRequest
-from sqlstress.experiments.exec.template import has_number, parsed
-from sqlstress.options.option import chosen, options_of
-from sqlstress.options.parsing import choice, either
+from sqlstress.experiments.exec.spec import Command, CommandSelection, ExecRequest
+from sqlstress.experiments.exec.template import has_number, parse
+from sqlstress.options.option import options_of, select_options
+from sqlstress.options.parsing import choice, join_alternatives
 from sqlstress.report.case import Case, common, otherwise
-from sqlstress.request import AT_A_RATE, at_rates
+from sqlstress.request import OPEN_LOOP_OPTIONS, cases_at_rates
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import for_programs, takes
+from sqlstress.target import program_drivers, takes
 from sqlstress.user_work import options
 from sqlstress.user_work.experiment import UserExperiment
-from sqlstress.user_work.options import ITS_OWN
+from sqlstress.user_work.options import UNSUPPORTED_OPTIONS
 from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.exec.work import ExecWork
 
 _KEPT_MODES = ("wal", "delete")
-"""Those that a database keeps; the others are of a connection."""
+"""Journal modes that are stored in the database; the others belong to a connection."""
 DATABASE_S = 0.3
-"""Estimated time in which the database is made and checked."""
+"""Estimated time to create and check the database, in seconds."""
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the first case on the target of a driver. Raises UsageError."""
+    """Return the first case for a driver. Raises UsageError."""
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
@@ -49,13 +49,13 @@ def _first(request: ExecRequest, driver: str) -> Case:
 
 
 def _check(spec: Command) -> None:
-    """Raise UsageError for a command that can't be started."""
+    """Raise UsageError if the command cannot be started."""
     if not spec.command or not spec.command[0]:
         raise NoWork(
             "no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...",
             'exec needs a command. Give command=["python", "work.py"].',
         )
-    (first, *_), program = parsed(spec.command), spec.command[0]
+    (first, *_), program = parse(spec.command), spec.command[0]
     hint = " Write its arguments as separate words." if " " in program.strip() else ""
     if not all(isinstance(part, str) for part in first):
         raise UsageError(f"the program {program!r:.200} must not contain placeholders.{hint}")
@@ -70,7 +70,7 @@ def _check(spec: Command) -> None:
 
 
 class ExecExperiment(UserExperiment):
-    """Commands, in processes of their own."""
+    """Experiment with commands, each in a new process."""
 
     name = "exec"
     spec = Command
@@ -92,20 +92,20 @@ class ExecExperiment(UserExperiment):
         otherwise("duration", default="1s"),
         *common("warmup"),
         otherwise("ops", help="Commands per process. Replaces --duration."),
-        *common(*AT_A_RATE, "repeat"),
-        *chosen(options_of(CaseSelection), "alone"),
+        *common(*OPEN_LOOP_OPTIONS, "repeat"),
+        *select_options(options_of(CommandSelection), "alone"),
         *options.WHERE,
         *options.DATA,
-        *chosen(options_of(Command), "command", "lines", "inner", "stdin", "timeout"),
+        *select_options(options_of(Command), "command", "lines", "inner", "stdin", "timeout"),
         otherwise(
             "journal-mode",
             parse=choice(*_KEPT_MODES),
-            help=f"PRAGMA journal_mode of the database: {either(_KEPT_MODES)}. Your commands choose the "
-            "other settings.",
+            help=f"PRAGMA journal_mode of the database: {join_alternatives(_KEPT_MODES)}. Your commands "
+            "choose the other settings.",
         ),
         otherwise("page-size", help="PRAGMA page_size of the database."),
         *options.CHECKS,
-        *chosen(options_of(Command), "where"),
+        *select_options(options_of(Command), "where"),
         *common("verify"),
         otherwise(
             "max-failed",
@@ -114,35 +114,35 @@ class ExecExperiment(UserExperiment):
         ),
         *options.SEED,
     )
-    selection = CaseSelection
-    unsupported = ITS_OWN
+    selection = CommandSelection
+    unsupported = UNSUPPORTED_OPTIONS
     single_case_values = MappingProxyType({"alone": True})
     opens_database = False
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield the command and the empty command by processes, target and rate. Raises UsageError."""
+        """Yield the command and the empty command for each number of processes, target and rate."""
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:
             raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")
-        drivers = options.drivers(request, request.selection.where.target, for_programs())
+        drivers = options.drivers(request, request.selection.where.target, program_drivers())
         firsts = [_first(request, driver) for driver in drivers]
-        for concurrency in request.some("concurrency"):
+        for concurrency in request.values_for("concurrency"):
             for first in firsts:
-                for case in at_rates(request, replace(first, concurrency=concurrency)):
+                for case in cases_at_rates(request, replace(first, concurrency=concurrency)):
                     yield case
-                    # It comes near no database: once is enough.
+                    # The empty command opens no database, so one target is enough.
                     if first is firsts[0] and not (request.selection.alone or first.spec.lines):
                         yield replace(case, spec=replace(first.spec, command=(), stdin=None, where=False))
 
     def traits(self, case: Case) -> dict[str, str]:
         spec, settings = case.spec, case.settings
-        there = {"isolation": case.server.isolation} if case.server else {}
+        target_traits = {"isolation": case.server.isolation} if case.server else {}
         if takes(case.driver, "journal-mode"):
-            there |= {"journal-mode": settings.journal_mode, "page-size": str(settings.page_size)}
+            target_traits |= {"journal-mode": settings.journal_mode, "page-size": str(settings.page_size)}
         return {
             "driver": case.driver,
-            **there,
+            **target_traits,
             "command": spec.called,
             "lines": str(spec.lines),
             "inner": str(spec.inner),

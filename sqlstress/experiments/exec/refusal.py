@@ -1,4 +1,4 @@
-"""Commands that name the original of --database: refused before anything is measured."""
+"""Refusal of commands that name the original of --database, before anything is measured."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from pathlib import Path
 from sqlstress.errors import UsageError
 
 _PIECE = re.compile(r"[^\s'\"=;,()<>|&?`]+")
-"""Parts of a word that may be a path: of "--db=app.db", or of a command line for a shell."""
+"""Part of a word that may be a path, as in "--db=app.db" or in a command line for a shell."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
 """Size of the largest file that is read as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
-_DEFAULT = rf"\b(?:{VARIABLE}|SQLSTRESS_DB)\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
-"""The variable before its default: ${NAME:-path}, get("NAME", "path"), $ENV{NAME} // "path"."""
+"""Environment variable of commands with the path of the database."""
+_VARIABLE_WITH_DEFAULT = rf"\b(?:{VARIABLE}|SQLSTRESS_DB)\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
+"""Pattern of the variable before its default: ${NAME:-path}, get("NAME", "path"), $ENV{NAME} // "path"."""
 CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
 
 
@@ -35,24 +36,24 @@ def refuse_original(command: Sequence[str], database: str) -> None:
     paths = {os.path.abspath(database), os.path.realpath(database)}  # noqa: PTH100
     for script in _scripts(command):
         text = script.read_text(encoding="utf-8", errors="replace")
-        if "\0" not in text and any(map(_names, paths, repeat(text))):
+        if "\0" not in text and any(map(_contains_path, paths, repeat(text))):
             raise UsageError(
                 f"{str(script)[:100]!r} names the original --database, {os.path.realpath(database)!r:.200}, "
                 f"not its copy. In its place, read the variable {VARIABLE}."
             )
 
 
-def _names(path: str, text: str) -> bool:
-    """Return whether a text contains a path, not as part of a longer name or as the variable's default."""
+def _contains_path(path: str, text: str) -> bool:
+    """Return whether a text contains a path, except as part of a longer name or as the variable's default."""
     name = re.escape(path) + r"(?![\w.-])"
-    return re.search(name, re.sub(_DEFAULT + name, "", text)) is not None
+    return re.search(name, re.sub(_VARIABLE_WITH_DEFAULT + name, "", text)) is not None
 
 
 def _paths(piece: str) -> Iterator[str]:
-    """Yield the paths that a part of a word may mean: file:app.db?mode=rw, sqlite:////tmp/app.db."""
+    """Yield the possible paths in a part of a word, as in file:app.db?mode=rw or sqlite:////tmp/app.db."""
     yield piece
-    if found := _URL.match(piece):
-        rest = piece[found.end() :].partition("?")[0]
+    if match := _URL.match(piece):
+        rest = piece[match.end() :].partition("?")[0]
         yield rest
         for _ in range(min(3, len(rest) - len(rest.lstrip("/")))):
             rest = rest[1:]
@@ -60,7 +61,7 @@ def _paths(piece: str) -> Iterator[str]:
 
 
 def _is_same(piece: str, database: str) -> bool:
-    """Return whether a path is the file of the database, by any name of it."""
+    """Return whether a path is the file of the database, also under another name."""
     try:
         return os.path.samefile(piece, database)  # noqa: PTH121
     except (OSError, ValueError):
@@ -68,7 +69,7 @@ def _is_same(piece: str, database: str) -> bool:
 
 
 def _scripts(command: Sequence[str]) -> Iterator[Path]:
-    """Yield the files that a command names and that are small enough for a script."""
+    """Yield the files named by a command that are small enough to be scripts."""
     for word in (shutil.which(command[0]) or command[0], *command[1:]):
         with suppress(OSError, ValueError):
             path = Path(word)

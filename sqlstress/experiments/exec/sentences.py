@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlstress.analysis.finding import aside, grave
 from sqlstress.analysis.wording import FailureTime, counts, failure_time, percent, quoted
-from sqlstress.statistics.units import plural, whole
+from sqlstress.statistics.units import digits, plural
 
 
 @grave
@@ -37,7 +37,7 @@ def exit_codes(*, ended: int, codes: Mapping[str, int], commands: int | None = N
             f"The program ended {plural(ended, 'time')} before its input did, and was started again. {listed}"
         )
     return (
-        f"{whole(ended)} of {plural(commands, 'command')}, including the warm-up, did not exit with 0. "
+        f"{digits(ended)} of {plural(commands, 'command')}, including the warm-up, did not exit with 0. "
         f"{listed} They count only in the columns failed and longest."
     )
 
@@ -72,12 +72,12 @@ def starting_hides_races(*, share: float, inner: bool = False) -> str:
 def timed_out(*, count: int, where: str, limit_s: str, lines: bool = False) -> str:
     if lines:
         return (
-            f"{whole(count)} lines at {where} took longer than {limit_s} s; the program was started again, "
+            f"{digits(count)} lines at {where} took longer than {limit_s} s; the program was started again, "
             "and they count as failed. The program may not flush its output, or wait for a lock; raise "
             "--timeout."
         )
     return (
-        f"{whole(count)} commands at {where} took longer than {limit_s} s; they were ended and count as "
+        f"{digits(count)} commands at {where} took longer than {limit_s} s; they were ended and count as "
         "failed. They may be waiting for input or a lock; raise --timeout."
     )
 
@@ -87,7 +87,7 @@ def left_behind(*, where: str, count: int, escaped: bool = False) -> str:
     if escaped:
         processes = "no worker could reach any more (it was killed, or they left its group)"
     return (
-        f"At {where}, sqlstress ended processes that {processes} ({whole(count)} in all). Make each command "
+        f"At {where}, sqlstress ended processes that {processes} ({digits(count)} in all). Make each command "
         "wait for the processes it starts."
     )
 
@@ -96,7 +96,7 @@ def left_behind(*, where: str, count: int, escaped: bool = False) -> str:
 def locked(*, cause: str, count: int, time: FailureTime | None = None, busy: int | None = None) -> str:
     how = f", {failure_time(time)}" if time else ""
     also = (
-        f" Probably for the same reason {whole(busy)} failed with SQLITE_BUSY, without waiting."
+        f" Probably for the same reason {digits(busy)} failed with SQLITE_BUSY, without waiting."
         if busy
         else ""
     )

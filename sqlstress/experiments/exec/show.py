@@ -11,11 +11,11 @@ from itertools import islice
 from operator import attrgetter
 from typing import ClassVar
 
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import throughput, waits
+from sqlstress.analysis.scaling import throughput_findings, waits
 from sqlstress.analysis.wording import places
 from sqlstress.experiments.exec import (
     ANSWER,
@@ -32,20 +32,20 @@ from sqlstress.experiments.exec import (
     UNUSED,
     sentences,
 )
-from sqlstress.experiments.exec.spec import NOTHING
+from sqlstress.experiments.exec.spec import EMPTY_COMMAND
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
-from sqlstress.show.at_a_rate import at_a_rate
+from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.user_work.show import (
     CHECKED,
-    UserShown,
+    UserPresenter,
     checked_legend,
-    counted,
-    lock_blocks,
+    count_by_kind,
     lock_findings,
+    lock_holder_blocks,
     sightings,
 )
 
@@ -79,7 +79,7 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
     rate = f"{group.unit}/s"
     return (
-        *case_table.apart_columns(group),
+        *case_table.setting_columns(group),
         case_table.PROCESSES,
         replace(case_table.TIME, leaves=10),
         replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
@@ -100,8 +100,8 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 def scaling(group: Group) -> Iterator[Finding]:
     """Yield the effects of more processes or a higher rate, unless the command does nothing."""
     if group.case.spec.command:
-        yield from throughput(group)
-        yield from at_a_rate(group)
+        yield from throughput_findings(group)
+        yield from rate_findings(group)
         yield from waits(group)
 
 
@@ -114,9 +114,9 @@ MOMENTS_ENOUGH = 50
 def starting(group: Group) -> Iterator[Finding]:
     """Yield that commands hardly meet, because they mostly start and end, if all data seems right."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
-    wrong = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
+    has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
-    if several and not wrong and share is not None and share > MOST_STARTING:
+    if several and not has_faults and share is not None and share > MOST_STARTING:
         yield Finding(sentences.starting_hides_races, share=share, inner=group.case.spec.inner > 1)
 
 
@@ -125,7 +125,7 @@ def _share_of_starting(group: Group) -> float | None:
 
     It is observed from outside; failing that, it is the time of a command that does nothing.
     """
-    moments = counted(group, MOMENTS, attrgetter("what"))
+    moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
         return moments.get(CLOSED, 0) / sum(moments.values())
     p50 = {
@@ -138,7 +138,7 @@ def _share_of_starting(group: Group) -> float | None:
 
 def ended(group: Group) -> Iterator[Finding]:
     """Yield the exit codes of the commands, if some are not 0."""
-    codes = counted(group, EXIT_CODE, attrgetter("what"))
+    codes = count_by_kind(group, EXIT_CODE, attrgetter("what"))
     total = sum(codes.values())
     if group.case.spec.lines:
         if total:
@@ -152,7 +152,7 @@ def ended(group: Group) -> Iterator[Finding]:
 def messages(group: Group) -> Iterator[Finding]:
     """Yield messages on standard error and answers other than ok, the most frequent first."""
     for topic in (STDERR, ANSWER):
-        counts = list(counted(group, topic, attrgetter("what")).items())
+        counts = list(count_by_kind(group, topic, attrgetter("what")).items())
         if counts:
             examples = {sighting.what: sighting.example for sighting in sightings(group, topic)}
             shown = {examples[kind]: count for kind, count in counts[:MOST_KINDS]}
@@ -184,23 +184,23 @@ def databases(group: Group) -> Iterator[Finding]:
 def locked(group: Group) -> Iterator[Finding]:
     """Yield the cause and cure of commands that did not get a lock, as far as their output tells it."""
     alone: Counter[str] = Counter()
-    others: Counter[str] = Counter()
+    several: Counter[str] = Counter()
     for run in group.runs:
-        causes = alone if run.case.concurrency == 1 else others
-        for met in _run_sightings(run):
-            if met.topic in (STDERR, ANSWER) and (cause := lock_cause(met.example)):
-                causes[cause] += met.count
+        causes = alone if run.case.concurrency == 1 else several
+        for sighting in _run_sightings(run):
+            if sighting.topic in (STDERR, ANSWER) and (cause := lock_cause(sighting.example)):
+                causes[cause] += sighting.count
     wait = wait_of(group, None)
     time = wait.failure_time() if wait else None
     waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
-        if count := alone.pop(cause, 0) + others.pop(cause, 0):
+        if count := alone.pop(cause, 0) + several.pop(cause, 0):
             # SQLITE_BUSY as soon as that has the same cause: another process still writes.
-            busy = others.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
+            busy = several.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
             yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
     if count := alone.total():
         yield Finding(sentences.locked, cause="alone", count=count, time=time)
-    if count := others.total():
+    if count := several.total():
         yield Finding(sentences.locked, cause="long" if waited else "soon", count=count, time=time)
 
 
@@ -229,7 +229,7 @@ def lock_cause(message: str) -> str:
 
 def cut_short(group: Group) -> Iterator[Finding]:
     """Yield the commands and processes that sqlstress had to end."""
-    for kind, count in counted(group, ENDED, attrgetter("what")).items():
+    for kind, count in count_by_kind(group, ENDED, attrgetter("what")).items():
         cases = (run.case for run in group.runs if any(kind == seen.what for seen in _run_sightings(run)))
         if kind == TOO_LATE:
             limit_s = f"{group.case.spec.timeout_s:g}"
@@ -249,7 +249,7 @@ held_long = partial(lock_findings, ours=OURS)
 """Yields the programs that held the write lock for long."""
 
 
-class ExecShown(UserShown):
+class ExecShown(UserPresenter):
     """Presenter of exec."""
 
     topics = (
@@ -262,22 +262,24 @@ class ExecShown(UserShown):
         held_long,
         cut_short,
         partial_proofs,
-        trust,
+        figure_limits,
     )
     failed: ClassVar[Column[case_table.Row]] = _FAILED
 
-    def why_failed(self, run: Run) -> str:
-        how = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
-        return f"the {'lines' if run.case.spec.lines else 'commands'} {how}, or took longer than --timeout"
+    def failure_reason(self, run: Run) -> str:
+        problem = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
+        return (
+            f"the {'lines' if run.case.spec.lines else 'commands'} {problem}, or took longer than --timeout"
+        )
 
     def work(self, case: Case) -> str:
-        called: str = case.spec.called
-        return called
+        label: str = case.spec.called
+        return label
 
-    def what(self, group: Group) -> str:
-        said = super().what(group)
+    def activity(self, group: Group) -> str:
+        text = super().activity(group)
         copy = f"a copy of {group.case.spec.data.database}"
-        return said.replace(copy, f"{copy}, which no command used") if _is_unused(group) else said
+        return text.replace(copy, f"{copy}, which no command used") if _is_unused(group) else text
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
         return _columns(group)
@@ -286,10 +288,11 @@ class ExecShown(UserShown):
         return self.table(group)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
-        yield from lock_blocks(group, OURS)
+        yield from lock_holder_blocks(group, OURS)
         if any(not run.case.spec.command for run in group.runs):
             yield Paragraph(
-                f"{NOTHING}: the same with a command that does nothing, which shows the cost of starting one."
+                f"{EMPTY_COMMAND}: the same with a command that does nothing, which shows the cost of "
+                "starting one."
             )
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:

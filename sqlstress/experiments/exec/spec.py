@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlstress.options.option import LOAD, REST, SWEEP, option
-from sqlstress.options.parsing import duration, shown, switch, whole
+from sqlstress.options.parsing import abbreviate, duration, switch, whole_number
 from sqlstress.request import Request
 from sqlstress.user_work import options
-from sqlstress.user_work.options import NOWHERE, Data, DataOptions, Where
+from sqlstress.user_work.options import NO_TARGETS, Data, DataOptions, TargetOptions
 
-NOTHING = "empty command"
-MOST_WORDS = 1000
-MOST_BYTES = 100_000
+EMPTY_COMMAND = "empty command"
+MAX_WORDS = 1000
+MAX_BYTES = 100_000
 """Maximum size of all words together, in bytes: below the limit of every system."""
 
 
@@ -22,9 +22,9 @@ def words(value: Any) -> tuple[str, ...]:
     """Return the program and its arguments as a tuple. Raises ValueError if they are not valid."""
     command = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(word, str) and "\0" not in word for word in command):
-        raise ValueError(f"{shown(value)} is not a list of texts: the program and its arguments")
-    if len(command) > MOST_WORDS or sum(len(word.encode(errors="replace")) for word in command) > MOST_BYTES:
-        raise ValueError(f"the command has more than {MOST_WORDS:,} words or {MOST_BYTES:,} bytes")
+        raise ValueError(f"{abbreviate(value)} is not a list of texts: the program and its arguments")
+    if len(command) > MAX_WORDS or sum(len(word.encode(errors="replace")) for word in command) > MAX_BYTES:
+        raise ValueError(f"the command has more than {MAX_WORDS:,} words or {MAX_BYTES:,} bytes")
     return command
 
 
@@ -73,24 +73,24 @@ class Command:
         meaning="Whether the program is started once per process and answers with a line for each operation.",
     )
     inner: int = option(
-        whole(1, 10**6),
+        whole_number(1, 10**6),
         1,
         LOAD,
         "Operations that one command does; TPS counts each. {inner} is replaced by N.",
         metavar="N",
         meaning="Number of operations that one command does.",
     )
-    where: bool = options.where_option()
+    where: bool = options.lock_watch_option()
 
     @property
     def called(self) -> str:
         """The command as typed in a shell."""
         words = shlex.join(self.command)
-        return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words or NOTHING
+        return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words or EMPTY_COMMAND
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection(DataOptions):
+class CommandSelection(DataOptions):
     """Options that select the cases and the files to read, and are not stored in cases."""
 
     alone: bool | None = option(
@@ -100,7 +100,7 @@ class CaseSelection(DataOptions):
         "Do not measure the empty command, which shows the cost of starting a process.",
         flag=True,
     )
-    where: Where = NOWHERE
+    where: TargetOptions = NO_TARGETS
 
 
-ExecRequest = Request[Command, CaseSelection]
+ExecRequest = Request[Command, CommandSelection]

@@ -1,4 +1,4 @@
-"""The parent's half of the experiment with commands."""
+"""Parent's half of the experiment with commands."""
 
 from __future__ import annotations
 
@@ -36,18 +36,19 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key of the message with which a load was stopped, in what trials of a sweep hand on."""
+"""Key in the data shared by the trials of a sweep: error message of a load that was stopped."""
 LONG_NS = 86_400 * NS_PER_S
-"""With relatime, a reading is noted if the last one was before the last change, or longer ago than a day."""
+"""A day, in ns. With relatime, a read updates the access time if the last read was before the last change, or
+longer ago than a day."""
 LOOKS_ENOUGH = 50
-"""Looks at running commands from which on a copy that none of them had open counts as unused."""
+"""Number of samples, none with the copy open, from which on the copy counts as unused."""
 
 
 class ExecWork(UserWork):
-    """One trial. No process that a command started outlives it."""
+    """Parent's half of one trial. No process started by a command outlives it."""
 
     redefines = True
-    """Commands may make tables of their own."""
+    """Whether the load may change the schema: commands may create tables."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -57,7 +58,7 @@ class ExecWork(UserWork):
         self._escaped = 0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
-        """Of the copy on which commands work; None without a copy, and for the empty command."""
+        """Original of the commands' copy; None without a copy, and for the empty command."""
 
     def create(self, pulse: Pulse) -> None:
         if _STOPPED in self._carry:
@@ -90,7 +91,7 @@ class ExecWork(UserWork):
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         self._end_all()
-        # The checks that follow may change its files.
+        # The following checks may change the files of the copy.
         self._copy_is_untouched = self._original is not None and self._original.copy_is_untouched
         self._copy_is_unread = self._original is not None and self._original.copy_is_unread
         return super().verify(outcomes, pulse)
@@ -103,45 +104,45 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
-        """Yield that no command used the copy, and that an unknown program changed the original."""
+        """Yield sightings of an unused copy and of changes to the original."""
         if original.unexplained:
             yield Sighting(ORIGINAL, original.unexplained, 1)
         if original.users:
             changed, pid = original.users
             yield Sighting(ORIGINAL, changed, 1, traits={"pid": str(pid)})
-        looks = sum(sighting.count for sighting in trial.sightings if sighting.topic == MOMENTS)
-        is_known = self._copy_is_unread or looks >= LOOKS_ENOUGH
+        samples = sum(sighting.count for sighting in trial.sightings if sighting.topic == MOMENTS)
+        is_known = self._copy_is_unread or samples >= LOOKS_ENOUGH
         if is_known and trial.transactions and not self._flags[REACHED] and self._copy_is_untouched:
-            yield Sighting(UNUSED, "copy", max(1, looks))
+            yield Sighting(UNUSED, "copy", max(1, samples))
 
     def discard(self) -> None:
         self._end_all()
         super().discard()
 
     def _end_all(self) -> None:
-        """End the processes that left their process group, and those of a killed worker."""
+        """Kill processes that left their process group, and those of a killed worker."""
         if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
 
 
 def end_marked(name: str, value: str) -> int:
-    """End all processes but this one whose environment has a variable of this value; return their number.
+    """Kill all other processes whose environment has a variable with this value. Return their number.
 
-    Whoever started them, and whatever became of that.
+    It does not matter which process started them, or whether that process still exists.
     """
-    ended = []
+    killed = []
     for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):  # it has ended, or is another user's
+        with suppress(psutil.Error, OSError):  # the process has ended, or is another user's
             if process.pid != os.getpid() and process.environ().get(name) == value:
-                ended.append(process)
+                killed.append(process)
                 process.kill()
-    psutil.wait_procs(ended, GRACE_S)
-    return len(ended)
+    psutil.wait_procs(killed, GRACE_S)
+    return len(killed)
 
 
-# The original of the copy: compared with its state before the load about ten times a second, while the
-# workers look at the open files of their commands (Linux). No file is opened here: on POSIX the process that
-# calls `sqlstress.measure` may have a connection to it, and would lose its locks.
+# The original of the copy is compared with its state before the load about ten times a second, while the
+# workers sample the open files of their commands (Linux). It is not opened here, because on POSIX closing it
+# would drop the locks of a connection that the process calling `sqlstress.measure` may have.
 
 
 State = dict[str, tuple[int, int]]
@@ -154,8 +155,8 @@ def state_of(database: Path) -> State:
     for suffix in ("", "-wal", "-journal"):
         path = database.with_name(f"{database.name}{suffix}")
         with suppress(OSError):
-            found = path.stat()
-            state[path.name] = found.st_size, found.st_mtime_ns
+            status = path.stat()
+            state[path.name] = status.st_size, status.st_mtime_ns
     return state
 
 
@@ -176,9 +177,9 @@ def changes(before: State, now: State) -> str:
 
 
 def marked_unread(file: Path) -> int | None:
-    """Set the time of a file's last reading to one that any reading changes, and return it, in ns.
+    """Set a file's access time far back, so that any read changes it. Return that time, in ns.
 
-    None if the file system does not note that a file was read (noatime): a file next to it shows that.
+    None if the file system does not update access times (noatime), which a test file next to it shows.
     """
     probe = file.with_name(f"{file.name}-probe")
     try:
@@ -197,17 +198,17 @@ def marked_unread(file: Path) -> int | None:
 
 
 class Original:
-    """The original during one load. The copy of the trial tells whether the commands use that."""
+    """Observation of the original during one load, and of the trial's copy."""
 
     def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
-        """`marker` is a variable in the environment of all commands of the trial: name and value."""
+        """`marker` is an environment variable of all commands of the trial: name and value."""
         self._path, self._copy, self._marker = Path(os.path.realpath(database)), copy, marker
         self._before, self._copy_before = state_of(self._path), state_of(copy)
         self._read_ns = marked_unread(copy)
         self.unexplained = ""
-        """Changes of the original by a program that was not seen; empty if there were none."""
+        """Description of changes of the original by an unknown program; empty if it did not change."""
         self.users: tuple[str, int] | None = None
-        """Changes of the original while another program had it open, and the number of that process."""
+        """Description of changes while another program had the original open, and its process number."""
 
     @property
     def copy_is_untouched(self) -> bool:
@@ -250,8 +251,8 @@ class Original:
             return psutil.Process(pid).environ().get(name) == value
         return False
 
-    def _failure(self, verb: str, what: str) -> EnvironmentFailure:
+    def _failure(self, verb: str, evidence: str) -> EnvironmentFailure:
         return EnvironmentFailure(
-            f"the command {verb} the original {str(self._path)!r:.200}, not its copy: {what}. The load was "
-            f"stopped. {CURE}"
+            f"the command {verb} the original {str(self._path)!r:.200}, not its copy: {evidence}. The load "
+            f"was stopped. {CURE}"
         )

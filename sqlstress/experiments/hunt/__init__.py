@@ -1,1 +1,1 @@
-"""The hunt: rounds of a drawn load with drawn pauses, until a race is found."""
+"""Hunt: rounds with a random load and random pauses, until a race is found."""

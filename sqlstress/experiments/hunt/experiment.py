@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.experiment import CommandLine, Experiment, StudySpec
 from sqlstress.experiments.hunt.result import HUNT_HEADING, Hunt, Hunting
 from sqlstress.experiments.hunt.spec import SETTINGS, Round, Schedule
-from sqlstress.options.option import chosen, options_of
+from sqlstress.options.option import options_of, select_options
 from sqlstress.options.parsing import choice
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import Request
@@ -54,7 +54,7 @@ class HuntExperiment(Experiment):
         example="sqlstress hunt --max-time 60s",
     )
     options = (
-        *chosen(options_of(Hunting)),
+        *select_options(options_of(Hunting)),
         otherwise("duration", default="1s", group=HUNT_HEADING, help="Length of one round."),
         otherwise(
             "driver",
@@ -62,8 +62,8 @@ class HuntExperiment(Experiment):
             help="Driver: sqlite3 (standard library) or apsw (optional).",
         ),
         *common("seed"),
-        *chosen(options_of(Round)),
-        *chosen(options_of(Schedule), "pause"),
+        *select_options(options_of(Round)),
+        *select_options(options_of(Schedule), "pause"),
         *(otherwise(name.replace("_", "-"), default=None) for name in SETTINGS),
     )
     selection = Hunting
@@ -72,7 +72,7 @@ class HuntExperiment(Experiment):
     many_files = False
 
     def cases(self, request: Request[Round, Hunting]) -> Iterator[Case]:
-        yield request.case  # what is to be drawn is None in it
+        yield request.case  # fields to be drawn are None
 
     def work_label(self, case: Case) -> str:
         return "a round of a hunt"

@@ -1,4 +1,4 @@
-"""What must hold in a round, as pure functions of what was seen: within one snapshot, and at the end."""
+"""Checks of a round, as pure functions: of each snapshot, and of the final database."""
 
 from __future__ import annotations
 
@@ -15,53 +15,55 @@ WRITES, SUMS, STALE, TORN, DAMAGED = (
     "snapshots",
     "soundness while in use",
 )
-"""What is checked: nothing acknowledged is lost, no amount is, no read is older than what was acknowledged
-before it began, each snapshot is one state, and SQLite meets no damage."""
+"""Names of the checks: no acknowledged write and no amount is lost; no read is older than a commit
+acknowledged before it began; each snapshot is a single state; SQLite reports no damage."""
 TOTAL = ACCOUNTS * EACH
+"""Sum of all accounts, which never changes."""
 
 
 class Doubt(NamedTuple):
-    """Something that can't be, as a process saw it."""
+    """Violation of a check that a process found."""
 
     check: str
     text: str
 
 
-class Snapshot(NamedTuple):
-    """What one read transaction saw, and what was known before it and after it; writers count from 0."""
+class SnapshotState(NamedTuple):
+    """Results of one read transaction, with bounds from before and after it. Writers count from 0."""
 
     acknowledged: Sequence[int]
-    """By writer, the last transaction that had been acknowledged before it began."""
+    """Last transaction acknowledged before the snapshot, by writer."""
     seen: Sequence[int]
-    """By writer, the last transaction that the same process had read before."""
+    """Last transaction that this process had read earlier, by writer."""
     counts: Mapping[int, int]
-    """By writer, how many transactions it had committed."""
+    """Number of committed transactions, by writer."""
     sums: tuple[Any, Any]
-    """The sum of all accounts, by the table and by an index."""
+    """Sum of all accounts, read from the table and from an index."""
     parts: Mapping[int, int]
-    """By writer, the last transaction that its own rows tell of."""
+    """Last transaction in the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """Where rows come and go: writer, first and last transaction in the log, rows of it."""
+    """If rows are inserted and deleted: writer, first and last transaction in the log, number of rows."""
     again: Mapping[int, int]
-    """The counts, read once more before it ended."""
+    """Counts, read again before the read transaction ended."""
     begun: Sequence[int]
-    """By writer, the last transaction that had been begun when it had ended."""
+    """Last transaction begun when the read transaction had ended, by writer."""
 
 
-def contradictions(snapshot: Snapshot) -> Iterator[Doubt]:
-    """Yield what can't be in a snapshot."""
-    acknowledged, seen, counts, sums, parts, log, again, begun = snapshot
-    for writer, (known, read, most) in enumerate(zip(acknowledged, seen, begun, strict=True)):
+def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
+    """Yield the violations in a snapshot."""
+    acknowledged, seen, counts, sums, parts, log, again, last_begun = snapshot
+    for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, last_begun, strict=True)):
         count, name = counts.get(writer, 0), f"writer {writer + 1}"
-        if count < known:
+        if count < least:
             yield Doubt(
                 STALE,
-                f"a read found {plural(count, 'transaction')} of {name}, and {known:,} had been acknowledged "
+                f"a read found {plural(count, 'transaction')} of {name}, and {least:,} had been acknowledged "
                 "before it began",
             )
-        elif count < read:
+        elif count < read_before:
             yield Doubt(
-                STALE, f"a read found {plural(count, 'transaction')} of {name}, and an earlier read {read:,}"
+                STALE,
+                f"a read found {plural(count, 'transaction')} of {name}, and an earlier read {read_before:,}",
             )
         if count > most:
             yield Doubt(
@@ -89,49 +91,49 @@ def contradictions(snapshot: Snapshot) -> Iterator[Doubt]:
 
 
 class Writer(NamedTuple):
-    """What one writer was told."""
+    """Acknowledged transactions of one writer."""
 
     number: int
-    """0 and up."""
+    """Number of the writer, from 0."""
     acknowledged: int
-    """The last transaction that was acknowledged."""
+    """Last acknowledged transaction."""
     begun: int
-    """The last one that it began: the same, or one whose end it was not told."""
+    """Last begun transaction: the last acknowledged one, or the next, whose outcome is unknown."""
     last: Mapping[int, int]
-    """By own row, the last acknowledged transaction that wrote it; 0: none did."""
+    """Last acknowledged transaction that wrote a row, by row of the writer; 0 if none did."""
 
 
 def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) -> Iterator[str]:
-    """Yield what the database has lost of a writer's transactions, from what it holds in the end.
+    """Yield the lost transactions of a writer, from the final contents of the database.
 
-    `counts` are its transactions by writer, `parts` the last transaction of each row.
+    `counts` has the number of transactions by writer, `parts` the last transaction of each row.
     """
-    number, acknowledged, begun, last = writer
-    unknown = {begun} - {acknowledged}
+    number, acknowledged, last_begun, last = writer
+    unknown = {last_begun} - {acknowledged}
     if counts.get(number) not in {acknowledged} | unknown:
         yield (
             f"{plural(acknowledged, 'transaction')} of writer {number + 1} "
             f"{verb(acknowledged, 'was', 'were')} acknowledged, "
-            f"and the database has {_shown(counts.get(number))}"
+            f"and the database has {_as_text(counts.get(number))}"
         )
     for row, transaction in last.items():
         if parts.get(row) not in {transaction} | unknown:
-            told = f"the last acknowledged write is transaction {transaction:,} of writer {number + 1}"
-            untold = f"no write of writer {number + 1} was acknowledged"
+            write_text = f"the last acknowledged write is transaction {transaction:,} of writer {number + 1}"
+            nothing_text = f"no write of writer {number + 1} was acknowledged"
             yield (
-                f"row {row}: {told if transaction else untold}, and the row is of transaction "
-                f"{_shown(parts.get(row))}"
+                f"row {row}: {write_text if transaction else nothing_text}, and the row is of transaction "
+                f"{_as_text(parts.get(row))}"
             )
 
 
 def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
-    """Yield which rows (number, transaction, filler) are not as one transaction has written them."""
+    """Yield the rows (number, transaction, filler) that no single transaction can have written."""
     for row, transaction, filler in rows:
-        is_one = isinstance(transaction, int) and 0 <= transaction < 1 << 32
-        if not is_one or filler != filler_of(transaction, size):
-            yield f"row {row}: it is of transaction {_shown(transaction)}, and its filler is of another"
+        is_valid = isinstance(transaction, int) and 0 <= transaction < 1 << 32
+        if not is_valid or filler != filler_of(transaction, size):
+            yield f"row {row}: it is of transaction {_as_text(transaction)}, and its filler is of another"
 
 
-def _shown(value: Any) -> str:
-    """Return a value, which may be anything in a damaged database."""
+def _as_text(value: Any) -> str:
+    """Return a value as text; in a damaged database it may have any type."""
     return f"{value:,}" if isinstance(value, int) else f"{value!r:.40}"

@@ -51,7 +51,7 @@ class Hunting:
     )
 
 
-OWN_LOAD = "races"
+BUILTIN_LOAD = "races"
 """Name of the hunt's own load, which is used if the user gives no work."""
 WAL_RESET = "sqlite-wal-reset-bug"
 """Code of a known bug of SQLite, as in warnings."""

@@ -1,8 +1,8 @@
-"""The rounds of a hunt: drawn from the seed, and those that are smaller than one that failed.
+"""Rounds of a hunt: random ones, and smaller variants of a round that failed.
 
-Half of the rounds are crowds: several processes run checkpoints while writers go on, and no reader is in
-their way. That finds races of checkpoints. The other half is drawn at large. Pauses are many short ones, or
-few long ones as in PCT (Burckhardt et al., 2010), at all calls or at few of them.
+Half of the rounds are crowds: several processes run checkpoints while writers continue, and few readers block
+them. This finds races of checkpoints. The other half varies everything. Pauses are short and frequent, or
+long and rare as in PCT (Burckhardt et al., 2010), at all calls or at few kinds of calls.
 """
 
 from __future__ import annotations
@@ -32,40 +32,40 @@ from sqlstress.target import DEFAULT
 from sqlstress.targets.sqlite import shim
 
 CROWDS = 0.5
-"""Share of the rounds that are about checkpoints."""
+"""Share of the rounds that aim at races of checkpoints."""
 LONG_S, SHORT_S = 0.05, 0.001
-"""The longest pause where they are few, and where they are many."""
+"""Longest pause if pauses are rare, and if they are frequent, in seconds."""
 SHORTEST_NS = 1000
-"""The shortest pause."""
+"""Shortest pause, in ns."""
 LEFT_OUT: dict[str, Any] = {
     **asdict(Round()),
     **dict.fromkeys(SETTINGS),
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""What a round has where nothing is drawn: no commit waits for a disk, and the rest is SQLite's own."""
+"""Defaults of a round without random choices: no commit waits for a disk; the rest as in SQLite."""
 
 
-def drawn(base: Case, number: int, *, as_given: bool = False) -> Case:
-    """Return a round of a hunt: what `base` leaves open, which is None there, is drawn.
+def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
+    """Return a round of a hunt. Fields that are None in `base` are chosen at random.
 
-    With `as_given` it is left out instead.
+    With `as_given` they get the values of LEFT_OUT instead.
     """
     random = Random(f"{base.seed}:round:{number}")
     if as_given:
         spec, settings = asdict(Round()), {name: LEFT_OUT[name] for name in SETTINGS}
     else:
         is_crowd = random.random() < CROWDS
-        spec, settings = (_crowd if is_crowd else _at_large)(random)
+        spec, settings = (_crowd if is_crowd else _varied)(random)
         spec |= _pauses(random, is_crowd)
     spec |= {name: value for name in spec if (value := getattr(base.spec, name)) is not None}
     settings |= {name: value for name in settings if (value := getattr(base.settings, name)) is not None}
-    made = Round(**spec)
+    round_spec = Round(**spec)
     return replace(
         base,
-        concurrency=sum(counts(made).values()),
+        concurrency=sum(counts(round_spec).values()),
         seed=random.getrandbits(32),
-        spec=made,
+        spec=round_spec,
         settings=replace(base.settings, **settings),
     )
 
@@ -94,7 +94,7 @@ def _crowd(random: Random) -> tuple[dict[str, Any], dict[str, Any]]:
     return spec, settings
 
 
-def _at_large(random: Random) -> tuple[dict[str, Any], dict[str, Any]]:
+def _varied(random: Random) -> tuple[dict[str, Any], dict[str, Any]]:
     is_wal = random.random() < 0.85
     spec = {
         "writers": random.choice((1, 2, 3, 4)),
@@ -120,47 +120,47 @@ def _at_large(random: Random) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
-    few = not is_crowd and random.random() < 0.3
+    are_rare = not is_crowd and random.random() < 0.3
     points = (
         POINTS
         if is_crowd or random.random() < 0.6
         else tuple(random.sample(POINTS, random.choice((1, 2, 4))))
     )
-    scale = 20 if few else 1
-    # Of few calls each may well pause.
+    scale = 20 if are_rare else 1
+    # If few kinds of calls pause, they can pause more often.
     rates = (3, 10, 50, 200) if points == POINTS else (1, 2, 5)
     return {
         "pause_at": points,
         "writer_pause": random.choice((50, 200, 200, 1000) if is_crowd else (0, *rates)) * scale,
         "reader_pause": random.choice((0, *rates)) * scale,
         "checkpointer_pause": random.choice((3, 5, 10) if is_crowd else (0, *rates)) * scale,
-        "longest_pause_s": LONG_S if few else SHORT_S,
+        "longest_pause_s": LONG_S if are_rare else SHORT_S,
     }
 
 
 def scheduled(random: Random, given: Schedule) -> Schedule:
-    """Return where the processes of the user's own work pause: what `given` leaves open is drawn.
+    """Return the pauses for the user's own work. Fields that are None in `given` are chosen at random.
 
-    In applications most races lie between a read and the write that follows. There a connection asks for the
-    right to write, so some schedules pause at nothing else.
+    In applications most races occur between a read and the following write. At this point a connection takes
+    the write lock, so some schedules pause only there.
     """
-    few = random.random() < 0.3
+    are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
-    made = {
+    values = {
         "pause_at": points,
-        "pause": random.choice((3, 10, 50, 200) if points == POINTS else (1, 2, 5)) * (5 if few else 1),
-        "longest_pause_s": LONG_S if few else random.choice((SHORT_S, 5 * SHORT_S)),
+        "pause": random.choice((3, 10, 50, 200) if points == POINTS else (1, 2, 5)) * (5 if are_rare else 1),
+        "longest_pause_s": LONG_S if are_rare else random.choice((SHORT_S, 5 * SHORT_S)),
     }
     return Schedule(
-        **{**made, **{name: value for name in made if (value := getattr(given, name)) is not None}}
+        **{**values, **{name: value for name in values if (value := getattr(given, name)) is not None}}
     )
 
 
-# Rounds that are smaller than a given one: candidates for the smallest that still fails.
+# Smaller variants of a round: candidates for the smallest round that still fails.
 
 
-_ASIDE = ("readers", "holders", "reopen", "churn", "filler", "batch", "keys")
-"""What a round has beside writers, checkpointers and pauses."""
+_OTHER_FIELDS = ("readers", "holders", "reopen", "churn", "filler", "batch", "keys")
+"""Fields of a round other than writers, checkpointers and pauses."""
 _PAUSES = {
     "writer_pause": ("writers",),
     "reader_pause": ("readers", "holders"),
@@ -169,9 +169,9 @@ _PAUSES = {
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield smaller rounds of the hunt's own load, those first that leave out most."""
+    """Yield smaller rounds of the built-in load, beginning with those that leave out most."""
     spec: Round = case.spec
-    usual = {name: LEFT_OUT[name] for name in _ASIDE}
+    usual = {name: LEFT_OUT[name] for name in _OTHER_FIELDS}
     yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
     yield _with(case, **usual)
     for name in ("writers", "checkpointers", "readers", "holders"):
@@ -182,12 +182,12 @@ def smaller(case: Case) -> Iterator[Case]:
         yield _with(case, checkpoint=(mode,))
     yield from (_with(case, **{name: 0}) for name in _PAUSES)
     yield from (_with(case, pause_at=points) for points in _parts(spec.pause_at))
-    yield from (_with(case, **{name: usual[name]}) for name in _ASIDE)
+    yield from (_with(case, **{name: usual[name]}) for name in _OTHER_FIELDS)
     yield from (_set(case, **{name: None}) for name in SETTINGS[2:])
 
 
 def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
-    """Yield smaller rounds of the user's own work: fewer processes, and fewer places to pause."""
+    """Yield smaller rounds of the user's own work: fewer processes, no pauses, or pauses at fewer calls."""
     for count in _less(case.concurrency, 1):
         yield replace(case, concurrency=count), schedule
     if schedule.pause:
@@ -196,24 +196,28 @@ def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
 
 
 def _less(count: int, least: int) -> Iterator[int]:
-    """Yield smaller counts, the smallest first."""
-    yield from dict.fromkeys(one for one in (least, least + 1, count // 2, count - 1) if least <= one < count)
+    """Yield some smaller counts, not below `least`, the smallest first."""
+    yield from dict.fromkeys(
+        smaller_count
+        for smaller_count in (least, least + 1, count // 2, count - 1)
+        if least <= smaller_count < count
+    )
 
 
 def _parts(points: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield halves of some points, and then what is left without a quarter of them."""
+    """Yield the halves of a list of calls, then the list without each of its quarters."""
     if len(points) > 1:
         middle = len(points) // 2
         yield points[:middle]
         yield points[middle:]
     size = len(points) // 4
-    for begin in range(0, len(points), size) if size else ():
-        yield points[:begin] + points[begin + size :]
+    for start in range(0, len(points), size) if size else ():
+        yield points[:start] + points[start + size :]
 
 
 def _with(case: Case, **changes: Any) -> Case:
     spec = replace(case.spec, **changes)
-    # Where nobody is of a role, nobody of it pauses.
+    # Without processes of a role its pause has no effect.
     absent = {name: 0 for name, roles in _PAUSES.items() if not any(getattr(spec, role) for role in roles)}
     spec = replace(spec, **absent)
     return replace(case, concurrency=sum(counts(spec).values()), spec=spec)
@@ -223,62 +227,62 @@ def _set(case: Case, **changes: Any) -> Case:
     return replace(case, settings=replace(case.settings, **changes))
 
 
-# Where the rounds of a hunt come from: a load of its own, or the user's work.
+# Sources of rounds: the built-in load, or the user's work.
 
 
 class Drawn(NamedTuple):
-    """A round to be run."""
+    """Round to run."""
 
     case: Case
     schedule: Schedule | None = None
-    """Where its processes pause; None: the case says it."""
+    """Pauses of its processes; None if the case has them."""
 
 
 class OwnRounds:
-    """Rounds of the hunt's own load."""
+    """Rounds of the built-in load."""
 
     def __init__(self, base: Case, hunting: Hunting) -> None:
-        """What `base` leaves open, which is None there, is drawn."""
+        """Fields that are None in `base` are chosen at random."""
         self._base, self._hunting = base, hunting
 
     def draw(self, number: int) -> Drawn:
-        """Return a round; of the same number always the same."""
-        return Drawn(drawn(self._base, number, as_given=bool(self._hunting.as_given)))
+        """Return the round with this number; equal numbers give equal rounds."""
+        return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        """Yield rounds that are smaller than one."""
+        """Yield smaller variants of a round."""
         return map(Drawn, smaller(one.case))
 
     def command(self, one: Drawn) -> tuple[str, ...]:
-        """Return the words of a command that runs such rounds."""
+        """Return the words of a command that repeats this round."""
         words = ["sqlstress", "hunt", "--as-given"]
         for part in (one.case.spec, one.case.settings):
-            words += _given(part, LEFT_OUT)
+            words += _option_words(part, LEFT_OUT)
         words += [] if one.case.driver == DEFAULT else ["--driver", one.case.driver]
         return (*words, *(["--no-pauses"] if self._hunting.no_pauses else []))
 
 
-def _given(part: Any, usual: Mapping[str, Any]) -> list[str]:
-    """Return the options of which a part of a case has another value than the usual one, as words."""
+def _option_words(part: Any, usual: Mapping[str, Any]) -> list[str]:
+    """Return the options of a part of a case that differ from `usual`, as words of a command line."""
     words = []
     for field, option in options_of(cast(Any, type(part))).items():
         value = getattr(part, field)
         if field in usual and value not in (None, usual[field]):
-            words += [f"--{option.name}", _written(value)]
+            words += [f"--{option.name}", _value_text(value)]
     return words
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, float):
         return format_duration(value)
     return ",".join(value) if isinstance(value, tuple) else described(value)
 
 
 class UserRounds:
-    """Rounds of the user's own work: its cases in turns, each with a schedule of its own."""
+    """Rounds of the user's own work: its cases in turns, each with new pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """What `given` leaves open, which is None there, is drawn. `command` are the words of the work."""
+        """Fields that are None in `given` are chosen at random. `command` has the words of the command."""
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:
@@ -289,15 +293,20 @@ class UserRounds:
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
         assert one.schedule
-        return (Drawn(*each) for each in calmer(one.case, one.schedule))
+        return (Drawn(*variant) for variant in calmer(one.case, one.schedule))
 
     def command(self, one: Drawn) -> tuple[str, ...]:
         usual = {**asdict(Schedule()), "pause": -1}
-        return (*self._command, "--concurrency", str(one.case.concurrency), *_given(one.schedule, usual))
+        return (
+            *self._command,
+            "--concurrency",
+            str(one.case.concurrency),
+            *_option_words(one.schedule, usual),
+        )
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return by which schedule each process of a round pauses."""
+    """Return a function that returns the pauses of a process in the round, from the process number."""
     case, schedule = one
 
     def words_of(process: int) -> list[int] | None:

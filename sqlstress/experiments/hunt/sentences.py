@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sqlstress.analysis.wording import duration, listing
-from sqlstress.statistics.units import plural, whole
+from sqlstress.statistics.units import digits, plural
 
 
 def hunt_found(*, took_ns: float, wrong: Sequence[str], library: str | None = None) -> str:
@@ -26,10 +26,10 @@ def hunt_again(*, round: Repeats, smallest: Repeats | None = None) -> str:
             f"Repeated {plural(round.tries, 'time')}, this round did not fail again. The report keeps what "
             "was found."
         )
-    text = f"Repeated, this round failed {whole(round.failed)} of {plural(round.tries, 'time')}"
+    text = f"Repeated, this round failed {digits(round.failed)} of {plural(round.tries, 'time')}"
     if smallest:
         tries = plural(smallest.tries, "time")
-        text += f"; the smallest round (below) failed {whole(smallest.failed)} of {tries}"
+        text += f"; the smallest round (below) failed {digits(smallest.failed)} of {tries}"
     return f"{text}."
 
 

@@ -1,4 +1,4 @@
-"""How a hunt is shown: what was tried, what was found, the smallest round that fails, and a command."""
+"""Presentation of a hunt: rounds, verdict, smallest round that fails, and the command to repeat it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sqlstress.analysis.study_parts import (
     UNPROVED,
     WRONG,
     Conclusion,
-    Part,
+    ReportPart,
     counterexamples,
     ended_early,
 )
 from sqlstress.analysis.wording import duration, processes
 from sqlstress.experiments.hunt import sentences
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, WRITES
-from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt, Witness
+from sqlstress.experiments.hunt.result import BUILTIN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.sentences import Repeats
 from sqlstress.experiments.hunt.spec import (
     CHECKPOINTER,
@@ -32,9 +32,9 @@ from sqlstress.experiments.hunt.spec import (
     pause_rate,
 )
 from sqlstress.report import Report
-from sqlstress.show.blocks import Block, Bullets, Lines, Verdict
-from sqlstress.show.shown import ResultShown, Tile, came_of
-from sqlstress.statistics.units import NS_PER_S, format_duration, plural, whole
+from sqlstress.show.blocks import Block, Bullets, Lines, VerdictLine
+from sqlstress.show.shown import ResultShown, Tile, verdict_tile
+from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 
 _TORN, _DAMAGED = "returned an inconsistent snapshot", "damaged the database file"
 _FAULTS = {
@@ -52,40 +52,42 @@ EVERYWHERE = Schedule().pause_at
 
 
 class HuntShown(ResultShown[Hunt]):
-    """A hunt."""
+    """Presenter of a hunt."""
 
-    def part(self, result: Hunt) -> Part:
-        return Part("hunt", conclusion(result), result.seconds, result.error, "hunt", "Hunt")
+    def part(self, result: Hunt) -> ReportPart:
+        return ReportPart("hunt", conclusion(result), result.seconds, result.error, "hunt", "Hunt")
 
     def result_blocks(self, report: Report, result: Hunt) -> Iterator[Block]:
-        about = [_what(report, result)]
+        about = [_heading(report, result)]
         if result.rounds:
-            about.append(_tried(result))
+            about.append(_rounds_text(result))
         yield Lines(tuple(about))
-        yield Verdict(conclusion(result, library(report, result)).finding.text)
-        if told := tuple(finding.text for finding in findings(result)):
-            yield Bullets(told)
+        yield VerdictLine(conclusion(result, library(report, result)).finding.text)
+        if texts := tuple(finding.text for finding in findings(result)):
+            yield Bullets(texts)
 
     def tiles(self, result: Hunt) -> Iterator[Tile]:
-        yield came_of(conclusion(result), "nothing found", "hunt")
-        yield whole(result.rounds), "rounds", ""
+        yield verdict_tile(conclusion(result), "nothing found", "hunt")
+        yield digits(result.rounds), "rounds", ""
         for kind, count in result.operations.items():
-            yield whole(count), f"{DONE.get(kind, kind)}s", ""
+            yield digits(count), f"{DONE.get(kind, kind)}s", ""
 
     def progress(self, result: Hunt) -> str:
         return plural(result.rounds, "round")
 
 
 def library(report: Report, hunt: Hunt) -> str:
-    """Return the library that was hunted, with its version."""
+    """Return the library in which the hunt took place, with its version."""
     versions = [
-        f"{one.library} {one.version}" for one in report.environment.builds if one.driver == hunt.driver
+        f"{build.library} {build.version}"
+        for build in report.environment.builds
+        if build.driver == hunt.driver
     ]
     return next(iter(versions), "SQLite")
 
 
-def _what(report: Report, hunt: Hunt) -> str:
-    work = "" if hunt.work == OWN_LOAD else f" of {hunt.work}"
+def _heading(report: Report, hunt: Hunt) -> str:
+    work = "" if hunt.work == BUILTIN_LOAD else f" of {hunt.work}"
     pauses = "processes pause at random calls inside SQLite" if hunt.pauses else "without pauses"
     return (
         f"Hunt{work} with {library(report, hunt)}, driver {hunt.driver}; rounds of "
@@ -93,21 +95,23 @@ def _what(report: Report, hunt: Hunt) -> str:
     )
 
 
-def _tried(hunt: Hunt) -> str:
-    done = [f"{whole(hunt.operations[role])} {DONE[role]}s" for role in ROLES if role in hunt.operations]
-    done += [
+def _rounds_text(hunt: Hunt) -> str:
+    counts_of_kinds = [
+        f"{digits(hunt.operations[role])} {DONE[role]}s" for role in ROLES if role in hunt.operations
+    ]
+    counts_of_kinds += [
         f"{plural(count, 'call')} of {kind}" for kind, count in hunt.operations.items() if kind not in ROLES
     ]
     took = duration(hunt.seconds * NS_PER_S)
-    return f"Tried {plural(hunt.rounds, 'round')} in {took}: {', '.join(done)}."
+    return f"Tried {plural(hunt.rounds, 'round')} in {took}: {', '.join(counts_of_kinds)}."
 
 
 def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
-    """Return whether something was found."""
+    """Return the conclusion: the failed checks, or that no round failed."""
     took_ns = hunt.seconds * NS_PER_S
     if hunt.found:
         failed = [check.name for check in hunt.found.verdict.checks if check.status == "failed"]
-        if hunt.work != OWN_LOAD:
+        if hunt.work != BUILTIN_LOAD:
             return Conclusion(WRONG, Finding(sentences.hunt_found, took_ns=took_ns, wrong=tuple(failed)))
         wrong = tuple(dict.fromkeys(_FAULTS.get(name, f"failed the check {name}") for name in failed))
         return Conclusion(WRONG, Finding(sentences.hunt_found, took_ns=took_ns, wrong=wrong, library=library))
@@ -117,29 +121,29 @@ def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
 
 
 def findings(hunt: Hunt) -> Iterator[Finding]:
-    """Yield what must be known beside the verdict: examples, how often it fails, the command, the cause."""
+    """Yield findings in addition to the verdict: examples, probable cause, repetitions, command."""
     if hunt.found:
         yield from counterexamples(hunt.found.verdict)
         if hunt.known:
-            yield Finding(sentences.hunt_wal_reset, probable=hunt.work == OWN_LOAD)
-        yield from _repeated(hunt, hunt.found)
+            yield Finding(sentences.hunt_wal_reset, probable=hunt.work == BUILTIN_LOAD)
+        yield from _repetitions(hunt, hunt.found)
     elif not hunt.checked:
         yield Finding(sentences.hunt_unchecked)
     yield from ended_early(hunt.error, plural(hunt.rounds, "round"))
 
 
-def _repeated(hunt: Hunt, found: Witness) -> Iterator[Finding]:
+def _repetitions(hunt: Hunt, first: Witness) -> Iterator[Finding]:
     smallest = hunt.smallest
-    if found.tries:
+    if first.tries:
         least = Repeats(smallest.failed, smallest.tries) if smallest else None
-        yield Finding(sentences.hunt_again, round=Repeats(found.failed, found.tries), smallest=least)
-    shown = smallest or found
-    yield Finding(sentences.hunt_round, load=_load(shown), smallest=bool(smallest))
-    yield Finding(sentences.hunt_command, command=shlex.join(shown.command))
+        yield Finding(sentences.hunt_again, round=Repeats(first.failed, first.tries), smallest=least)
+    witness = smallest or first
+    yield Finding(sentences.hunt_round, load=_load(witness), smallest=bool(smallest))
+    yield Finding(sentences.hunt_command, command=shlex.join(witness.command))
 
 
 def _load(witness: Witness) -> str:
-    """Write the load of a round: "8 writers; journal WAL; pauses: each writer at 1 of 100 calls"."""
+    """Return the load of a round: "8 writers; journal WAL; pauses: each writer at 1 of 100 calls"."""
     case, spec, schedule = witness.case, witness.case.spec, witness.schedule
     if schedule:
         rates = {"process": schedule.pause}
@@ -156,14 +160,14 @@ def _load(witness: Witness) -> str:
     ]
     journal = f"journal {case.settings.journal_mode.upper()}"
     if case.settings.wal_autocheckpoint is not None:
-        journal += f", wal_autocheckpoint {whole(case.settings.wal_autocheckpoint)}"
+        journal += f", wal_autocheckpoint {digits(case.settings.wal_autocheckpoint)}"
     rates = {role: pause_rate(spec, role) for role, count in counts(spec).items() if count}
     return f"{', '.join(filter(None, parts))}; {journal}{_pauses(rates, spec.pause_at)}"
 
 
 def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
-    """Write the pauses of a round; `rates` has the number of calls for each pause, by role."""
-    pauses = [f"each {role} at 1 of {whole(rate)} calls" for role, rate in rates.items() if rate]
+    """Return the pauses of a round as text; `rates` has the number of calls per pause, by role."""
+    pauses = [f"each {role} at 1 of {digits(rate)} calls" for role, rate in rates.items() if rate]
     if not pauses:
         return ""
     where = f" (at {', '.join(points)})" if points and points != EVERYWHERE else ""

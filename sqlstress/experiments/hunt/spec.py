@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlstress.options.option import option
-from sqlstress.options.parsing import Parse, choices, duration_with_unit, switch, whole
+from sqlstress.options.parsing import Parse, choices, duration_with_unit, switch, whole_number
 
 ROUND, PAUSES = "Round (drawn at random unless given)", "Pauses (drawn at random unless given)"
-MOST_OF_A_ROLE = 32
+MAX_PER_ROLE = 32
 MODES = ("passive", "full", "restart", "truncate")
 WRITER, READER, HOLDER, CHECKPOINTER = ROLES = ("writer", "reader", "holder", "checkpointer")
 POINTS = (
@@ -33,7 +33,7 @@ POINTS = (
 """Calls of SQLite's VFS around which a process may pause, in the order of native/pauses.h."""
 
 
-def some_of(names: tuple[str, ...]) -> Parse:
+def list_parser(names: tuple[str, ...]) -> Parse:
     """Return a parser of a list of these names, "a,b". The schema does not list them."""
     parse = choices(*names)
     return lambda value: parse(value)
@@ -41,7 +41,7 @@ def some_of(names: tuple[str, ...]) -> Parse:
 
 def _pause_at() -> Any:
     return option(
-        some_of(POINTS),
+        list_parser(POINTS),
         None,
         PAUSES,
         "VFS calls around which a process may pause: " + ", ".join(POINTS) + ".",
@@ -68,27 +68,27 @@ class Round:
     """Load and pauses of one round."""
 
     writers: int = option(
-        whole(1, MOST_OF_A_ROLE),
+        whole_number(1, MAX_PER_ROLE),
         None,
         ROUND,
         "Processes that write: each its own rows, and shared rows.",
         unsaid=1,
     )
     readers: int = option(
-        whole(0, MOST_OF_A_ROLE), None, ROUND, "Processes that read and check one snapshot.", unsaid=0
+        whole_number(0, MAX_PER_ROLE), None, ROUND, "Processes that read and check one snapshot.", unsaid=0
     )
     holders: int = option(
-        whole(0, MOST_OF_A_ROLE),
+        whole_number(0, MAX_PER_ROLE),
         None,
         ROUND,
         "Readers that keep their read transaction open for a while.",
         unsaid=0,
     )
     checkpointers: int = option(
-        whole(0, MOST_OF_A_ROLE), None, ROUND, "Processes that run checkpoints.", unsaid=0
+        whole_number(0, MAX_PER_ROLE), None, ROUND, "Processes that run checkpoints.", unsaid=0
     )
     checkpoint: tuple[str, ...] = option(
-        some_of(MODES),
+        list_parser(MODES),
         None,
         ROUND,
         f"Checkpoint modes, used in turns: a list of {', '.join(MODES)}.",
@@ -96,11 +96,13 @@ class Round:
         unsaid=MODES[:1],
     )
     batch: int = option(
-        whole(1, 100), None, ROUND, "Rows of its own that a writer changes in a transaction.", unsaid=1
+        whole_number(1, 100), None, ROUND, "Rows of its own that a writer changes in a transaction.", unsaid=1
     )
-    keys: int = option(whole(1, 10_000), None, ROUND, "Number of rows that belong to each writer.", unsaid=16)
+    keys: int = option(
+        whole_number(1, 10_000), None, ROUND, "Number of rows that belong to each writer.", unsaid=16
+    )
     filler: int = option(
-        whole(0, 100_000), None, ROUND, "Additional bytes per row.", metavar="BYTES", unsaid=0
+        whole_number(0, 100_000), None, ROUND, "Additional bytes per row.", metavar="BYTES", unsaid=0
     )
     churn: bool = option(
         switch,
@@ -111,21 +113,29 @@ class Round:
         unsaid=False,
     )
     reopen: int = option(
-        whole(0, 10_000), None, ROUND, "Reconnect after this many operations. 0 turns this off.", unsaid=0
+        whole_number(0, 10_000),
+        None,
+        ROUND,
+        "Reconnect after this many operations. 0 turns this off.",
+        unsaid=0,
     )
     pause_at: tuple[str, ...] = _pause_at()
     writer_pause: int = option(
-        whole(0, 10**6), None, PAUSES, "A writer pauses at one in N VFS calls. 0 turns this off.", unsaid=0
+        whole_number(0, 10**6),
+        None,
+        PAUSES,
+        "A writer pauses at one in N VFS calls. 0 turns this off.",
+        unsaid=0,
     )
     reader_pause: int = option(
-        whole(0, 10**6),
+        whole_number(0, 10**6),
         None,
         PAUSES,
         "A reader or holder pauses at one in N VFS calls. 0 turns this off.",
         unsaid=0,
     )
     checkpointer_pause: int = option(
-        whole(0, 10**6),
+        whole_number(0, 10**6),
         None,
         PAUSES,
         "A checkpointer pauses at one in N VFS calls. 0 turns this off.",
@@ -140,7 +150,7 @@ class Schedule:
 
     pause_at: tuple[str, ...] = _pause_at()
     pause: int = option(
-        whole(0, 10**6),
+        whole_number(0, 10**6),
         None,
         PAUSES,
         "In your own work, a process pauses at one in N VFS calls. 0 turns this off.",
@@ -188,7 +198,7 @@ def pause_rate(spec: Any, role: str) -> int:
 
 ACCOUNTS, EACH = 8, 1000
 """Number of rows between which amounts are moved, and the initial amount of each. Their sum never changes."""
-KEPT = 40
+LOG_ROWS = 40
 """Number of rows that each writer keeps in the log."""
 
 TABLES = (
@@ -203,7 +213,7 @@ TABLES = (
     "CREATE TABLE log (writer INTEGER, n INTEGER, filler BLOB, PRIMARY KEY (writer, n)) WITHOUT ROWID",
 )
 
-STEP = 8
+WORDS_PER_WRITER = 8
 """Distance of two writers' words in shared memory, in words: a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
 """Indices of a writer's words: its last begun transaction, and its last acknowledged transaction."""

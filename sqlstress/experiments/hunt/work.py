@@ -1,4 +1,4 @@
-"""The parent's half of a round: it makes the database, and proves what it holds in the end."""
+"""Parent's half of a round: creates the database, and checks its final contents."""
 
 from __future__ import annotations
 
@@ -17,9 +17,18 @@ from sqlstress.experiments.hunt.proof import (
     losses,
     mixtures,
 )
-from sqlstress.experiments.hunt.spec import ACCOUNTS, ACKNOWLEDGED, BEGUN, EACH, STEP, TABLES, WRITER, role_of
+from sqlstress.experiments.hunt.spec import (
+    ACCOUNTS,
+    ACKNOWLEDGED,
+    BEGUN,
+    EACH,
+    TABLES,
+    WORDS_PER_WRITER,
+    WRITER,
+    role_of,
+)
 from sqlstress.report import Verdict
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite.drivers import explain
 from sqlstress.targets.sqlite.place import SqlitePlace
@@ -31,11 +40,11 @@ if TYPE_CHECKING:
 
 
 class HuntWork(Work):
-    """One round."""
+    """Parent's half of one round."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place
-        words = shared_array("q", STEP * case.spec.writers)
+        words = shared_array("q", WORDS_PER_WRITER * case.spec.writers)
         self.shared = (words,)
         self._words = memoryview(words).cast("B").cast("q")
 
@@ -44,16 +53,20 @@ class HuntWork(Work):
         spec = self.case.spec
         with self._place.opened() as connection:
             connection.rows("BEGIN")
-            connection.run_many("INSERT INTO writer VALUES (?, 0)", ((one,) for one in range(spec.writers)))
+            connection.run_many(
+                "INSERT INTO writer VALUES (?, 0)", ((number,) for number in range(spec.writers))
+            )
             connection.run_many(
                 "INSERT INTO part VALUES (?, ?, 0, zeroblob(?))",
                 ((key, key // spec.keys, spec.filler) for key in range(spec.writers * spec.keys)),
             )
-            connection.run_many("INSERT INTO account VALUES (?, ?)", ((one, EACH) for one in range(ACCOUNTS)))
+            connection.run_many(
+                "INSERT INTO account VALUES (?, ?)", ((number, EACH) for number in range(ACCOUNTS))
+            )
             connection.rows("COMMIT")
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        tallies = {name: Tally(name) for name in (WRITES, SUMS, STALE, TORN, DAMAGED)}
+        tallies = {name: CheckCounter(name) for name in (WRITES, SUMS, STALE, TORN, DAMAGED)}
         for findings in (outcome.findings for outcome in outcomes if outcome.findings):
             for name, count in findings.checked.items():
                 tallies[name].checked += count
@@ -65,21 +78,21 @@ class HuntWork(Work):
                 self._compare(connection, outcomes, tallies[WRITES], tallies[SUMS])
         except Exception as error:
             tallies[WRITES].problem(f"cannot read the rows: {explain(self.case.driver, error)}")
-        looked = (tally.check() for tally in tallies.values() if tally.checked or tally.problems)
-        return Verdict((*looked, integrity))
+        checks = (tally.check() for tally in tallies.values() if tally.checked or tally.problems)
+        return Verdict((*checks, integrity))
 
     def _compare(
-        self, connection: Connection, outcomes: Sequence[Outcome], writes: Tally, sums: Tally
+        self, connection: Connection, outcomes: Sequence[Outcome], writes: CheckCounter, sums: CheckCounter
     ) -> None:
-        """Hold what the database has against what its writers were told."""
+        """Compare the contents of the database with the acknowledged transactions."""
         counts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM writer"))
         rows: Any = connection.rows("SELECT id, n, filler FROM part")
         parts = {row: transaction for row, transaction, _ in rows}
         for outcome in outcomes:
             role, number = role_of(self.case.spec, outcome.worker)
             if role == WRITER:
-                words = self._words[STEP * number : STEP * (number + 1)]
-                last = self._last(number, outcome)
+                words = self._words[WORDS_PER_WRITER * number : WORDS_PER_WRITER * (number + 1)]
+                last = self._last_by_row(number, outcome)
                 writes.checked += 1 + len(last)
                 for text in losses(Writer(number, words[ACKNOWLEDGED], words[BEGUN], last), counts, parts):
                     writes.problem(text)
@@ -92,8 +105,8 @@ class HuntWork(Work):
         if total != TOTAL:
             sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
 
-    def _last(self, number: int, outcome: Outcome) -> dict[int, int]:
-        """Return the last acknowledged transaction of each row of a writer; nothing of one that has died."""
+    def _last_by_row(self, number: int, outcome: Outcome) -> dict[int, int]:
+        """Return the last acknowledged transaction of each row of a writer; empty if the writer died."""
         if outcome.findings is None:
             return {}
         keys = self.case.spec.keys

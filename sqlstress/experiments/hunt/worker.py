@@ -1,4 +1,4 @@
-"""A process of a round: it writes, reads or runs checkpoints, and says what it saw that can't be."""
+"""Worker of a round: it writes, reads or runs checkpoints, and reports violations."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.protocols import Findings, SelfDriven
-from sqlstress.experiments.hunt.proof import DAMAGED, STALE, TORN, Doubt, Snapshot, contradictions
+from sqlstress.experiments.hunt.proof import DAMAGED, STALE, TORN, Doubt, SnapshotState, contradictions
 from sqlstress.experiments.hunt.spec import (
     ACCOUNTS,
     ACKNOWLEDGED,
     BEGUN,
     CHECKPOINTER,
     HOLDER,
-    KEPT,
-    STEP,
+    LOG_ROWS,
+    WORDS_PER_WRITER,
     WRITER,
     filler_of,
     role_of,
@@ -27,16 +27,16 @@ from sqlstress.targets.sqlite.drivers import explain
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.sqlite.connections import Client
+    from sqlstress.targets.sqlite.connections import SqliteClient
     from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 MOST_DOUBTS = 5
-"""So many a process keeps."""
+"""Maximum number of violations that a process keeps."""
 HELD_S = (0.001, 0.2)
-"""How long a read transaction stays open."""
+"""Shortest and longest time that a holder keeps its read transaction open, in seconds."""
 PROTOCOL = 15
-"""SQLITE_PROTOCOL: SQLite gave up to begin a read, for others changed the WAL all the time."""
+"""SQLITE_PROTOCOL: SQLite gave up beginning a read, because other processes kept changing the WAL."""
 
 COUNTS = "SELECT id, n FROM writer"
 PARTS = "SELECT writer, max(n) FROM part GROUP BY writer"
@@ -44,7 +44,7 @@ LOG = "SELECT writer, min(n), max(n), count(*) FROM log GROUP BY writer"
 
 
 class HuntSource(SelfDriven):
-    """Does what its role is, until the window closes or SQLite meets damage."""
+    """Source that performs its role until the window closes or SQLite reports damage."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -55,7 +55,7 @@ class HuntSource(SelfDriven):
         self._random = Random(f"{case.seed}:{salt}:{worker}")
         self._busy = self._busy_snapshot = 0
         self.seen = Findings(doubts=[], checked={}, last={})
-        self._client: Client
+        self._client: SqliteClient
         self._connection: Connection
         self._operate: Callable[[], None]
         self._connect()
@@ -73,7 +73,7 @@ class HuntSource(SelfDriven):
                 self._operate()
                 progress[0] += 1
             except Exception as error:
-                if not self._goes_on_after(error):
+                if not self._is_expected(error):
                     break
             since += 1
             now = clock()
@@ -98,17 +98,17 @@ class HuntSource(SelfDriven):
         self._connection = self._client.connect(0)
         if not self.seen.effective:
             self.seen.effective = self._client.effective()
-        prepare = {WRITER: self._writing, CHECKPOINTER: self._checkpointing}.get(
-            self._role.name, self._reading
+        prepare = {WRITER: self._make_writer, CHECKPOINTER: self._make_checkpointer}.get(
+            self._role.name, self._make_reader
         )
         self._operate = prepare()
 
-    def _goes_on_after(self, error: Exception) -> bool:
-        """Return whether an error is one that may well happen; damage is noted. Raises any other."""
+    def _is_expected(self, error: Exception) -> bool:
+        """Return True for a lock error, False for damage, which is recorded. Raise other errors."""
         code = self._client.result_code(error)
         if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
             name = f"{self._role.name} {self._role.number + 1}"
-            self._note(Doubt(DAMAGED, f"{name}: {explain(self.case.driver, error)}"))
+            self._add_violation(Doubt(DAMAGED, f"{name}: {explain(self.case.driver, error)}"))
             return False
         if code is None or not (is_busy(code) or code & 0xFF == PROTOCOL):
             raise error
@@ -117,12 +117,12 @@ class HuntSource(SelfDriven):
         self._connection.rollback()
         return True
 
-    def _note(self, doubt: Doubt) -> None:
+    def _add_violation(self, doubt: Doubt) -> None:
         if len(self.seen.doubts) < MOST_DOUBTS:
             self.seen.doubts.append(doubt)
 
-    def _writing(self) -> Callable[[], None]:
-        """Return what carries out one transaction, and acknowledges it."""
+    def _make_writer(self) -> Callable[[], None]:
+        """Return a function that runs one transaction and acknowledges it."""
         connection, spec, random, number = self._connection, self.case.spec, self._random, self._role.number
         begin, commit = connection.writer("BEGIN IMMEDIATE"), connection.writer("COMMIT")
         part = connection.writer("UPDATE part SET n = ?, filler = ? WHERE id = ?")
@@ -130,7 +130,7 @@ class HuntSource(SelfDriven):
         count = connection.writer("UPDATE writer SET n = n + 1 WHERE id = ?")
         log = connection.writer("INSERT INTO log VALUES (?, ?, ?)")
         forget = connection.writer("DELETE FROM log WHERE writer = ? AND n <= ?")
-        words = self._words[STEP * number : STEP * (number + 1)]
+        words = self._words[WORDS_PER_WRITER * number : WORDS_PER_WRITER * (number + 1)]
         last = self.seen.last
 
         def write() -> None:
@@ -147,14 +147,14 @@ class HuntSource(SelfDriven):
             count((number,))
             if spec.churn:
                 log((number, sequence, filler))
-                forget((number, sequence - KEPT))
+                forget((number, sequence - LOG_ROWS))
             commit(())
             words[ACKNOWLEDGED] = sequence
             last.update(dict.fromkeys(keys, sequence))
 
         return write
 
-    def _checkpointing(self) -> Callable[[], None]:
+    def _make_checkpointer(self) -> Callable[[], None]:
         rows, modes, random = self._connection.rows, self.case.spec.checkpoint, self._random
 
         def checkpoint() -> None:
@@ -162,31 +162,33 @@ class HuntSource(SelfDriven):
 
         return checkpoint
 
-    def _reading(self) -> Callable[[], None]:
-        """Return what reads one snapshot, the counts in it twice, and holds it against what must be."""
+    def _make_reader(self) -> Callable[[], None]:
+        """Return a function that reads a snapshot, with the counts twice, and checks it."""
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")
         by_index = connection.scalar("SELECT sum(amount) FROM account INDEXED BY account_by_amount")
-        acknowledged, begun = (self._words[word::STEP] for word in (ACKNOWLEDGED, BEGUN))
+        acknowledged, begun = (self._words[word::WORDS_PER_WRITER] for word in (ACKNOWLEDGED, BEGUN))
         churn, checked = self.case.spec.churn, self.seen.checked
         checked.update({STALE: 0, TORN: 0})
         seen = [0] * self.case.spec.writers
 
         def read() -> None:
-            before = acknowledged.tolist()
+            acknowledged_before = acknowledged.tolist()
             begin(())
-            counts = _numbers(rows(COUNTS))
+            counts = _numbers_by_key(rows(COUNTS))
             sums = by_table(()), by_index(())
-            parts = _numbers(rows(PARTS))
+            parts = _numbers_by_key(rows(PARTS))
             log = rows(LOG) if churn else []
             if holds:
                 time.sleep(random.uniform(*HELD_S))
-            again = _numbers(rows(COUNTS))
+            again = _numbers_by_key(rows(COUNTS))
             commit(())
-            snapshot = Snapshot(before, seen, counts, sums, parts, log, again, begun.tolist())
+            snapshot = SnapshotState(
+                acknowledged_before, seen, counts, sums, parts, log, again, begun.tolist()
+            )
             for doubt in contradictions(snapshot):
-                self._note(doubt)
+                self._add_violation(doubt)
             for writer, count in counts.items():
                 seen[writer] = max(seen[writer], count)
             checked[STALE] += 1
@@ -195,6 +197,6 @@ class HuntSource(SelfDriven):
         return read
 
 
-def _numbers(rows: list[Row]) -> dict[int, int]:
-    """Return rows of a key and a number; what is no number in a damaged database is -1."""
+def _numbers_by_key(rows: list[Row]) -> dict[int, int]:
+    """Return rows of a key and a number as a dict; -1 for a value that is no number in a damaged database."""
     return {key: value if isinstance(value, int) else -1 for key, value in rows}

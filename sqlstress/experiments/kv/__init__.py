@@ -1,1 +1,1 @@
-"""The key-value workload: random gets and replaces, and the proof that nothing was lost."""
+"""The key-value workload: random gets and replaces, and the proof that no write was lost."""

@@ -1,23 +1,24 @@
-"""Acknowledgements in shared memory, so that those of a killed worker count too.
+"""Acknowledgements in shared memory, so that the writes of a killed worker count too.
 
-Every worker has an area of 64-bit words that nobody else writes:
+Every worker has an area of 64-bit words that no other process writes:
 
     meta    operations in the current chunk, sequence number of its first row
-    stamps  when each of its operations began, and when each ended; 0: not done yet
+    stamps  begin and end of each operation of the chunk; 0 means not done yet
     rows    the slot of each row of the chunk's operations
     written
-            a byte for each of these rows: 1 if it is written, 0 if it is read or was given up
+            a byte for each of these rows: 1 if it is written, 0 if it is only read or was given up
     sequences, begins, ends
-            for each slot, the worker's last acknowledged write to it; sequence 0: none
+            for each slot, the worker's last acknowledged write to it; sequence 0 means none
     counts  for each counter, the worker's acknowledged updates
 
-A slot is a key, or the place of a key in a hash-selected subset when keys times workers would take
-too much memory; of the published script, whose keys nobody knows before, it is one of the worker's sets.
-When a chunk is done its writes are folded into the last three arrays; of a worker that died, the parent
-folds the chunk that was under way.
+A slot stands for a key. If keys times workers would take too much memory, only a subset of the keys,
+selected by a hash, has slots. The keys of the published script are not known in advance, so each of its
+slots stands for one set by the worker.
+When a chunk is done, its writes are folded into the last three arrays. After the death of a worker, the
+parent folds the unfinished chunk.
 
-The stamps are a row of begins and a row of ends. In a closed loop, where every operation begins when the
-one before it has ended, they lie one over the other, a word apart: so a single store is both.
+The stamps are a row of begins and a row of ends. In a closed loop every operation begins when the
+previous one ends, so the two rows overlap, shifted by a word: a single store sets an end and a begin.
 """
 
 from __future__ import annotations
@@ -37,80 +38,80 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MEMORY_BUDGET = 256 << 20
-"""Bytes of acknowledgements, all workers together."""
-CHUNK_ROWS = 1024
+"""Maximum size of the acknowledgements of all workers, in bytes."""
+MAX_CHUNK_ROWS = 1024
 META = 8
 COUNTERS = 16
-"""Counters in every bucket, for read-modify-write transactions."""
+"""Number of counters in every bucket, for read-modify-write transactions."""
 
 _STRETCH = 512
 
 UNTRACKED = -1
-"""The slot of a key for which there was no room."""
+"""Slot number of a key that has no slot."""
 
 
 class Shape(NamedTuple):
-    """How many words of each kind a worker's area has."""
+    """Sizes of the parts of a worker's area."""
 
     width: int
-    """Rows of one operation."""
+    """Rows per operation."""
     operations: int
-    """Operations of a chunk, at most."""
+    """Maximum number of operations in a chunk."""
     slots: int
-    """Tracked keys."""
+    """Number of tracked keys."""
     counters: int
-    """Counters of all files together."""
+    """Number of counters in all files together."""
     idle: bool = False
-    """Whether an operation may begin later than the one before it ended: then its begin is stored apart."""
+    """Whether operations may begin later than the previous one ended; begins are then stored separately."""
 
     @property
     def ends_from(self) -> int:
-        """Where in `stamps` the row of ends begins; that of the begins does so at 0."""
+        """Index in `stamps` of the first end. The first begin has index 0."""
         return self.operations if self.idle else 1
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Words of `meta`, `stamps`, `rows` and `written`, of what is known of the slots, and of `counts`."""
+        """Words in `meta`, `stamps`, `rows`, `written`, in the last writes to the slots, and in `counts`."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
     @property
     def words(self) -> int:
-        """Words of one worker's area."""
+        """Number of words in one worker's area."""
         return sum(self.parts)
 
 
 def shape_of(case: Case) -> Shape:
-    """Return the shape of the areas of a case's workers."""
+    """Return the shape of each worker's area."""
     load = case.spec
     if case.workload == "classic":
-        return Shape(1, CHUNK_ROWS, case.ops or 0, 0)
+        return Shape(1, MAX_CHUNK_ROWS, case.ops or 0, 0)
     slots = min(load.key_space, MEMORY_BUDGET // (24 * case.concurrency))
     counters = case.buckets * COUNTERS if load.update_ratio else 0
-    return Shape(load.batch, max(8, CHUNK_ROWS // load.batch), slots, counters, case.arrivals is not None)
+    return Shape(load.batch, max(8, MAX_CHUNK_ROWS // load.batch), slots, counters, case.arrivals is not None)
 
 
-class Area:
+class AckArea:
     """One worker's area, as named slices of the shared words."""
 
     def __init__(self, words: Any, shape: Shape, worker: int) -> None:
-        """`words` are 64-bit integers that can be sliced and written: a memoryview of format "q"."""
+        """`words` must be 64-bit integers in a writable memoryview of format "q"."""
         self.shape = shape
         start, parts = (worker - 1) * shape.words, []
         for length in shape.parts:
             parts.append(words[start : start + length])
             start += length
-        # Of each slot its three words lie side by side: to enter a write is one cache miss, not three.
+        # The three words of a slot are adjacent, so that storing a write costs one cache miss, not three.
         self.meta, stamps, self.rows, written, self.last, self.counts = parts
         self.stamps = Stamps(stamps[: shape.operations], stamps[shape.ends_from :])
         self.written = written.cast("B")
         self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
-        """Say what the next chunk will write, before any of it is written; `rows` is an array("q").
+        """Store the rows that the next chunk will write, before it writes any; `rows` is an array("q").
 
-        Every row of the chunk has a sequence number, counted from `first`, whether it is written or not.
-        A row that is written must be tracked.
+        Every row of the chunk has a sequence number, counted from `first`, whether it is written or not. A
+        written row must be tracked.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -119,16 +120,19 @@ class Area:
         self.meta[0] = operations
 
     def give_up(self, operation: int) -> None:
-        """Say that an operation of the chunk, by its number from 0, has written nothing."""
+        """Mark an operation of the chunk, numbered from 0, as one without writes."""
         width = self.shape.width
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Enter the writes of done operations, `rows` being the chunk's; to do it twice does no harm."""
+        """Store the writes of the chunk's completed operations; calling it twice is harmless.
+
+        `rows` has the slots of all rows of the chunk.
+        """
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
-        if width > 1:  # each stamp is that of all rows of its operation
-            by_row = (chain.from_iterable(map(repeat, each, repeat(width))) for each in stamps)
+        if width > 1:  # all rows of an operation share its stamps
+            by_row = (chain.from_iterable(map(repeat, stamp, repeat(width))) for stamp in stamps)
         done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
             # The sequence number comes last: see `enter` in native/record.c.
@@ -136,18 +140,17 @@ class Area:
             ends[slot] = end
             sequences[slot] = sequence
 
-    def settled(self) -> None:
-        """Say that the chunk is done and folded."""
+    def mark_settled(self) -> None:
+        """Mark the chunk as done and folded."""
         self.meta[0] = 0
 
     def settle_after_death(self) -> dict[int, int]:
-        """Fold what a dead worker had been told of its last chunk.
+        """Fold the acknowledged operations of a dead worker's last chunk.
 
-        Returns {sequence number: slot} of the operation that was under way: whether those were
-        written nobody knows.
+        Return {sequence number: slot} of the operation in progress: its writes may or may not be stored.
         """
         operations, width = self.meta[0], self.shape.width
-        begins, ends = (list(each[:operations]) for each in self.stamps)
+        begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
         done = [*ends, 0].index(0)
         rows = self.rows[: operations * width].tolist()
         self.fold(rows, Stamps(begins[:done], ends[:done]))
@@ -156,13 +159,16 @@ class Area:
         return dict(compress(numbered, self.written[under_way].tolist()))
 
 
-def area_of(case: Case, words: Any, worker: int) -> Area:
-    """Return a worker's area of the array that the parent shares with the workers of a case."""
-    return Area(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
+def area_of(case: Case, words: Any, worker: int) -> AckArea:
+    """Return a worker's area within the array that the parent shares with the workers."""
+    return AckArea(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
-def plan_of(case: Case, placement: Placement, values: Values, first: Area) -> dict[str, Any]:
-    """Return what C is told of rows and their acknowledged writes; `first` is the first worker's area."""
+def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
+    """Return the description of rows and acknowledged writes for the C code.
+
+    `first` is the first worker's area.
+    """
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),
@@ -178,10 +184,11 @@ def plan_of(case: Case, placement: Placement, values: Values, first: Area) -> di
     }
 
 
-def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
-    """Return the latest begin of any worker's write to each slot; 0 where nobody wrote.
+def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
+    """Return the latest begin of any worker's write to each slot; 0 means no write.
 
-    Stretch by stretch: as lists, the columns of many workers would be several times the shared memory.
+    Works in stretches, because lists of the columns of many workers would take several times the shared
+    memory.
     """
     columns = [area.begins for area in areas]
     if len(columns) == 1:
@@ -193,22 +200,22 @@ def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
     return latest
 
 
-def tracked(rows: Iterable[int]) -> bytes:
-    """Return what `announce` wants to know of rows of which only the written ones have a slot."""
+def tracking_flags(rows: Iterable[int]) -> bytes:
+    """Return a flag per row for `announce`: 1 if the row has a slot, else 0."""
     return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:
-    """Which slot a key has. With room for all keys a key's number is its slot."""
+    """The mapping from keys to slots. With room for all keys, a key's number is its slot."""
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys
-        # A multiplication modulo the number of keys is a permutation, and so a hash without collisions.
+        # Multiplication modulo the number of keys is a permutation, and so a hash without collisions.
         self.step = coprime(keys)
 
     def slot(self, number: int) -> int:
         """Return the slot of a key's number, or UNTRACKED."""
         if self.all_tracked:
             return number
-        place = number * self.step % self.keys
-        return place if place < self.slots else UNTRACKED
+        scattered = number * self.step % self.keys
+        return scattered if scattered < self.slots else UNTRACKED

@@ -1,4 +1,4 @@
-"""The processes beside the workers: a checkpointer, a reader that pins the WAL, one that watches it."""
+"""Processes that run next to the workers: a checkpointer, a reader that pins the WAL, a WAL watcher."""
 
 from __future__ import annotations
 
@@ -19,55 +19,55 @@ if TYPE_CHECKING:
 
 
 _SLEEP_S = 0.02
-"""How soon it is noticed that the trial is over."""
+"""Maximum delay until a companion notices the end of the trial, in seconds."""
 MOST = 600
-"""Stretches of a figure."""
+"""Maximum number of stretches in a series."""
 PATIENCE_MS = 1000
-"""How long a checkpoint waits for a lock: while RESTART and TRUNCATE wait for a reader, nobody can write."""
+"""Busy timeout of a checkpoint, in ms. A RESTART or TRUNCATE that waits for a reader blocks all writers."""
 
 
 class Timing:
-    """When a process beside the workers does something; times are in perf_counter_ns."""
+    """The schedule of a companion process; times are in perf_counter_ns."""
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
         self._window, self._ended = window, ended
 
     def rounds(self) -> Iterator[None]:
-        """Yield again and again, with a pause of the interval in between, until it is over.
+        """Yield repeatedly until the end, with pauses of the interval.
 
-        It is over when the window closes: an operation that is then still waiting for a lock is the last.
+        The end is the closing of the window: an operation that waits for a lock at that time is the last.
         """
         while not self.over():
             yield
-            then_ns = time.perf_counter_ns() + self.interval_ns
-            while not self.over() and (left_ns := then_ns - time.perf_counter_ns()) > 0:
+            due_ns = time.perf_counter_ns() + self.interval_ns
+            while not self.over() and (left_ns := due_ns - time.perf_counter_ns()) > 0:
                 time.sleep(min(left_ns / NS_PER_S, _SLEEP_S))
 
     def over(self) -> bool:
-        """Say whether there is nothing more to do."""
+        """Return whether the trial or its window has ended."""
         return self._ended() or time.perf_counter_ns() >= self._window.closes_ns
 
     def within(self, at_ns: int) -> int | None:
-        """Return how long after the opening a time lies; None when it lies outside of the window."""
+        """Return the time since the opening of the window, in ns; None outside the window."""
         opens_ns = self._window.opens_ns
         return at_ns - opens_ns if opens_ns <= at_ns < self._window.closes_ns else None
 
 
 class Stretches:
-    """One value for each stretch of time in which something was seen, at most MOST of them.
+    """One value for each stretch of time with an observation; at most MOST stretches.
 
-    Where there are too many stretches, two neighbours become one. So the sum of the values (or the
-    largest of them, whichever the figure is) stays exact, however long it goes on.
+    If there are too many, pairs of neighbours are merged. So the sum of the values (or their maximum,
+    depending on `fold`) stays exact, however long the trial is.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
-        """`fold` makes one value of two: `add`, or `max`."""
+        """`fold` combines two values: `add` or `max`."""
         self._name, self._unit, self._width_ns, self._fold = name, unit, width_ns, fold
         self._values: dict[int, int] = {}
 
     def add(self, at_ns: int, value: int) -> None:
-        """Take a value of a time, in ns after the window opened."""
+        """Add a value observed `at_ns` after the opening of the window."""
         while at_ns // self._width_ns >= MOST:
             self._width_ns *= 2
             values, self._values = self._values, {}
@@ -79,14 +79,14 @@ class Stretches:
         self._values[place] = self._fold(self._values[place], value) if place in self._values else value
 
     def series(self) -> Series:
-        """Return the values in the order of time, each with the beginning of its stretch."""
+        """Return the values in time order, each with the start of its stretch."""
         places = sorted(self._values)
         values = tuple(self._values[place] for place in places)
         return Series(self._name, self._unit, values, tuple(place * self._width_ns for place in places))
 
 
 class Checkpointer:
-    """Runs PRAGMA wal_checkpoint on each file, in turn."""
+    """A process that runs PRAGMA wal_checkpoint on each file in turn."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
@@ -95,28 +95,28 @@ class Checkpointer:
         self._files = self._client.connect_all()
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
         for connection in self._files:
-            connection.rows(f"PRAGMA busy_timeout={patience_ms}")  # in the place of any handler of ours
+            connection.rows(f"PRAGMA busy_timeout={patience_ms}")  # replaces our own busy handler, if any
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Checkpoint from the common start on; the checkpoints that end within the window are told."""
+        """Checkpoint from the common start on; report the checkpoints that end within the window."""
         timing = Timing(self._case, window, ended)
-        answers = Answers(timing.interval_ns, len(self._files))
+        answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
             for number, connection in enumerate(self._files):
                 if timing.over():
                     break
-                begun = time.perf_counter_ns()
+                started_ns = time.perf_counter_ns()
                 (answer,) = connection.rows(self._sql)
-                now = time.perf_counter_ns()
-                answers.take(number, answer, now - begun, timing.within(now))
+                ended_ns = time.perf_counter_ns()
+                answers.take(number, answer, ended_ns - started_ns, timing.within(ended_ns))
         return answers.series()
 
     def close(self) -> None:
         self._client.close()
 
 
-class Answers:
-    """What became of the checkpoints within the window."""
+class CheckpointAnswers:
+    """Results of the checkpoints within the window."""
 
     def __init__(self, width_ns: int, files: int) -> None:
         self._figures = (
@@ -130,11 +130,12 @@ class Answers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Take an answer, and when it came: in ns after the opening of the window, None outside of it.
+        """Add an answer that came `at_ns` after the opening of the window (None: outside the window).
 
-        It is (busy, frames, checkpointed): busy says nothing about whether frames were left in the WAL, and
-        the other two are -1 when it could not even look. Stuck are checkpoints in a row that have left frames
-        and got no further: any short read makes one leave some, but the next one gets further.
+        An answer is (busy, frames, checkpointed). `busy` does not tell whether frames were left in the WAL.
+        The other two are -1 if the checkpoint could not read the WAL. A checkpoint is stuck if it left frames
+        and got no further than the previous checkpoint. Frames alone are no sign of that: any short read
+        makes a checkpoint leave frames, but the next checkpoint gets further.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -147,12 +148,12 @@ class Answers:
                 figure.add(at_ns, value)
 
     def series(self) -> list[Series]:
-        """Return the counts and times, stretch by stretch."""
+        """Return the counts and times by stretch."""
         return [figure.series() for figure in self._figures]
 
 
 class PinnedReader:
-    """Holds a snapshot of every file from before the load until it is dismissed."""
+    """A process that holds a snapshot of every file from before the load until the trial ends."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._client = place.client(0)
@@ -172,13 +173,13 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """Looks at every file once in each interval. What it tells is summed over the files."""
+    """A process that samples every WAL once per interval. Its figures are sums and maxima over the files."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Look at all files, again and again, while the window is open."""
+        """Sample all files repeatedly while the window is open."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
         frames = Stretches(width_ns, series.WAL_FRAMES, "frames", max)
@@ -193,7 +194,7 @@ class WalWatcher:
             indexes = [index for path in self._files if (index := walindex.read(path))]
             size.add(at_ns, sum(sizes))
             largest.add(at_ns, max(sizes))
-            if len(indexes) == len(sizes):  # else a sum would be one of fewer files
+            if len(indexes) == len(sizes):  # otherwise the sum would leave out some files
                 frames.add(at_ns, sum(index.frames for index in indexes))
                 checkpointed.add(at_ns, sum(index.checkpointed for index in indexes))
         return [figure.series() for figure in (frames, checkpointed, size, largest)]

@@ -12,19 +12,19 @@ from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.experiments.kv.spec import (
     CHECKPOINTER,
     PINNED_READER,
-    USUAL_S,
+    USUAL_BUSY_TIMEOUT_S,
     WAL_WATCHER,
-    CaseSelection,
     Checkpointing,
+    KvSelection,
     Load,
     LoadRequest,
 )
-from sqlstress.options.option import chosen, options_of
+from sqlstress.options.option import options_of, select_options
 from sqlstress.options.parsing import choice
 from sqlstress.report.case import (
     COMMON,
+    DEFAULT_TEXT,
     SETTINGS,
-    UNSET,
     Case,
     Server,
     Settings,
@@ -33,37 +33,37 @@ from sqlstress.report.case import (
     otherwise,
 )
 from sqlstress.request import (
-    AT_A_RATE,
-    OF_SERVERS,
-    at_rates,
+    OPEN_LOOP_OPTIONS,
+    SERVER_OPTIONS,
+    cases_at_rates,
     check_locking,
     check_options,
     check_servers,
     check_window,
     drivers_of,
     is_exclusive,
-    traits_there,
+    supported_traits,
 )
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import driver_help, for_keyvalue, stores_nothing
+from sqlstress.target import driver_help, keyvalue_drivers, stores_nothing
 from sqlstress.targets import target_of
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Companion
     from sqlstress.experiments.kv.show import KeyValueShown
-    from sqlstress.experiments.kv.work import ClassicWork, KeyValueWork
+    from sqlstress.experiments.kv.work import KeyValueWork, PresetWork
 
-# Selection of cases: targets, options that apply to them, and contradictions.
+# Selection of cases: targets, options that apply to them, contradictions.
 
 
 _OF_ANY = (*SETTINGS, "begin")
-"""Options that are refused where they mean something to no target."""
+"""Options that are refused if they have no meaning for any selected target."""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
-"""Options that are refused where they mean nothing to a target."""
+"""Options that are refused if they have no meaning for one of the selected targets."""
 _FREE = frozenset(
     {"buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset"}
 )
-"""What the published script's measurement leaves to the user."""
+"""Options that the user may combine with `--preset classic`."""
 PUBLISHED = Case(
     workload="classic",
     duration_s=0.0,
@@ -72,53 +72,55 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""That measurement: what `--preset classic` fixes; None: left alone."""
-MOST_DATA = 1 << 40
-"""Bytes of all values together, each key's being preloaded."""
-MOST_WRITTEN = 1 << 30
-"""Bytes that a transaction writes: the worker holds them in memory."""
+"""Case that `--preset classic` measures; None means that the script does not set the value."""
+MAX_DATA_BYTES = 1 << 40
+"""Maximum size of all values together, in bytes. Every key is preloaded with a value."""
+MAX_TRANSACTION_BYTES = 1 << 30
+"""Maximum bytes written per transaction: the worker holds them in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the option that asks for something beside the load; "" where none does."""
-    beside = request.selection.checkpointing
-    return "checkpointer" if beside.mode != "none" else "pinned-reader" * beside.pinned_reader
+    """Return the first option that requests a companion process; "" if there is none."""
+    checkpointing = request.selection.checkpointing
+    return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return how often a number of operations is asked for: once, unless something else is said."""
+    """Return the number of passes with a fixed number of operations: 1 unless --repeat is given."""
     return request.case.repeat if "repeat" in request.given else 1
 
 
 def _published(request: LoadRequest) -> Case:
-    for name, what in _contradictions(request):
-        raise UsageError(f"--{name} contradicts --preset classic, which {what}. Leave one of them out.")
+    for name, behaviour in _contradictions(request):
+        raise UsageError(f"--{name} contradicts --preset classic, which {behaviour}. Leave one of them out.")
     free = {name: getattr(request.case, name) for name in ("driver", "seed", "verify", "max_failed")}
     return replace(PUBLISHED, **free, repeat=_repeat(request))
 
 
 def _contradictions(request: LoadRequest) -> Iterator[tuple[str, str]]:
-    """Yield the options that were given and contradict the published script, with what it does instead."""
-    given = request.given - _FREE
+    """Yield each given option that contradicts the published script, with the behaviour of the script."""
+    contradicting = request.given - _FREE
     if name := _companion(request):
         yield name, "has none"
-    yield from ((name, "asks for one pair after the other") for name in AT_A_RATE if name in given)
-    yield from ((name, "is SQLite's") for name in OF_SERVERS if name in given)
+    yield from (
+        (name, "asks for one pair after the other") for name in OPEN_LOOP_OPTIONS if name in contradicting
+    )
+    yield from ((name, "is SQLite's") for name in SERVER_OPTIONS if name in contradicting)
     for part, fixed in (
         (request.case, PUBLISHED),
         (request.settings, PUBLISHED.settings),
         (request.spec, PUBLISHED.spec),
     ):
-        for field, known in options_of(cast(Any, type(part))).items():
+        for field, option in options_of(cast(Any, type(part))).items():
             value = getattr(fixed, field)
-            if known.name in given and getattr(part, field) != value:
-                unset = value in (None, ()) or known.name in ("duration", "warmup")
-                shown = COMMON[known.name].default if known.name in SETTINGS else value
-                yield known.name, "leaves it unset" if unset else f"fixes it at {shown}"
+            if option.name in contradicting and getattr(part, field) != value:
+                unset = value in (None, ()) or option.name in ("duration", "warmup")
+                shown = COMMON[option.name].default if option.name in SETTINGS else value
+                yield option.name, "leaves it unset" if unset else f"fixes it at {shown}"
 
 
 def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
-    case, load, beside = request.case, request.spec, request.selection.checkpointing
+    case, load, checkpointing = request.case, request.spec, request.selection.checkpointing
     if load.read_ratio + load.update_ratio > 1 + 1e-9:
         raise UsageError(
             "--read-ratio and --update-ratio add up to more than 1. Lower one of them; the rest are replaces."
@@ -127,7 +129,10 @@ def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
         raise UsageError(
             "--batch is larger than --key-space, but a transaction writes distinct keys. Lower --batch.",
         )
-    sizes = (("key-space", load.key_space, MOST_DATA, "1 TiB"), ("batch", load.batch, MOST_WRITTEN, "1 GiB"))
+    sizes = (
+        ("key-space", load.key_space, MAX_DATA_BYTES, "1 TiB"),
+        ("batch", load.batch, MAX_TRANSACTION_BYTES, "1 GiB"),
+    )
     for name, count, most, bound in sizes:
         if count * load.value_size > most:
             raise UsageError(f"--{name} times --value-size is more than {bound}. Lower one of them.")
@@ -139,10 +144,10 @@ def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
         )
     if _companion(request):
         _check_checkpointing(request)
-        load = replace(load, checkpointing=beside)
+        load = replace(load, checkpointing=checkpointing)
     case = replace(case, spec=replace(load, loop=_loop_for(request, drivers)))
     check_locking(request)
-    if beside.mode != "none":
+    if checkpointing.mode != "none":
         case = replace(case, settings=request.with_settings(wal_autocheckpoint=0))
     return case if case.ops is None else replace(case, warmup_s=0.0, repeat=_repeat(request))
 
@@ -158,13 +163,13 @@ def _check_checkpointing(request: LoadRequest) -> None:
             f"{which} is a further process, but locking_mode=exclusive allows one only. Leave one of them "
             "out.",
         )
-    asked = "wal-autocheckpoint" in request.given and settings.wal_autocheckpoint
-    if request.selection.checkpointing.mode != "none" and asked:
+    autocheckpoints = "wal-autocheckpoint" in request.given and settings.wal_autocheckpoint
+    if request.selection.checkpointing.mode != "none" and autocheckpoints:
         raise UsageError("--checkpointer turns off automatic checkpoints. Leave out --wal-autocheckpoint.")
 
 
 def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
-    """Return what drives the load on all of these drivers: native where nothing speaks against it."""
+    """Return the loop for these drivers: native if no option or driver rules it out."""
     loop, at_a_rate = request.spec.loop, request.case.arrivals
     if at_a_rate and loop == "native":
         raise UsageError("--loop native does not support --rate. Use --loop python.")
@@ -178,22 +183,22 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
 
 
 WINDOW_S, PASSES = 0.2, 10
-"""Length and number of the windows of a case, unless something else is asked for."""
+"""Default length of a window in seconds, and default number of windows per case."""
 
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
-"""Estimated time of an operation, of a key that is restored and proved, and of a file."""
+"""Estimated seconds per operation, per key that is restored and proved, and per file."""
 
 
 def _load_s(case: Case) -> float:
-    """Return the estimated duration of a trial, without the time for each key."""
+    """Return the estimated duration of a trial in seconds, without the time for the keys."""
     operations = (case.ops or 0) * case.concurrency
     load = case.duration_s + case.warmup_s if case.ops is None else operations * OPERATION_S
     return load + BUCKET_S * case.buckets
 
 
 class KeyValueExperiment(Experiment):
-    """Random reads and writes of keys."""
+    """The experiment `kv`: random reads and writes of keys."""
 
     name = "kv"
     spec = Load
@@ -213,21 +218,21 @@ class KeyValueExperiment(Experiment):
     )
     options = (
         *common("concurrency", "buckets"),
-        # Many short windows tell more than few long ones: so the cases are measured in turns more often.
+        # Many short windows are better than few long ones, because the cases alternate more often.
         otherwise("duration", default=format_duration(WINDOW_S)),
         otherwise("warmup", default="30ms"),
-        *common("ops", *AT_A_RATE),
+        *common("ops", *OPEN_LOOP_OPTIONS),
         otherwise("repeat", default=PASSES),
-        *chosen(options_of(Load)),
+        *select_options(options_of(Load)),
         *common(*SETTINGS),
-        *chosen(options_of(Checkpointing)),
-        otherwise("driver", parse=choice(*for_keyvalue()), help=driver_help(for_keyvalue())),
-        *chosen(options_of(Server)),
+        *select_options(options_of(Checkpointing)),
+        otherwise("driver", parse=choice(*keyvalue_drivers()), help=driver_help(keyvalue_drivers())),
+        *select_options(options_of(Server)),
         *common("verify", "max-failed"),
-        *chosen(options_of(CaseSelection)),
+        *select_options(options_of(KvSelection)),
         *common("name", "seed"),
     )
-    selection = CaseSelection
+    selection = KvSelection
     single_case_values = MappingProxyType({"name": None, "preset": None, "target": None})
     sweeps = True
     windowed = True
@@ -235,25 +240,25 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases, layouts outside, then concurrencies, targets, rates. Raises UsageError."""
+        """Yield the cases by layout, then concurrency, target and rate. Raises UsageError."""
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(
                 "--checkpoint-interval needs --checkpointer or --pinned-reader. Add one of them."
             )
-        drivers = drivers_of(request, selection.target, for_keyvalue())
+        drivers = drivers_of(request, selection.target, keyvalue_drivers())
         first = _published(request) if selection.preset == "classic" else _checked(request, drivers)
         check_options(request, drivers, _OF_ANY, any)
         check_options(request, drivers, _OF_ALL, all)
-        check_servers(request, drivers, for_keyvalue())
+        check_servers(request, drivers, keyvalue_drivers())
         for driver in drivers:
             if request.spec.where and (problem := target_of(driver).untold(driver)):
                 raise UsageError(f"--where is not available: {problem}. Leave it out.")
-        for buckets in request.some("buckets"):
-            for concurrency in request.some("concurrency"):
+        for buckets in request.values_for("buckets"):
+            for concurrency in request.values_for("concurrency"):
                 for driver in drivers:
                     case = replace(first, driver=driver, buckets=buckets, concurrency=concurrency)
-                    yield from at_rates(
+                    yield from cases_at_rates(
                         request, target_of(driver).checked(case, selection.server, selection.anyway)
                     )
 
@@ -261,20 +266,28 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return a case by option; who checkpoints is one, whatever follows from it."""
-        beside, usual = case.spec.checkpointing or Checkpointing(), Checkpointing()
-        traits = traits_there(case)
+        """Return the case's options as text.
+
+        The checkpointer is a single trait, with all its consequences.
+        """
+        checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
+        traits = supported_traits(case)
         if case.name:
             return traits
-        if beside.mode != "none":
-            traits["wal-autocheckpoint"] = UNSET  # it has to be 0 then
-        every = (
-            f" every {format_duration(beside.interval_s)}" if beside.interval_s != usual.interval_s else ""
+        if checkpointing.mode != "none":
+            traits["wal-autocheckpoint"] = DEFAULT_TEXT  # a checkpointer forces 0
+        pause = (
+            f" every {format_duration(checkpointing.interval_s)}"
+            if checkpointing.interval_s != default.interval_s
+            else ""
         )
-        return {**traits, "checkpointer": f"{beside.mode}{every}{' + pinned reader' * beside.pinned_reader}"}
+        return {
+            **traits,
+            "checkpointer": f"{checkpointing.mode}{pause}{' + pinned reader' * checkpointing.pinned_reader}",
+        }
 
     def work_key(self, case: Case) -> Case:
-        # Without --loop, each host takes the loop that it has.
+        # Without --loop, each host uses the loop that it supports.
         return replace(case, spec=replace(case.spec, loop=Load().loop))
 
     def work_label(self, case: Case) -> str:
@@ -293,7 +306,7 @@ class KeyValueExperiment(Experiment):
 
     def misses_long_waits(self, case: Case) -> bool:
         requested_nothing = (case.duration_s, case.repeat, case.ops) == (WINDOW_S, PASSES, None)
-        may_wait = case.settings.busy_timeout_ms > USUAL_S * 1000
+        may_wait = case.settings.busy_timeout_ms > USUAL_BUSY_TIMEOUT_S * 1000
         is_shared = case.concurrency > 1 and not case.rate and not case.server
         writes = self.writes(case) and not stores_nothing(case.driver)
         return requested_nothing and writes and may_wait and is_shared
@@ -349,10 +362,10 @@ class ClassicExperiment(KeyValueExperiment):
     def misses_long_waits(self, case: Case) -> bool:
         return False
 
-    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> ClassicWork:
-        from sqlstress.experiments.kv.work import ClassicWork
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> PresetWork:
+        from sqlstress.experiments.kv.work import PresetWork
 
-        return ClassicWork(case, place, salt, carry)
+        return PresetWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., Any]:
         from sqlstress.experiments.kv.worker import ClassicSource

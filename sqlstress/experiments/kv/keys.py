@@ -1,4 +1,4 @@
-"""Keys, 0 to key_space - 1: how they look in the database, how they are drawn, in which bucket each lies."""
+"""Keys, numbered 0 to key_space - 1: their encoding, random choice and buckets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.spec import Load
     from sqlstress.report.case import Case
 
-# In the order of loop.h.
+# The order must match loop.h.
 DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
-"""A function of a count: so many key numbers, as an array("q")."""
+"""Function that draws `count` key numbers, as an array("q")."""
 
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
@@ -32,23 +32,23 @@ _MASK = (1 << 64) - 1
 
 
 def to_text(number: int) -> str:
-    """Return the text key of a number: its order is that of the numbers."""
+    """Return the text key of a number. Text keys sort like their numbers."""
     return f"key{number:012d}"
 
 
 def to_blob(number: int) -> bytes:
-    """Return the blob key of a number, 16 bytes: neighbours lie far apart, as random identifiers do."""
+    """Return the 16-byte blob key of a number. Neighbours sort far apart, like random identifiers."""
     return (number * _MIX & _MASK).to_bytes(8, "big") + number.to_bytes(8, "big")
 
 
 def encoder(key_type: str) -> Callable[[int], Key]:
-    """Return the function from a key's number to what stands in the database."""
+    """Return the function from a key's number to the key in the database."""
     encoders: dict[str, Callable[[int], Key]] = {"int": int, "text": to_text, "blob": to_blob}
     return encoders[key_type]
 
 
 def number_of(key: object, key_type: str) -> int | None:
-    """Return the number of a key that was read; None when no key looks like that."""
+    """Return the number of a key that was read; None if it is not a valid key."""
     try:
         if key_type == "int" and isinstance(key, int):
             return key if key >= 0 else None
@@ -64,7 +64,7 @@ def number_of(key: object, key_type: str) -> int | None:
 
 
 def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
-    """Return the function that draws key numbers for one worker, who is counted from 0."""
+    """Return the function that draws key numbers for one worker; `worker` counts from 0."""
     key_space = load.key_space
     if load.distribution == "zipfian":
         return _zipfian(key_space, random)
@@ -75,11 +75,10 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Draw a random fraction times the key space, for all keys at once, side by side in one long integer.
+    """Draw uniformly: random fractions times the key space, computed for all keys in one long integer.
 
-    Each has 64 bits there, of which as many are random as the product leaves: with a hundred thousand
-    keys no key is preferred by one part in a thousand million, with a hundred million not by one in
-    a thousand.
+    Each key takes 64 bits. The product needs as many bits as the key space has; the others are random. With
+    100,000 keys no key is preferred by more than one part in 10**9, with 10**8 keys by one in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -98,7 +97,7 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """What Gray's method needs of a key space, and the step by which ranks are scattered over it."""
+    """Constants of Gray's method for a key space, and the step that scatters ranks over it."""
 
     total: float
     second: float
@@ -108,7 +107,7 @@ class Zipf(NamedTuple):
 
 
 def zipf(key_space: int) -> Zipf:
-    """Return the numbers by which ranks are drawn from a key space."""
+    """Return the constants for drawing ranks from a key space."""
     total = zeta(key_space)
     second = 1 + 0.5**ZIPF_THETA
     eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
@@ -118,8 +117,8 @@ def zipf(key_space: int) -> Zipf:
 def _zipfian(key_space: int, random: Random) -> Draw:
     """Draw ranks by Gray's method and scatter them over the key space by a fixed permutation.
 
-    Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, as
-    YCSB uses it; theta is 0.99 as in YCSB.
+    Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, as used by
+    YCSB; theta is 0.99 as in YCSB.
     """
     total, second, eta, alpha, step = zipf(key_space)
     draw_unit = random.random
@@ -136,7 +135,7 @@ def _zipfian(key_space: int, random: Random) -> Draw:
 
 
 def zeta(count: int) -> float:
-    """Return the sum of 1/i**ZIPF_THETA for i = 1 to count, beyond 10,000 terms by Euler and Maclaurin."""
+    """Return the sum of 1/i**ZIPF_THETA for i = 1 to count; beyond 10,000 terms by Euler-Maclaurin."""
     theta, exact = ZIPF_THETA, min(count, 10_000)
     total = math.fsum(i**-theta for i in range(1, exact + 1))
     if count > exact:
@@ -146,20 +145,18 @@ def zeta(count: int) -> float:
 
 
 def coprime(count: int) -> int:
-    """Return a step without a common divisor: multiples of it, modulo the count, are a permutation."""
+    """Return a step coprime to `count`: its multiples modulo `count` are a permutation."""
     step = int(count * 0.6180339887) | 1
     while math.gcd(step, count) != 1:
         step += 2
     return step
 
 
-# Which bucket a key lies in: stable across processes, Python runs and targets.
-#
-# The parent asks once for every key, and shares the answers with the workers: they hash nothing.
-#
-# Python's hash() is salted in every process, so it is never used. CRC-32 alone keeps the regularity of
+# The bucket of a key: stable across processes, Python runs and targets.
+# The parent computes the bucket of every key once and shares it with the workers, so that they hash nothing.
+# Python's hash() is salted in every process, so it is never used. CRC-32 alone preserves the regularity of
 # regular keys: every 524,288th integer would leave half of eight buckets empty. MurmurHash3's last step
-# takes that regularity out.
+# removes that regularity.
 
 
 _MASK_32 = (1 << 32) - 1
@@ -173,7 +170,7 @@ def key_bytes(key: Key) -> bytes:
 
 
 def scatter(number: int) -> int:
-    """Return a permutation of the 32-bit numbers that leaves nothing of their order.
+    """Return the number mapped by a permutation of 32-bit numbers that leaves no trace of their order.
 
     Source: fmix32 of MurmurHash3, Austin Appleby, public domain.
     """
@@ -188,27 +185,27 @@ def bucket_of(key: Key, buckets: int) -> int:
 
 
 def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
-    """Return the buckets of many keys, two bytes each."""
+    """Return the buckets of many keys, as an array of two-byte integers."""
     return array("H", (bucket_of(key, buckets) for key in keys))
 
 
 class Placement:
-    """Keys by bucket, as the parent has computed it and shared it. With one bucket nothing is stored.
+    """Keys by bucket, computed by the parent and shared. With one bucket nothing is stored.
 
-    For transactions of several replaces, the keys of a bucket are taken in pairs that are always
-    written together, so that a torn transaction shows; an odd batch has one more key, from the
-    bucket's last ones, which belong to no pair.
+    For transactions of several replaces, the keys of a bucket form pairs that are always written together, so
+    that a torn transaction is visible. An odd batch has one more key, from the last keys of the bucket, which
+    belong to no pair.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
-        """`bucket_table` has the bucket of each key, `order` the keys by bucket; None: there is one."""
+        """`bucket_table` has the bucket of each key, `order` the keys by bucket; None with one bucket."""
         self.buckets, self.batch = case.buckets, case.spec.batch
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None
         self.starts: list[int] = [0, case.spec.key_space]
         if self.table is not None and self.order is not None:
-            of_key, places = self.table.__getitem__, range(self.buckets + 1)
-            self.starts = [bisect_left(self.order, bucket, key=of_key) for bucket in places]
+            bucket_of_key, all_buckets = self.table.__getitem__, range(self.buckets + 1)
+            self.starts = [bisect_left(self.order, bucket, key=bucket_of_key) for bucket in all_buckets]
         paired_share = 1 - self.batch % 2 / self.batch
         self.pairs = [int(self.size(bucket) * paired_share) // 2 for bucket in range(len(self.starts) - 1)]
 
@@ -222,12 +219,12 @@ class Placement:
         return range(members.stop) if self.order is None else self.order[members]
 
     def member(self, bucket: int, position: int) -> int:
-        """Return the key at a position of a bucket."""
-        place = self.starts[bucket] + position
-        return self.order[place] if self.order is not None else place
+        """Return the key at a position within a bucket."""
+        index = self.starts[bucket] + position
+        return self.order[index] if self.order is not None else index
 
     def position(self, bucket: int, number: int) -> int:
-        """Return the position of a key in its bucket."""
+        """Return the position of a key within its bucket."""
         if self.order is None:
             return number
         start = self.starts[bucket]
@@ -238,7 +235,7 @@ class Placement:
         return self.starts[bucket + 1] - self.starts[bucket]
 
     def check_room(self) -> None:
-        """Raise UsageError when a bucket has too few keys for a transaction's distinct keys."""
+        """Raise UsageError if a bucket has too few distinct keys for a transaction."""
         for bucket, pairs in enumerate(self.pairs):
             size = self.size(bucket)
             if self.batch > 1 and (pairs < self.batch // 2 or size - 2 * pairs < self.batch % 2):

@@ -1,6 +1,4 @@
-"""What there is to say of key-value loads: what waiting for the lock did, what became of the WALs, and where
-the time of the slowest operations went.
-"""
+"""Findings on key-value loads: waits for the lock, growth of the WALs, time of the slowest operations."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, longest_wait_ns, of_closed_loops
+from sqlstress.analysis.group import Group, closed_loop_only, longest_wait_ns
 from sqlstress.analysis.scaling import (
     LONG_WAIT_NS,
-    UNFAIR_UNDER,
+    MIN_FAIRNESS,
     is_fairness_known,
     starvation,
     tally,
@@ -24,7 +22,7 @@ from sqlstress.analysis.scaling import (
 from sqlstress.analysis.wording import listing, place, places
 from sqlstress.experiment import has_window
 from sqlstress.experiments.kv import sentences
-from sqlstress.experiments.kv.spec import USUAL_S, companions_of
+from sqlstress.experiments.kv.spec import USUAL_BUSY_TIMEOUT_S, companion_names
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series
@@ -33,30 +31,30 @@ from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
 
-TOO_SHORT_S = 1.0
-"""Of a window that is shorter it says nothing that one waited as long: shares that are uneven show it."""
-LONG_ENOUGH_S = 4 * USUAL_S
-"""A window in which such a wait is seen where it occurs."""
-FAR_BELOW = 10
-"""Waits so many times shorter than that are no sign of such a wait."""
+MIN_JUDGED_WINDOW_S = 1.0
+"""Minimum window, in seconds, whose full-length waits are reported. Uneven shares reveal shorter waits."""
+SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
+"""Length of a window that is certain to show a wait of USUAL_S, in seconds."""
+NO_SIGN_FACTOR = 10
+"""Factor by which the waits must stay below USUAL_S to be no sign of such a wait."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
-"""Kinds of operations: those that only write or do so at last, and the others."""
-USEFUL_BUCKETS = 20
-"""The fewest buckets to try: every process then finds a free file most of the time."""
-NEAR_BEST = 0.95
-"""More files that reach less than this share of what fewer reach are no remedy."""
-MANY_FILES = 500
-"""More files than this are no remedy: each costs every process a connection."""
+"""Kinds of operations: COMMITS write, or end with a write; GETS only read."""
+MIN_SUGGESTED_BUCKETS = 20
+"""Minimum number of buckets to suggest: every process then usually finds a free file."""
+MIN_KEPT_THROUGHPUT = 0.95
+"""Share of the throughput of fewer files below which more files are not suggested."""
+MAX_SUGGESTED_FILES = 500
+"""Number of files from which more are not suggested: each costs every process a connection."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield how many operations failed because the database was locked, after which time, and the cure."""
+    """Yield the number of operations that gave up on a locked database, their waiting time, and a remedy."""
     number, cases = tally(group, lambda trial: trial.failed)
     if group.case.server or not number:
         return
     most = max(group.runs, key=Run.failed_share)
     wait = wait_of(group, group.case.settings.busy_timeout_ms)
-    # A failure at once has nothing to do with the length of the timeout, or with the next process.
+    # An immediate failure does not depend on the timeout or on other processes.
     ways = ("a longer --busy-timeout", *_ways(group, cases)) if wait and wait.waited_count else ()
     yield Finding(
         shared.given_up,
@@ -71,24 +69,24 @@ def given_up(group: Group) -> Iterator[Finding]:
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield what waiting did to the runs of a group."""
+    """Yield findings on long waits, starvation and refused transactions."""
     if group.case.server:
-        yield from _at_server(group)
+        yield from _server_waits(group)
         return
-    # At a rate it is the queue that one waits in, most of the time.
+    # At a rate, operations mostly wait in the queue, not for the lock.
     yield from _usual_timeout(group)
     yield from starvation(group, lambda cases: _remedy(group, cases))
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
-    yield from _flattered(group)
+    yield from _hidden_p99(group)
     stalls = [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]
     if stalls and not group.met_quota:
         where = places(run.case for run in stalls)
         yield Finding(sentences.stall, where=where, longest_ns=max(map(longest_wait_ns, stalls)))
     if group.case.spec.begin == "deferred":
         number, cases = tally(group, lambda trial: trial.busy_snapshot)
-        refused, others = tally(group, lambda trial: trial.busy)
+        refused, refused_cases = tally(group, lambda trial: trial.busy)
         if number or refused:
-            where = places([*cases, *others])
+            where = places([*cases, *refused_cases])
             yield Finding(
                 shared.busy_snapshot, where=where, count=number, retried=True, refused=refused or None
             )
@@ -97,45 +95,46 @@ def waiting(group: Group) -> Iterator[Finding]:
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
     """Return the remedy for starvation, if the report shows that the write lock caused it.
 
-    Uneven shares show it. Of a long wait alone only an account of the time does.
+    Uneven shares are evidence of that. A long wait alone is not: it takes an account of the time.
     """
     runs = [run for run in group.runs if run.case in cases]
-    uneven = any(is_fairness_known(run.case) and _fairness(run) < UNFAIR_UNDER for run in runs)
+    uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
     locked = any(
-        sum(shares(run).get(part, 0.0) for part in (results.HELD, results.FREE)) >= MUCH for run in runs
+        sum(shares(run).get(part, 0.0) for part in (results.HELD, results.FREE)) >= LARGE_SHARE
+        for run in runs
     )
     return _try(_ways(group, cases)) if group.writes and (uneven or locked) else None
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind in a process of any pass.
+    """Return the largest p99 of a kind in any process of any pass.
 
-    The p99 of all operations is dominated by the few processes that got the lock, where shares are uneven.
-    None if they are even, or unknown, and if a pass has no figures of each process. All passes count, as in
-    the p99 of all operations, so that the result is never below it.
+    If shares are uneven, the few processes that got the lock dominate the p99 of all operations. None if
+    shares are even or unknown, or if a pass has no figures per process. All passes count, as in the p99 of
+    all operations, so that the result is never below it.
     """
     workers = [trial.workers for trial in run.valid]
-    is_known = workers and all(any(worker.p99_ns for worker in each) for each in workers)
-    if not is_known or run.case.rate or not is_fairness_known(run.case) or _fairness(run) >= UNFAIR_UNDER:
+    is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
+    if not is_known or run.case.rate or not is_fairness_known(run.case) or _fairness(run) >= MIN_FAIRNESS:
         return None
-    return max(_p99_ns(worker, kind) for each in workers for worker in each)
+    return max(_p99_ns(worker, kind) for trial in workers for worker in trial)
 
 
 def _p99_ns(worker: WorkerResult, kind: str) -> float:
-    # Who has written nothing has waited for it.
+    # A process without a write has waited for one all the time.
     return finite(worker.p99_ns.get(kind, worker.longest_wait_ns if kind in COMMITS else 0.0)) or 0.0
 
 
-def _flattered(group: Group) -> Iterator[Finding]:
-    """Yield what the p99 of all writes hides of the process that waited most, where that is worst."""
-    found = [
-        (worst_ns, own.p99_ns, kind, run.case)
+def _hidden_p99(group: Group) -> Iterator[Finding]:
+    """Yield the largest p99 of a single process that the p99 of all writes hides, over all cases."""
+    candidates = [
+        (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
         for kind in COMMITS
-        if (own := run.latency(kind)) and own.p99_ns and (worst_ns := worst_p99_ns(run, kind))
+        if (all_latency := run.latency(kind)) and all_latency.p99_ns and (worst_ns := worst_p99_ns(run, kind))
     ]
-    if found:
-        worst_ns, all_ns, kind, case = max(found, key=lambda each: each[0])
+    if candidates:
+        worst_ns, all_ns, kind, case = max(candidates, key=lambda candidate: candidate[0])
         yield Finding(sentences.p99_uneven, where=place(case), kind=kind, all_ns=all_ns, worst_ns=worst_ns)
 
 
@@ -149,8 +148,8 @@ _AT_SERVER = (
 )
 
 
-def _at_server(group: Group) -> Iterator[Finding]:
-    """Yield what waiting did at a server: it refused transactions, gave up operations, shared unevenly."""
+def _server_waits(group: Group) -> Iterator[Finding]:
+    """Yield findings on waits at a server: refused transactions, operations given up, uneven shares."""
     for run in group.runs:
         lost = any(check.name == "lost updates" and check.status == "failed" for check in run.verdict.checks)
         server = run.case.server
@@ -163,26 +162,32 @@ def _at_server(group: Group) -> Iterator[Finding]:
             sentences.given_up_at_server, timeout=_timeout(group), count=number, where=places(cases)
         )
     yield from starvation(group)
-    refused, where = tally(group, lambda trial: trial.busy_snapshot)
-    locked, also = tally(group, lambda trial: trial.busy)
+    refused, refused_cases = tally(group, lambda trial: trial.busy_snapshot)
+    locked, locked_cases = tally(group, lambda trial: trial.busy)
     if refused or locked:
-        both = places([*where, *also])
-        yield Finding(shared.refused, where=both, refused=refused, locked=locked, retried=True)
+        where = places([*refused_cases, *locked_cases])
+        yield Finding(shared.refused, where=where, refused=refused, locked=locked, retried=True)
 
 
-@of_closed_loops
+@closed_loop_only
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield how many operations waited longer than an application with the usual busy time-out would have
-    waited, where a longer one hides it; or that the window hides it."""
+    """Yield the number of waits longer than the usual busy timeout, if a longer timeout hides them.
+
+    Without such waits, yield the cases whose window was too short to show one.
+    """
     waits = takes(group.case.driver, "busy-timeout")
-    if not waits or group.case.settings.busy_timeout_ms <= USUAL_S * 1000 or not group.writes:
+    if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
-    longer = [(run.case, number) for run in shared if (number := _longer(run))]
-    # An operation waited as long as its window, which is too short to show more.
-    short = [run for run in shared if has_window(run.case) and TOO_SHORT_S <= run.case.duration_s < USUAL_S]
+    longer = [(run.case, number) for run in shared if (number := _count_longer_waits(run))]
+    # An operation waited for its whole window, which is too short to show a longer wait.
+    short = [
+        run
+        for run in shared
+        if has_window(run.case) and MIN_JUDGED_WINDOW_S <= run.case.duration_s < USUAL_BUSY_TIMEOUT_S
+    ]
     hidden = [run for run in short if longest_wait_ns(run) >= run.case.duration_s * NS_PER_S]
-    usual: dict[str, Any] = {"usual_s": USUAL_S, "window_s": LONG_ENOUGH_S}
+    usual: dict[str, Any] = {"usual_s": USUAL_BUSY_TIMEOUT_S, "window_s": SUGGESTED_WINDOW_S}
     if longer:
         yield Finding(
             sentences.usual_timeout,
@@ -190,7 +195,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A transaction that is begun again waits several times, and each wait is shorter than their sum.
+            # A transaction that is retried waits several times, and each wait is shorter than their sum.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
@@ -202,44 +207,44 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
         )
 
 
-def longer_window(group: Group) -> Iterator[Finding]:
-    """Yield whether one would have waited longer than is usual, by a window that is longer than the others.
+def longer_window_findings(group: Group) -> Iterator[Finding]:
+    """Yield whether an operation would wait longer than usual, judged by one extra, longer window.
 
-    Such a wait does not fit into it, but begins there: while a process waits, each further look for the lock
-    is as likely to find it taken as the one before.
+    Such a wait would not end within that window, but begin in it: while a process waits, each further attempt
+    is as likely to find the lock taken as the previous one.
     """
     for run in group.runs:
         trial = run.longer
-        if trial is None or trial.error is not None or longest_wait_ns(run) > USUAL_S * NS_PER_S:
+        if trial is None or trial.error is not None or longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S:
             continue
         extra_ns, table_ns = trial.longest_wait_ns or 0, longest_wait_ns(run)
         starved = sum(worker.longest_wait_ns >= trial.seconds * NS_PER_S for worker in trial.workers)
         yield Finding(
             sentences.longer_window,
-            usual_s=USUAL_S,
+            usual_s=USUAL_BUSY_TIMEOUT_S,
             where=place(run.case),
             window_s=trial.seconds,
             starved=starved,
             extra_ns=extra_ns,
             table_ns=table_ns,
-            no_sign=max(extra_ns, table_ns) * FAR_BELOW < USUAL_S * NS_PER_S,
-            enough_s=LONG_ENOUGH_S,
+            no_sign=max(extra_ns, table_ns) * NO_SIGN_FACTOR < USUAL_BUSY_TIMEOUT_S * NS_PER_S,
+            enough_s=SUGGESTED_WINDOW_S,
         )
 
 
-def _longer(run: Run) -> int:
-    """Return how many operations of a run waited longer: to their end, in vain, or still at the last."""
-    least, number = bucket_of(USUAL_S * NS_PER_S), 0
+def _count_longer_waits(run: Run) -> int:
+    """Return the number of a run's operations that waited longer than USUAL_S, successfully or not."""
+    least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     for trial in run.valid:
         if trial.failures:
-            times = chain.from_iterable(each.latency.buckets for each in trial.failures)
+            times = chain.from_iterable(failure.latency.buckets for failure in trial.failures)
             number += sum(count for bucket, count in times if bucket > least)
-        else:  # an older report
+        else:  # reports of older versions
             number += trial.failed or 0
         for kind, latency in trial.latency.items():
-            if kind != "get" or run.case.settings.journal_mode != "wal":  # readers of a WAL wait for no lock
+            if kind != "get" or run.case.settings.journal_mode != "wal":  # WAL readers wait for no lock
                 number += sum(count for bucket, count in latency.buckets if bucket > least)
-    return number or int(longest_wait_ns(run) > USUAL_S * NS_PER_S)
+    return number or int(longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S)
 
 
 # Ways to shorten the waits.
@@ -249,12 +254,12 @@ FEWER_PROCESSES = "fewer processes"
 
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return ways to shorten the waits of these cases, unless the report speaks against them."""
+    """Return ways to shorten the waits of these cases, except those that the report contradicts."""
     if group.met_quota:
         return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
-    files = max(USEFUL_BUCKETS, 2 * most)
-    if most >= MANY_FILES or _in_vain(group, cases, files):
+    files = max(MIN_SUGGESTED_BUCKETS, 2 * most)
+    if most >= MAX_SUGGESTED_FILES or _are_more_files_useless(group, cases, files):
         return (FEWER_PROCESSES,)
     return f"more buckets (--buckets {files})", FEWER_PROCESSES
 
@@ -263,10 +268,10 @@ def _try(ways: Sequence[str]) -> str:
     return f"Try {listing(ways, 'or')}."
 
 
-def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether more files were measured where these cases waited, and were slower or no fairer.
+def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
+    """Return whether more files were measured for these cases without improving throughput or fairness.
 
-    What speaks of this many files is the layout that comes nearest, from above if there is one.
+    The layout nearest to `files` decides; a layout with more files is preferred.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -277,16 +282,20 @@ def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
         }
         if len(runs) > 1:
             nearest = min((layout for layout in runs if layout >= files), default=max(runs))
-            return not _relieved(runs[min(runs)], runs[nearest])
+            return not _are_many_better(runs[min(runs)], runs[nearest])
     return False
 
 
-def _relieved(few: Run, many: Run) -> bool:
-    """Return whether more files shared more evenly, or where that was no trouble waited less, for no loss."""
-    if (many.median_tps() or 0) < NEAR_BEST * (few.median_tps() or 0):
+def _are_many_better(few: Run, many: Run) -> bool:
+    """Return whether more files help: fairer shares, or shorter waits if shares were fair, at no loss."""
+    if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
-    before, after = _fairness(few), _fairness(many)
-    return after > before if before < UNFAIR_UNDER else longest_wait_ns(many) < longest_wait_ns(few)
+    few_fairness, many_fairness = _fairness(few), _fairness(many)
+    return (
+        many_fairness > few_fairness
+        if few_fairness < MIN_FAIRNESS
+        else longest_wait_ns(many) < longest_wait_ns(few)
+    )
 
 
 def _fairness(run: Run) -> float:
@@ -295,107 +304,107 @@ def _fairness(run: Run) -> float:
     return 1.0 if jain is None else jain
 
 
-# What became of the WALs, where somebody watched them.
+# Findings on the WALs of groups with a WAL watcher.
 
 
 AUTOCHECKPOINT = 1000
-"""Frames at which SQLite checkpoints by itself, unless it is told otherwise."""
+"""Frames at which SQLite checkpoints by default."""
 PAGE_SIZE = 4096
-LARGE = 4
-"""A WAL of more than so many times the pages at which a checkpoint is due has got out of hand."""
-STARVED = 3
-"""So many checkpoints in a row that got no further are no accident."""
+LARGE_WAL_FACTOR = 4
+"""Factor by which a WAL may exceed the automatic checkpoint size before it is reported."""
+MIN_STUCK_CHECKPOINTS = 3
+"""Number of consecutive checkpoints without progress that is reported as starvation."""
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
-    """Return what was observed of the databases under a name; None when it was not."""
-    return next((one for one in trial.series if one.name == name and one.worker is None), None)
+    """Return the trial's series of this name for all processes together; None if there is none."""
+    return next(
+        (candidate for candidate in trial.series if candidate.name == name and candidate.worker is None), None
+    )
 
 
 def total(trial: Trial, name: str) -> int | None:
-    """Return the sum of a series of that name; None when there is none."""
-    seen = series_of(trial, name)
-    return None if seen is None else sum(seen.values)
+    """Return the sum of the series of this name; None if there is none."""
+    observed = series_of(trial, name)
+    return None if observed is None else sum(observed.values)
 
 
 def most(trial: Trial, name: str) -> int | None:
-    """Return the largest value of a series of that name; None when there is none."""
-    seen = series_of(trial, name)
-    return None if seen is None else max(seen.values, default=None)
+    """Return the largest value of the series of this name; None if there is none."""
+    observed = series_of(trial, name)
+    return None if observed is None else max(observed.values, default=None)
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield what became of the WALs of a group, where somebody watched them."""
-    beside = group.case.spec.checkpointing
-    if beside is None:
+    """Yield findings on checkpoints and WAL sizes of a group with a WAL watcher."""
+    checkpointing = group.case.spec.checkpointing
+    if checkpointing is None:
         return
-    seen = [(run.case, trial) for run, trial in group.measured()]
-    in_a_row = [(case, most(trial, series.STUCK_CHECKPOINTS) or 0) for case, trial in seen]
-    stuck = [(case, count) for case, count in in_a_row if count >= STARVED]
+    measured = [(run.case, trial) for run, trial in group.measured()]
+    in_a_row = [(case, most(trial, series.STUCK_CHECKPOINTS) or 0) for case, trial in measured]
+    stuck = [(case, count) for case, count in in_a_row if count >= MIN_STUCK_CHECKPOINTS]
     if stuck:
         yield Finding(
             sentences.checkpoint_starvation,
             where=places(case for case, _ in stuck),
             stuck=max(count for _, count in stuck),
-            pinned=beside.pinned_reader,
+            pinned=checkpointing.pinned_reader,
         )
-    busy = [(case, trial) for case, trial in seen if total(trial, series.BUSY_CHECKPOINTS)]
-    if busy and beside.mode != "passive":
+    busy = [(case, trial) for case, trial in measured if total(trial, series.BUSY_CHECKPOINTS)]
+    if busy and checkpointing.mode != "passive":
         yield Finding(
             sentences.busy_checkpoints,
             made=sum(total(trial, series.CHECKPOINTS) or 0 for _, trial in busy),
-            mode=beside.mode.upper(),
+            mode=checkpointing.mode.upper(),
             busy=sum(total(trial, series.BUSY_CHECKPOINTS) or 0 for _, trial in busy),
             where=places(case for case, _ in busy),
             longest_ns=max(most(trial, series.LONGEST_CHECKPOINT) or 0 for _, trial in busy),
         )
-    wals = [(case, most(trial, series.LARGEST_WAL) or 0, _limit(case, trial)) for case, trial in seen]
+    wals = [(case, most(trial, series.LARGEST_WAL) or 0, _limit(case, trial)) for case, trial in measured]
     large = [(case, largest) for case, largest, limit in wals if largest > limit]
     if large:
-        snapshot = bool(stuck) or beside.pinned_reader
+        snapshot = bool(stuck) or checkpointing.pinned_reader
         yield Finding(
             sentences.large_wal,
             largest=max(largest for _, largest in large),
             where=places(case for case, _ in large),
-            times=LARGE,
+            times=LARGE_WAL_FACTOR,
             frames=_autocheckpoint(large[0][0]),
             snapshot=snapshot,
-            passive=not snapshot and beside.mode == "passive",
-            seldom=not snapshot and beside.mode != "passive",
-            stays=beside.mode != "truncate",
+            passive=not snapshot and checkpointing.mode == "passive",
+            seldom=not snapshot and checkpointing.mode != "passive",
+            stays=checkpointing.mode != "truncate",
         )
 
 
 def _autocheckpoint(case: Case) -> int:
-    """Return the frames at which a checkpoint would be due, if nobody else saw to it."""
+    """Return the number of frames at which SQLite would checkpoint automatically."""
     return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
 
 
 def _limit(case: Case, trial: Trial) -> int:
-    """Return the bytes of which a WAL that is larger has got out of hand."""
+    """Return the size in bytes above which a WAL is reported as too large."""
     answer = trial.effective.get("page_size", "")
     page_size = int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
-    return LARGE * _autocheckpoint(case) * page_size
+    return LARGE_WAL_FACTOR * _autocheckpoint(case) * page_size
 
 
-# Where the time went: what the slowest operations waited for, and what would take that away.
-#
-# A remedy is named where every pass supports it, and only one whose effect is measured, as docs/where.md
-# says.
+# Accounts of time: the waits of the slowest operations, and remedies.
+# A remedy is given only if every pass supports it and its effect has been measured; see docs/where.md.
 
 
-LEAST_SHARE = 0.05
-"""Parts of less than this share are not said one by one."""
-MUCH = 0.2
-"""From this share on a part is worth a remedy."""
-MOSTLY = 0.6
-_OF_THEIR_OWN = {
+MIN_LISTED_SHARE = 0.05
+"""Minimum share of a part that is listed in the sentence."""
+LARGE_SHARE = 0.2
+"""Minimum share of a part for which a remedy is given."""
+MAJORITY = 0.6
+_OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
     results.CHECKPOINT: "in their own checkpoints",
     results.SYNC: "in their own syncs",
     results.OWN: "in their other work, including waits for a processor",
 }
-_OTHERS = {
+_HOLDER_LABELS = {
     results.COMMIT: "commits",
     results.SYNC: "syncs",
     results.CHECKPOINT: "checkpoints",
@@ -403,34 +412,36 @@ _OTHERS = {
 }
 
 
-def accounts_of(run: Run) -> list[results.Where]:
-    """Return what the valid trials of a run tell."""
+def time_accounts(run: Run) -> list[results.Where]:
+    """Return the accounts of time of a run's valid trials."""
     return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return which share of the time went into each part, all passes together; nothing if nobody tells."""
-    accounts = accounts_of(run)
+    """Return the share of time of each part, over all passes; empty if no pass has an account."""
+    accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
     for account in accounts:
         parts.update(account.parts)
-    known = (
-        part for part in results.PARTS if accounts and all(part in account.parts for account in accounts)
+    common_parts = (
+        part for part in results.TIME_PARTS if accounts and all(part in account.parts for account in accounts)
     )
-    return {part: parts[part] / total for part in known}
+    return {part: parts[part] / total for part in common_parts}
 
 
 def process_name(case: Case, process: int) -> str:
-    """Return what a process is called: "process 3", or what it is beside the workers."""
-    companions = companions_of(case)
+    """Return the name of a process: "process 3", or the name of a companion such as "checkpointer"."""
+    companions = companion_names(case)
     beyond = process - case.concurrency
     return companions[beyond - 1] if 0 < beyond <= len(companions) else f"process {process}"
 
 
-def crowded(group: Group) -> Iterator[Finding]:
-    """Yield where waiting for a processor is the largest part of the time, where that part is largest:
-    there fewer processes are as good."""
+def processor_findings(group: Group) -> Iterator[Finding]:
+    """Yield the case with the largest processor wait, if such waits are the largest part of its time.
+
+    Fewer processes perform as well there.
+    """
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -438,14 +449,14 @@ def crowded(group: Group) -> Iterator[Finding]:
 
 
 def _is_crowded(run: Run) -> bool:
-    """Return whether processes of ours take the processors from each other.
+    """Return whether our processes compete with each other for the processors.
 
-    Where other programs have them, fewer processes would get less of them; at a rate it is not the processes
-    that make the load.
+    If other programs occupy the processors, fewer processes would get even less. At a rate, the load does not
+    depend on the number of processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
-    accounts = accounts_of(run)
+    accounts = time_accounts(run)
     return bool(accounts) and all(
         account.parts.get(results.PROCESSOR, 0)
         > max((ns for part, ns in account.parts.items() if part != results.PROCESSOR), default=0)
@@ -453,60 +464,64 @@ def _is_crowded(run: Run) -> bool:
     )
 
 
-def went(group: Group) -> Iterator[Finding]:
-    """Yield what the slowest operations waited for, where that is worst; nothing if a quota stopped them."""
+def slowest_operation_findings(group: Group) -> Iterator[Finding]:
+    """Yield the waits of the slowest operations, for the worst case; nothing if a CPU quota was reached."""
     if group.met_quota:
         return
 
     def mean_ns(slow: Sequence[results.Slowest]) -> float:
-        return sum(each.total_ns for each in slow) / sum(each.operations for each in slow)
+        return sum(slowest_set.total_ns for slowest_set in slow) / sum(
+            slowest_set.operations for slowest_set in slow
+        )
 
-    every = [
-        (run, [account.slowest for account in accounts_of(run) if account.slowest]) for run in group.runs
+    slow_by_run = [
+        (run, [account.slowest for account in time_accounts(run) if account.slowest]) for run in group.runs
     ]
-    every = [(run, [each for each in slow if each.total_ns]) for run, slow in every]
-    if slowest := [(run, slow) for run, slow in every if slow]:
-        yield _waited_for(group, *max(slowest, key=lambda of_run: mean_ns(of_run[1])))
+    slow_by_run = [
+        (run, [slowest_set for slowest_set in slow if slowest_set.total_ns]) for run, slow in slow_by_run
+    ]
+    if slowest := [(run, slow) for run, slow in slow_by_run if slow]:
+        yield _waited_for(group, *max(slowest, key=lambda entry: mean_ns(entry[1])))
 
 
 def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
-    """Return what the slowest operations of all passes waited for, and what would take that away."""
-    total = sum(each.total_ns for each in slow)
-    parts, behind = Counter[str](), Counter[str]()
-    for each in slow:
-        parts.update(each.parts)
-        behind.update(each.behind)
+    """Return the finding on one run's slowest operations: their waits in all passes, and remedies."""
+    total = sum(account.total_ns for account in slow)
+    parts, waits = Counter[str](), Counter[str]()
+    for account in slow:
+        parts.update(account.parts)
+        waits.update(account.behind)
     times = {
-        f"waiting for {_OTHERS[what]} of {_whose(run, slow, what)}": ns
-        for what, ns in behind.items()
-        if what in _OTHERS
+        f"waiting for {_HOLDER_LABELS[activity]} of {_holder_label(run, slow, activity)}": ns
+        for activity, ns in waits.items()
+        if activity in _HOLDER_LABELS
     }
-    times |= {name: parts[part] for part, name in _OF_THEIR_OWN.items()}
+    times |= {name: parts[part] for part, name in _OWN_LABELS.items()}
     return Finding(
         sentences.slowest_operations,
         where=place(run.case),
-        count=sum(each.operations for each in slow),
-        fastest_ns=min(each.fastest_ns for each in slow),
+        count=sum(account.operations for account in slow),
+        fastest_ns=min(account.fastest_ns for account in slow),
         parts={
             name: ns / total
             for name, ns in sorted(times.items(), key=lambda time: time[1], reverse=True)
-            if ns >= LEAST_SHARE * total
+            if ns >= MIN_LISTED_SHARE * total
         },
         remedies=tuple(_remedies(group, run.case, slow)),
     )
 
 
-def _whose(run: Run, slow: Sequence[results.Slowest], what: str) -> str:
-    """Return who held the lock: the one that did so most of the time, if there is one."""
+def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
+    """Return the process that held the lock most of the time; "others" if there is no single one."""
     held: Counter[int] = Counter()
-    for each in slow:
-        held.update({by.process: by.ns for by in each.held_by if by.what == what})
+    for account in slow:
+        held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})
     if not held:
         return "others"
     process, ns = held.most_common(1)[0]
     is_worker = process <= run.case.concurrency
-    # The third worker of one pass is not that of another.
-    if ns < MOSTLY * held.total() or (is_worker and len(slow) > 1):
+    # Workers of different passes are unrelated, even if their numbers are equal.
+    if ns < MAJORITY * held.total() or (is_worker and len(slow) > 1):
         return "others"
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
@@ -516,8 +531,9 @@ def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iter
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(
-            each.parts.get(part, 0) + behind * each.behind.get(part, 0) >= MUCH * each.total_ns
-            for each in slow
+            account.parts.get(part, 0) + behind * account.behind.get(part, 0)
+            >= LARGE_SHARE * account.total_ns
+            for account in slow
         )
 
     wal = case.settings.journal_mode == "wal"

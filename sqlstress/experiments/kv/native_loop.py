@@ -1,8 +1,9 @@
-"""A worker's half whose whole timed window runs in C: it says what is to be done, and takes what was.
+"""A worker's half whose timed window runs in C: it passes a plan to C and collects the results.
 
-Keys, kinds and values are drawn as the Python loop draws them, by the same generator, chunk for chunk; the
-acknowledgements are the same words. What the loop in C does beyond that: it holds each value that it reads
-against the worker's own last acknowledged write, and one in 256 against that of the worker that wrote it.
+Keys, kinds and values are drawn as in the Python loop, by an identical generator, chunk for chunk; the
+acknowledgements are stored in the same shared words. In addition, the C loop compares each value that it
+reads with the worker's own last acknowledged write, and one value in 256 with that of the worker that wrote
+it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from sqlstress.engine.protocols import Findings, SelfDriven
 from sqlstress.engine.values import HEADER, Values
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, Placement, Zipf, encoder, zipf
-from sqlstress.experiments.kv.worker import KINDS, PATIENCE_S, RESOLUTION, foreign_read, stale_read, torn_pair
+from sqlstress.experiments.kv.worker import (
+    KINDS,
+    PATIENCE_S,
+    RESOLUTION,
+    foreign_read_text,
+    stale_read_text,
+    torn_pair_text,
+)
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 
 
 LARGEST_CHUNK = 64
-"""Operations: what is drawn for them takes so little memory that SQLite's own stays in the caches."""
+"""Maximum operations per chunk: so few that drawing them leaves SQLite's memory in the CPU caches."""
 _NO_LIMIT = -1
 
 
@@ -39,20 +47,22 @@ class NativeSource(SelfDriven):
         self.encode = encoder(case.spec.key_type)
         self.store = place.native(worker, case.spec.begin)
         random, placement = Random(f"{case.seed}:{salt}:{worker}"), Placement(case, bucket_table, order)
-        # Now, since the window is open when it is asked for.
+        # Build the plan now, because `run` is called when the window is already open.
         first = acks.area_of(case, words, 1)
         self.plan = {
             **acks.plan_of(case, placement, self.values, first),
             **self._work(random, placement),
             **self._acknowledgements(acks.area_of(case, words, worker)),
         }
-        """All but the window: what is drawn, what is done, and where it is acknowledged."""
+        """All parameters of the C loop except the window: draws, operations, acknowledgements."""
         self._findings = Findings()
 
     def _work(self, random: Random, placement: Placement) -> dict[str, Any]:
         case, load = self.case, self.case.spec
-        proves = case.verify != "none"
-        scattered = zipf(load.key_space) if load.distribution == "zipfian" else Zipf(0.0, 0.0, 0.0, 0.0, 1)
+        is_proven = case.verify != "none"
+        zipf_constants = (
+            zipf(load.key_space) if load.distribution == "zipfian" else Zipf(0.0, 0.0, 0.0, 0.0, 1)
+        )
         return {
             "random": array("I", random.getstate()[1]),
             "simple": load.batch == 1 and not load.update_ratio,
@@ -64,7 +74,7 @@ class NativeSource(SelfDriven):
             "distribution": DISTRIBUTIONS.index(load.distribution),
             "position": (self.worker - 1) * load.key_space // case.concurrency,
             "sequence": 1,
-            **scattered._asdict(),
+            **zipf_constants._asdict(),
             "order": placement.order,
             "starts": array("q", placement.starts),
             "pairs": array("q", placement.pairs),
@@ -72,11 +82,11 @@ class NativeSource(SelfDriven):
             "padding": None if load.value_size == HEADER else self.values.padding(self.worker),
             "timeout_ns": case.settings.busy_timeout_ms * NS_PER_MS,
             "patience_ns": _NO_LIMIT if case.ops is None else int(PATIENCE_S * NS_PER_S),
-            "proves": proves,
-            "acknowledges": proves and load.read_ratio < 1,
+            "proves": is_proven,
+            "acknowledges": is_proven and load.read_ratio < 1,
         }
 
-    def _acknowledgements(self, area: acks.Area) -> dict[str, Any]:
+    def _acknowledgements(self, area: acks.AckArea) -> dict[str, Any]:
         return {
             "worker": self.worker,
             "largest_chunk": min(area.shape.operations, LARGEST_CHUNK),
@@ -99,7 +109,7 @@ class NativeSource(SelfDriven):
             "stop": stop,
         }
         done = self.store.run(plan)
-        # The next window, if there is one, begins where this one ended: no value is written twice.
+        # The next window, if any, continues the random state and the sequence: no value is written twice.
         self.plan |= {name: done[name] for name in ("random", "sequence", "position")}
         self._learn(done)
         return _totals(done)
@@ -111,11 +121,11 @@ class NativeSource(SelfDriven):
         for number, header, last, value in done["bad_examples"]:
             key, stamp = self.encode(number), stamp_of(header)
             writer = stamp.worker or self.worker if stamp else 0
-            bad = stale_read(key, stamp, writer, last) if stamp else foreign_read(key, value)
+            bad = stale_read_text(key, stamp, writer, last) if stamp else foreign_read_text(key, value)
             findings.bad_read_examples.append(bad)
         for rows in done["torn_examples"]:
-            told = ((key, value, stamp_of(header)) for key, value, header in rows)
-            findings.torn_examples.append(torn_pair(told))
+            stamped_rows = ((key, value, stamp_of(header)) for key, value, header in rows)
+            findings.torn_examples.append(torn_pair_text(stamped_rows))
 
     def findings(self) -> Findings:
         self._findings.effective = self.store.effective()
@@ -126,13 +136,13 @@ class NativeSource(SelfDriven):
 
 
 def _totals(done: dict[str, Any]) -> Totals:
-    """Return what was counted, kinds of which there was none left out."""
-    known = {name: done[name] for name in ("first_ns", "last_ns", "rows", "failed", "busy", "busy_snapshot")}
+    """Return the counts as Totals, without the kinds that never occurred."""
+    totals = {name: done[name] for name in ("first_ns", "last_ns", "rows", "failed", "busy", "busy_snapshot")}
     for name in ("operations", "buckets", "largest_ns"):
         counts = zip(KINDS, done[name], done["operations"], strict=True)
-        known[name] = {kind: figure for kind, figure, operations in counts if operations}
+        totals[name] = {kind: figure for kind, figure, operations in counts if operations}
     return Totals(
-        **known,
+        **totals,
         failed_buckets=done["failed_buckets"],
         largest_failed_ns=done["largest_failed_ns"],
         harness_ns=done["harness_ns"],

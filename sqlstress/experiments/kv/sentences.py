@@ -1,11 +1,11 @@
-"""Sentences of kv, a function each; its parameters are the facts of a finding."""
+"""Sentences of kv: one function each, whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from sqlstress.analysis.wording import duration, listing, percent, processes, size
-from sqlstress.statistics.units import format_duration, plural, whole
+from sqlstress.statistics.units import digits, format_duration, plural
 
 
 def processor_wait(*, where: str, share: float) -> str:
@@ -37,14 +37,14 @@ def checkpoint_starvation(*, where: str, stuck: int, pinned: bool = False) -> st
         else "A reader keeps its snapshot open: find it and end its transaction sooner."
     )
     return (
-        f"Checkpoints starved at {where}. Up to {whole(stuck)} in a row left frames in the WAL and made "
+        f"Checkpoints starved at {where}. Up to {digits(stuck)} in a row left frames in the WAL and made "
         f"no progress, with or without a busy result. {pinned_text}"
     )
 
 
 def busy_checkpoints(*, busy: int, made: int, mode: str, where: str, longest_ns: float) -> str:
     return (
-        f"{whole(busy)} of {plural(made, 'checkpoint')} ({mode}) at {where} returned busy, after up to "
+        f"{digits(busy)} of {plural(made, 'checkpoint')} ({mode}) at {where} returned busy, after up to "
         f"{duration(longest_ns)}. A reader blocked them, or the write lock was taken. While such a "
         "checkpoint waits for a reader, it holds the write lock and nobody can write."
     )
@@ -72,7 +72,7 @@ def large_wal(
     seldom_text = "Checkpoint more often (--checkpoint-interval)." if seldom else ""
     stays_text = " Only a TRUNCATE checkpoint or PRAGMA journal_size_limit shrinks the file." if stays else ""
     return (
-        f"A WAL grew to {size(largest)} at {where}. That is over {whole(times)} times the {whole(frames)} "
+        f"A WAL grew to {size(largest)} at {where}. That is over {digits(times)} times the {digits(frames)} "
         "pages at which SQLite checkpoints by default. "
         f"{snapshot_text}{passive_text}{seldom_text}{stays_text}"
     )
@@ -87,17 +87,17 @@ def usual_timeout(
     count: int | None = None,
     again: bool = False,
 ) -> str:
-    usual = f"{whole(usual_s)} s"
+    usual = f"{digits(usual_s)} s"
     if count is None:
         return (
             f"An operation at {where} waited for the whole window, up to {duration(longest_ns)}. Use "
-            f"--duration {whole(window_s)}s to see whether it would wait longer than the usual busy timeout "
+            f"--duration {digits(window_s)}s to see whether it would wait longer than the usual busy timeout "
             f"of {usual}."
         )
     return (
         f"{plural(count, 'operation')} at {where} waited longer than {usual}. With the usual busy timeout of "
         f"{usual} an application {'could' if again else 'would'} have seen "
-        f'"database is locked": try --busy-timeout {whole(usual_s)}s.'
+        f'"database is locked": try --busy-timeout {digits(usual_s)}s.'
     )
 
 
@@ -112,13 +112,13 @@ def longer_window(
     no_sign: bool,
     enough_s: int,
 ) -> str:
-    usual = f"{whole(usual_s)} s, the usual busy timeout"
+    usual = f"{digits(usual_s)} s, the usual busy timeout"
     extra = f"an extra window of {format_duration(window_s)}"
     if starved:
         return (
             f'An operation may wait longer than {usual}, and fail with "database is locked". At {where}, '
             f"{processes(starved)} waited for the whole of {extra}, which is not in the table. Use "
-            f"--duration {whole(enough_s)}s to count such waits."
+            f"--duration {digits(enough_s)}s to count such waits."
         )
     if no_sign:
         return (
@@ -128,7 +128,7 @@ def longer_window(
     return (
         f"Cannot tell whether an operation would wait longer than {usual}. At {where}, the longest wait was "
         f"{duration(table_ns)} in the table's windows and {duration(extra_ns)} in {extra}. Use --duration "
-        f"{whole(enough_s)}s."
+        f"{digits(enough_s)}s."
     )
 
 

@@ -1,4 +1,4 @@
-"""How the main job is shown: what its tables, sentences and plots say; pure functions of a report."""
+"""Presentation of key-value cases: tables, sentences and plots, as pure functions of a report."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import throughput, waits
+from sqlstress.analysis.scaling import throughput_findings, waits
 from sqlstress.analysis.wording import buckets, listing, processes, size
 from sqlstress.experiment import experiment_of, has_window
 from sqlstress.experiments.kv import show_where
@@ -18,14 +18,14 @@ from sqlstress.experiments.kv.load_findings import (
     COMMITS,
     GETS,
     checkpoints,
-    crowded,
     given_up,
-    longer_window,
+    longer_window_findings,
     most,
+    processor_findings,
     series_of,
+    slowest_operation_findings,
     total,
     waiting,
-    went,
     worst_p99_ns,
 )
 from sqlstress.experiments.kv.spec import Checkpointing, Load
@@ -33,7 +33,7 @@ from sqlstress.options.option import options_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, words
 from sqlstress.show import case_table
-from sqlstress.show.at_a_rate import at_a_rate
+from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import (
     LESS,
     MISSING,
@@ -52,13 +52,13 @@ from sqlstress.show.blocks import (
     table_of,
     verified_legend,
 )
-from sqlstress.show.plots import Plain, Plot, View, apart, axis, line, name
+from sqlstress.show.plots import Plain, Plot, View, axis, line, name, small_multiples
 from sqlstress.show.shown import LoadShown, option_columns
 from sqlstress.statistics import series
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
 
-# The table of the main job: a row per case, a column per figure, and what the columns mean.
+# The main table: a row per case, a column per figure, and the meanings of the columns.
 
 
 def build(group: Group) -> Table:
@@ -69,7 +69,7 @@ def build(group: Group) -> Table:
 def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
     """Return the columns of a group's table."""
     is_script = not experiment_of(group.case).common_start
-    # The heading shows the length of a window, but not the time of a fixed count.
+    # The heading shows the length of a window, but not the time of a fixed number of operations.
     has_window = group.case.ops is None and not is_script
     unit = (
         "pairs per second, each a set and a get of the same key"
@@ -78,7 +78,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
     )
     took = _percentile_meaning(group)
     return (
-        *case_table.apart_columns(group),
+        *case_table.setting_columns(group),
         case_table.BUCKETS,
         case_table.PROCESSES,
         replace(case_table.TIME, leaves=10 if has_window else 85),
@@ -99,12 +99,14 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return the cell of how many of these were done a second, where the load is mixed."""
+    """Return the cell with operations per second of these kinds; empty unless the load is mixed."""
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
         is_script = not experiment_of(row.run.case).common_start
-        if is_script or not all(sum(_done(trial, each) for trial in trials) for each in (COMMITS, GETS)):
+        if is_script or not all(
+            sum(_done(trial, kinds_of_one_side) for trial in trials) for kinds_of_one_side in (COMMITS, GETS)
+        ):
             return None
         return count_cell(median(_done(trial, kinds) / trial.seconds for trial in trials))
 
@@ -112,7 +114,7 @@ def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
 
 
 def _done(trial: Trial, kinds: tuple[str, ...]) -> int:
-    """Return how many operations of these kinds were done."""
+    """Return the number of completed operations of these kinds."""
     return sum(worker.operations.get(kind, 0) for worker in trial.workers for kind in kinds)
 
 
@@ -127,37 +129,37 @@ def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[ca
     return case_table.percentile_column(f"{kind} {percentile}", latency_of, meaning=meaning, leaves=leaves)
 
 
-WORST = "*"
-"""Marks a p99 that is of one process."""
+WORST_MARK = "*"
+"""Mark of a p99 that belongs to a single process."""
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the columns of percentiles, and of a mark if a figure has it."""
+    """Return the meaning of the percentile columns, and of the mark WORST if a figure has it."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
-        return f"{took}; {WORST}: of the slowest process, because shares were uneven"
+        return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
     return took
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the p99 of a kind: where shares were uneven, that of the process where it was worst."""
+    """Return the column of p99 of a kind; if shares were uneven, the p99 of the slowest process."""
     of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:
         shown = of_all.cell(row)
         worst_ns = worst_p99_ns(row.run, kind) if shown else None
-        return f"{ms_cell(worst_ns)}{WORST}" if worst_ns else shown
+        return f"{ms_cell(worst_ns)}{WORST_MARK}" if worst_ns else shown
 
     return replace(of_all, cell=cell, better=LESS)
 
 
-# The table beside it: what the checkpoints and the WALs did.
+# The table of checkpoints and WALs.
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
-    """Yield what the checkpoints and the WALs did; nothing where nobody looked."""
+    """Yield the table of checkpoints and WALs; nothing without a WAL watcher."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
-        columns = (*case_table.apart_columns(group), *_WAL_COLUMNS)
+        columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)
         yield table
         yield Note(Legend(table).text)
@@ -174,12 +176,12 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # Too few operations have none; the others of its column may have.
+    # Too few operations have no such percentile, but other cells of the column may have one.
     return ms_cell(latency.p999_ns) or MISSING
 
 
 def _megabytes(size_bytes: float | None) -> str | None:
-    """Write bytes as MB."""
+    """Return bytes as MB."""
     return None if size_bytes is None else count_cell(size_bytes / 1e6)
 
 
@@ -207,7 +209,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
         count_cell,
         meaning="stuck: the most in a row that left frames in the WAL and made no progress",
     ),
-    # Only in the CSV: the table has its share of the time.
+    # Only in the CSV: the table shows it as a share of time.
     Column(
         "time in checkpoints",
         csv="checkpoints_ns",
@@ -223,14 +225,14 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     Column(
         "share of time",
         ("share", "of time"),
-        cell=case_table.of_trial(_share),
+        cell=case_table.trial_cell(_share),
         meaning="share of time: part of the window spent in checkpoints",
         leaves=10,
     ),
     Column(
         "replace p99.9 ms",
         ("replace", "p99.9 ms"),
-        cell=case_table.of_trial(_replace_p999),
+        cell=case_table.trial_cell(_replace_p999),
         meaning=f"{PERCENTILES} of the operations took at most this long",
     ),
     case_table.trial_column(
@@ -244,25 +246,25 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
 )
 
 
-# The size of the WALs of all files together, as the window went on.
+# The size of the WALs of all files together over the window.
 
 
 LEVELS = " ▁▂▃▄▅▆▇█"
 WIDTH = 32
-"""Characters over which the window is drawn."""
+"""Width of the picture, in characters."""
 
 
 def _sizes(group: Group) -> list[tuple[Case, Series]]:
-    """Return the cases of which the size of the WALs was seen, with what was seen of it."""
-    seen = ((run.case, series_of(trial, series.WAL_SIZE)) for run, trial in group.measured())
-    return [(case, sizes) for case, sizes in seen if sizes and sizes.values]
+    """Return the cases with samples of the WAL size, and these samples."""
+    observed = ((run.case, series_of(trial, series.WAL_SIZE)) for run, trial in group.measured())
+    return [(case, sizes) for case, sizes in observed if sizes and sizes.values]
 
 
 def picture(group: Group) -> Iterator[str]:
-    """Yield a line for each run of which the size of the WALs was seen as the window went on."""
+    """Yield a line with the WAL size over the window for each case with samples."""
     names = []
     for case, _ in _sizes(group):
-        # Where a value says which case it is, nothing else does.
+        # In a group with parts, `group.place` already names the differing value.
         place = f"{buckets(case.buckets)}, {processes(case.concurrency)}"
         names.append(group.place(case) if group.parts else place)
     if names:
@@ -274,9 +276,9 @@ def picture(group: Group) -> Iterator[str]:
 
 
 def bars(sizes: Series, window_ns: int) -> str:
-    """Return a character for each part of a window, as high as the largest value in it.
+    """Return WIDTH characters, each as high as the largest value in its part of the window.
 
-    Where nothing was seen it stays as high as before. A window of unknown length ends with the last value.
+    Parts without samples keep the previous height. A window of unknown length ends with the last value.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
     largest = max((1, *sizes.values))
@@ -292,35 +294,43 @@ def bars(sizes: Series, window_ns: int) -> str:
 
 
 def wal_plot(group: Group) -> Iterator[Plot]:
-    """Yield the same as a plot, a line for each case."""
+    """Yield the plot of the WAL size over the window, a line for each case."""
     data: list[Plain] = []
-    for case, seen in _sizes(group):
-        if not seen.times_ns:
+    for case, observed in _sizes(group):
+        if not observed.times_ns:
             continue
-        points = list(zip(seen.times_ns, seen.values, strict=False))
+        points = list(zip(observed.times_ns, observed.values, strict=False))
         seconds, sizes = [ns / NS_PER_S for ns, _ in points], [count / 1e6 for _, count in points]
         label = name(group.place(case))
         trace = line(label, seconds, sizes, len(data), f"{label}, %{{x:.2f}} s: %{{y:.2f}} MB")
         data.append({**trace, "mode": "lines", "line": {**trace["line"], "shape": "hv"}})
     if data:
-        axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero"), **apart(data)}
+        axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero"), **small_multiples(data)}
         note = "All files together, as seen by a process without a connection."
         yield Plot("Size of the WALs", note, (View("", data, axes),), wide=True)
 
 
-# All of it.
+# The presenter.
 
 
 class KeyValueShown(LoadShown):
-    """Layouts with numbers of processes."""
+    """Presenter of key-value cases: layouts with numbers of processes."""
 
     topics = (
-        *(given_up, throughput, at_a_rate, checkpoints),
-        *(longer_window, waits, waiting, went, crowded, partial_proofs, trust),
+        *(given_up, throughput_findings, rate_findings, checkpoints),
+        *(
+            longer_window_findings,
+            waits,
+            waiting,
+            slowest_operation_findings,
+            processor_findings,
+            partial_proofs,
+            figure_limits,
+        ),
     )
     together = 3
 
-    def what(self, group: Group) -> str:
+    def activity(self, group: Group) -> str:
         if group.case.workload != "classic":
             return _key_value(group)
         number = f"{format_count(group.case.ops)} " if group.case.ops is not None else ""
@@ -344,13 +354,15 @@ class KeyValueShown(LoadShown):
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))
-        names.pop("loop", None)  # what drives a load is a difference of its own
-        beside = names.pop("checkpointing", names) is None
-        told = [[f"{name.replace('_', ' ')} {getattr(case.spec, name)}" for name in names] for case in cases]
-        if beside:
-            for words, case in zip(told, cases, strict=True):
-                words.append(_beside(case.spec.checkpointing))
-        return [", ".join(words) for words in told]
+        names.pop("loop", None)  # a different loop is reported separately
+        shows_companions = names.pop("checkpointing", names) is None
+        labels = [
+            [f"{name.replace('_', ' ')} {getattr(case.spec, name)}" for name in names] for case in cases
+        ]
+        if shows_companions:
+            for label, case in zip(labels, cases, strict=True):
+                label.append(_companions_label(case.spec.checkpointing))
+        return [", ".join(label) for label in labels]
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
@@ -365,7 +377,7 @@ class KeyValueShown(LoadShown):
         return _WAL_COLUMNS
 
 
-def _beside(checkpointing: Checkpointing | None) -> str:
+def _companions_label(checkpointing: Checkpointing | None) -> str:
     if checkpointing is None:
         return "no extra process"
     pinned = ", a pinned reader" if checkpointing.pinned_reader else ""
@@ -374,7 +386,7 @@ def _beside(checkpointing: Checkpointing | None) -> str:
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
-    # Of a part of the load that differs everything is said, each thing once.
+    # For a differing part of the load, every value is listed once.
     parts = [
         listing(list(dict.fromkeys(map(part, loads))), "or")
         for part in (
@@ -387,7 +399,7 @@ def _key_value(group: Group) -> str:
     if group.setting == "checkpointer":
         parts.append("the checkpointer differs")
     elif loads[0].checkpointing:
-        parts.append(_words_beside(loads[0].checkpointing))
+        parts.append(_companions_phrase(loads[0].checkpointing))
     return "; ".join(parts)
 
 
@@ -408,16 +420,16 @@ def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[s
             yield f"{option.name} {listing([*map(words, values)], 'or')}"
 
 
-def _words_beside(checkpointing: Checkpointing) -> str:
-    """Return what ran beside the load: "during the load a RESTART checkpoint every 20ms"."""
-    told = []
+def _companions_phrase(checkpointing: Checkpointing) -> str:
+    """Return a text on the companion processes: "during the load a RESTART checkpoint every 20ms"."""
+    parts = []
     if checkpointing.mode != "none":
         every = format_duration(checkpointing.interval_s)
-        told.append(f"a {checkpointing.mode.upper()} checkpoint every {every}")
+        parts.append(f"a {checkpointing.mode.upper()} checkpoint every {every}")
     if checkpointing.pinned_reader:
-        told.append("a reader that keeps its snapshot open")
-    told += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
-    return f"during the load {' and '.join(told)}"
+        parts.append("a reader that keeps its snapshot open")
+    parts += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
+    return f"during the load {' and '.join(parts)}"
 
 
 def _mix(load: Load) -> str:
@@ -429,7 +441,7 @@ def _mix(load: Load) -> str:
     return f"{', '.join(parts)}{begins}"
 
 
-# The columns of the CSV. Each option of the load has a column by its declaration.
+# Columns of the CSV. Each option of the load has a column by its declaration.
 
 
 def _load(run: Run) -> Load | None:
@@ -442,6 +454,6 @@ def _checkpointing(run: Run) -> Checkpointing | None:
 
 
 def _checkpoint_interval_s(run: Run) -> float | None:
-    """Return the pause between checkpoints; None without a further process."""
+    """Return the pause between checkpoints, in seconds; None without companion processes."""
     load = _load(run)
     return load.checkpointing.interval_s if load and load.checkpointing else None

@@ -1,4 +1,4 @@
-"""Where the time went, case by case: all passes together, as shares of it and in a table."""
+"""Accounts of the time, case by case: all passes together, as shares in a table and as plots."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, place
-from sqlstress.experiments.kv.load_findings import accounts_of, process_name, shares
+from sqlstress.experiments.kv.load_findings import process_name, shares, time_accounts
 from sqlstress.report import Run, results
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Block, Column, Legend, Note, Paragraph, count_cell, percent_cell, table_of
-from sqlstress.show.case_table import BUCKETS, PROCESSES, Cell, Row, apart_columns, rows_of
+from sqlstress.show.case_table import BUCKETS, PROCESSES, Cell, Row, rows_of, setting_columns
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.statistics.units import NS_PER_MS
 
@@ -27,14 +27,14 @@ _PARTS: dict[str, tuple[tuple[str, str], str]] = {
     results.BINDING: (("", "binding"), "the driver's binding (the rest)"),
     results.HARNESS: (("", "harness"), "drawing keys, counting, proving"),
 }
-"""Each part's heading on two lines, and what it is."""
-_NAMES = {part: f"{one} {two}".strip() for part, ((one, two), _) in _PARTS.items()}
+"""Heading on two lines and meaning of each part."""
+_NAMES = {part: f"{first} {second}".strip() for part, ((first, second), _) in _PARTS.items()}
 _NAMES |= {results.CHECKPOINT: "checkpoint", results.PROCESSOR: "processor"}
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield where the time went; nothing where nobody asked."""
-    if not any(accounts_of(run) for run in group.runs):
+    """Yield the shares of the time; nothing without --where."""
+    if not any(time_accounts(run) for run in group.runs):
         if any(getattr(run.case.spec, "where", False) and run.valid for run in group.runs):
             yield Paragraph(
                 "Cannot tell where the time goes: the records of the processes contradict each other."
@@ -42,27 +42,27 @@ def blocks(group: Group) -> Iterator[Block]:
         return
     yield Paragraph("Where the time of an operation goes, in percent, all passes together:")
     buckets = BUCKETS.explained(())
-    table = table_of(rows_of(group), (*apart_columns(group), buckets, PROCESSES, _EACH, *_SHARES))
+    table = table_of(rows_of(group), (*setting_columns(group), buckets, PROCESSES, _EACH, *_SHARES))
     yield table
     yield Note(Legend(table).text)
-    if untold := _untold(group):
-        yield Paragraph(untold)
+    if limits := _limits(group):
+        yield Paragraph(limits)
 
 
-def _untold(group: Group) -> str:
-    """Return what can't be told here, as sentences."""
-    accounts = [account for run in group.runs for account in accounts_of(run)]
-    said = []
-    if any(run.case.rate for run in group.runs if accounts_of(run)):
-        said.append("At a rate, the rest is mostly idle time: no operation is due yet.")
+def _limits(group: Group) -> str:
+    """Return sentences on the limits of these accounts."""
+    accounts = [account for run in group.runs for account in time_accounts(run)]
+    remarks = []
+    if any(run.case.rate for run in group.runs if time_accounts(run)):
+        remarks.append("At a rate, the rest is mostly idle time: no operation is due yet.")
     if any(results.PROCESSOR not in account.parts for account in accounts):
-        said.append("Waits for a processor cannot be measured here; the other columns include them.")
+        remarks.append("Waits for a processor cannot be measured here; the other columns include them.")
     least = min(account.told for account in accounts)
     if least < 0.995:
-        said.append(
+        remarks.append(
             f"The holders of locks are known for at least the last {percent_cell(least)}% of a window."
         )
-    return " ".join(said)
+    return " ".join(remarks)
 
 
 def _mean_us(row: Row) -> str | None:
@@ -80,20 +80,20 @@ def _share(part: str) -> Cell:
 
 
 _EACH: Column[Row] = Column("mean us", ("mean", "µs"), cell=_mean_us)
-_LEAVING = (results.HARNESS, results.WRITE, results.BINDING)
+_OPTIONAL_PARTS = (results.HARNESS, results.WRITE, results.BINDING)
 _SHARES = tuple(
     Column(
         _NAMES[part],
         heading,
         cell=_share(part),
         meaning=f"{_NAMES[part]}: {text}",
-        leaves=_LEAVING.index(part) if part in _LEAVING else None,
+        leaves=_OPTIONAL_PARTS.index(part) if part in _OPTIONAL_PARTS else None,
     )
     for part, (heading, text) in _PARTS.items()
 )
 
 
-# Plots of where the time went: a bar for each case, and its slowest operation as it went on.
+# Plots of the accounts of time: a bar for each case, and a timeline of its slowest operation.
 
 
 _SPANS = {
@@ -103,18 +103,18 @@ _SPANS = {
     results.CHECKPOINT: ("checkpoints", 11),
     results.SYNC: ("syncs", 11),
 }
-"""What is drawn, and how thick; what lies above the others last."""
+"""Label and line width of each kind of span. Later kinds are drawn on top."""
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group that was told where its time goes."""
-    runs = [run for run in group.runs if accounts_of(run)]
+    """Yield the plots of a group with accounts of time."""
+    runs = [run for run in group.runs if time_accounts(run)]
     if runs:
         yield _split(group, runs)
         views = [
             _moment(run.case, moments)
             for run in runs
-            if (moments := [account.moment for account in accounts_of(run) if account.moment])
+            if (moments := [account.moment for account in time_accounts(run) if account.moment])
         ]
         if views:
             note = (
@@ -125,7 +125,7 @@ def plots(group: Group) -> Iterator[Plot]:
 
 
 def _split(group: Group, runs: Sequence[Run]) -> Plot:
-    names, every = [name(group.place(run.case)) for run in runs], [shares(run) for run in runs]
+    names, shares_by_run = [name(group.place(run.case)) for run in runs], [shares(run) for run in runs]
     data: list[Plain] = [
         {
             "type": "bar",
@@ -133,11 +133,11 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
             "orientation": "h",
             "marker": {"color": colour(number) if number < 8 else "--muted"},
             "hovertemplate": f"%{{y}}: {_NAMES[part]} %{{x:.1f}}%",
-            "x": [100 * known.get(part, 0.0) for known in every],
+            "x": [100 * run_shares.get(part, 0.0) for run_shares in shares_by_run],
             "y": names,
         }
-        for number, part in enumerate(results.PARTS)
-        if any(part in known for known in every)
+        for number, part in enumerate(results.TIME_PARTS)
+        if any(part in run_shares for run_shares in shares_by_run)
     ]
     layout = {
         "xaxis": axis("% of the time", rangemode="tozero"),
@@ -150,24 +150,24 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
 
 
 def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
-    """Return the longest of some operations, with a row for each process: first for whose it was."""
+    """Return the timeline of the longest operation: first the row of its process, then the others."""
     worst = max(moments, key=lambda moment: moment.length_ns)
-    others = sorted({process for process, *_ in worst.spans} - {worst.process})
-    names = {process: name(process_name(case, process)) for process in (worst.process, *others)}
+    other_processes = sorted({process for process, *_ in worst.spans} - {worst.process})
+    names = {process: name(process_name(case, process)) for process in (worst.process, *other_processes)}
     layout = {
         "xaxis": axis("ms"),
         "yaxis": axis("", type="category", autorange="reversed"),
         "height": 130 + 26 * len(names),
         "hovermode": "closest",
     }
-    # What gives every process its row, in their order, and the axis its whole length.
+    # An invisible line gives every process its row, in order, and the axis its whole length.
     frame: Plain = {
         "type": "scatter",
         "mode": "lines",
         "name": "",
         "showlegend": False,
         "hoverinfo": "skip",
-        "x": [0.0, *[None] * len(others), worst.length_ns / NS_PER_MS],
+        "x": [0.0, *[None] * len(other_processes), worst.length_ns / NS_PER_MS],
         "y": [*names.values(), names[worst.process]],
         "line": {"color": "transparent", "width": 1},
     }
@@ -175,12 +175,12 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
 
 
 def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
-    """Yield what each process did, of each kind a trace."""
-    for number, (what, (label, width)) in enumerate(_SPANS.items()):
+    """Yield a trace for each kind of span."""
+    for number, (kind, (label, width)) in enumerate(_SPANS.items()):
         x: list[float | None] = []
         y: list[str | None] = []
-        for process, did, begin, end in moment.spans:
-            if did == what:
+        for process, span_kind, begin, end in moment.spans:
+            if span_kind == kind:
                 x += [begin / NS_PER_MS, end / NS_PER_MS, None]
                 y += [names[process], names[process], None]
         if x:

@@ -6,16 +6,23 @@ from dataclasses import dataclass
 
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES
 from sqlstress.options.option import LOAD, SQLITE, TRUST, option
-from sqlstress.options.parsing import choice, duration_with_unit, either, ratio, switch, whole
+from sqlstress.options.parsing import (
+    choice,
+    duration_with_unit,
+    join_alternatives,
+    ratio,
+    switch,
+    whole_number,
+)
 from sqlstress.report.case import (
-    BEGINS,
+    BEGIN_MODES,
     Case,
     Server,
     anyway_option,
     target_option,
 )
 from sqlstress.request import Request
-from sqlstress.target import for_keyvalue, target_names
+from sqlstress.target import keyvalue_drivers, target_names
 
 LOOPS = ("native", "python")
 CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
@@ -29,7 +36,7 @@ class Checkpointing:
         choice(*CHECKPOINT_MODES),
         "none",
         SQLITE,
-        f"Checkpoint in a separate process: {either(CHECKPOINT_MODES[1:])}. "
+        f"Checkpoint in a separate process: {join_alternatives(CHECKPOINT_MODES[1:])}. "
         "This turns off automatic checkpoints of the workers.",
         name="checkpointer",
         metavar="MODE",
@@ -72,32 +79,32 @@ class Load:
         meaning="Share of transactions that read a counter and write it back plus one, 0 to 1.",
     )
     key_space: int = option(
-        whole(1, 10**8), 100_000, LOAD, "Number of keys. All are written before the load starts."
+        whole_number(1, 10**8), 100_000, LOAD, "Number of keys. All are written before the load starts."
     )
     distribution: str = option(
         choice(*DISTRIBUTIONS),
         "uniform",
         LOAD,
-        f"Distribution of the keys: {either(DISTRIBUTIONS)}.",
+        f"Distribution of the keys: {join_alternatives(DISTRIBUTIONS)}.",
         metavar="NAME",
     )
     key_type: str = option(
-        choice(*KEY_TYPES), "int", LOAD, f"Type of the keys: {either(KEY_TYPES)}.", metavar="TYPE"
+        choice(*KEY_TYPES), "int", LOAD, f"Type of the keys: {join_alternatives(KEY_TYPES)}.", metavar="TYPE"
     )
     value_size: int = option(
-        whole(8, 1 << 20),
+        whole_number(8, 1 << 20),
         8,
         LOAD,
         "Size of a value, at least 8.",
         metavar="BYTES",
         column="value_size_bytes",
     )
-    batch: int = option(whole(1, 100_000), 1, LOAD, "Writes per transaction.", column="batch_rows")
+    batch: int = option(whole_number(1, 100_000), 1, LOAD, "Writes per transaction.", column="batch_rows")
     begin: str = option(
-        choice(*BEGINS),
+        choice(*BEGIN_MODES),
         "immediate",
         LOAD,
-        f"BEGIN of a transaction with several statements: {either(BEGINS)}.",
+        f"BEGIN of a transaction with several statements: {join_alternatives(BEGIN_MODES)}.",
         metavar="HOW",
     )
     loop: str = option(
@@ -126,13 +133,13 @@ _UNSAID = Server()
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class KvSelection:
     """Options that select the cases and are not stored in them."""
 
     preset: str | None = option(
         choice("classic"), None, TRUST, "classic: measure what the published script measures.", metavar="NAME"
     )
-    target: tuple[str, ...] | None = target_option(target_names(for_keyvalue()))
+    target: tuple[str, ...] | None = target_option(target_names(keyvalue_drivers()))
     anyway: bool = anyway_option()
     checkpointing: Checkpointing = Checkpointing()
     """Requested processes in addition to the load."""
@@ -140,12 +147,12 @@ class CaseSelection:
     """Requested server."""
 
 
-LoadRequest = Request[Load, CaseSelection]
+LoadRequest = Request[Load, KvSelection]
 CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
 """Names of the processes in addition to the workers, which change or observe the WAL."""
 
 
-def companions_of(case: Case) -> tuple[str, ...]:
+def companion_names(case: Case) -> tuple[str, ...]:
     """Return the names of the processes that a case has in addition to its workers."""
     checkpointing = case.spec.checkpointing
     if checkpointing is None:
@@ -154,5 +161,5 @@ def companions_of(case: Case) -> tuple[str, ...]:
     return (*checkpointer, *[PINNED_READER] * checkpointing.pinned_reader, WAL_WATCHER)
 
 
-USUAL_S = 5
+USUAL_BUSY_TIMEOUT_S = 5
 """Default busy timeout of Python's sqlite3 and of most libraries that wrap SQLite, in seconds."""

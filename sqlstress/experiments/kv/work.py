@@ -1,4 +1,4 @@
-"""The parent's half of the key-value workload, and of the published script: preload, verification."""
+"""The parent's half of the key-value workload and of the published script: preload, verification."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.values import HEADER, Stamp, Values
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import Placement, buckets_of, encoder, number_of
-from sqlstress.experiments.kv.spec import companions_of
-from sqlstress.experiments.kv.worker import drawn_keys
+from sqlstress.experiments.kv.spec import companion_names
+from sqlstress.experiments.kv.worker import draw_keys
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
-from sqlstress.report.results import EXAMPLES, Tally
-from sqlstress.system.interrupt import Pulse, paced
+from sqlstress.report.results import MAX_COUNTEREXAMPLES, CheckCounter
+from sqlstress.system.interrupt import Pulse, with_pulses
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""What was found: a key in words, its slot or None if it is not tracked, its write or None if nobody's."""
+"""A row that was read: its key as text, its slot (None: not tracked), its write (None: not ours)."""
 
-MOST_KEPT = 1_000_000
-"""Keys whose partition is kept for the next trial: 6 MB a layout."""
+MAX_KEPT_KEYS = 1_000_000
+"""Maximum number of keys whose partition is kept for the next trial: 6 MB per layout."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
-def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
+def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
     """Return (bucket of each key, keys ordered by bucket) as shared arrays.
 
-    With one bucket, and for the published script, whose buckets are remainders, there are none: (None, None).
+    Return (None, None) with one bucket, and for the published script, whose buckets are remainders.
 
-    Millions of keys take seconds: `pulse` is called often, and may raise. What the trial before had of the
-    same keys is taken from `carry`; of very many keys nothing is kept.
+    Millions of keys take seconds: `pulse` is called often, and may raise. The arrays are kept in `carry` for
+    later trials with the same keys, unless there are more than MOST_KEPT keys.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -60,18 +60,18 @@ def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any,
         words[start : block.stop] = buckets
         for number, bucket in zip(block, buckets, strict=True):
             groups[bucket].append(number)
-    order, place = shared_array("I", load.key_space), 0
+    order, offset = shared_array("I", load.key_space), 0
     ordered = memoryview(order).cast("B").cast("I")
     for group in groups:
-        ordered[place : place + len(group)] = group
-        place += len(group)
-    if load.key_space <= MOST_KEPT:
+        ordered[offset : offset + len(group)] = group
+        offset += len(group)
+    if load.key_space <= MAX_KEPT_KEYS:
         carry[kind] = bucket_table, order
     return bucket_table, order
 
 
 class KeyValueWork(ProvenWork):
-    """One trial's data, shared memory and verdict."""
+    """The data, shared memory and verdict of one trial."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -79,13 +79,13 @@ class KeyValueWork(ProvenWork):
         self.table = place.table(load.key_type, load.value_size, acks.COUNTERS if load.update_ratio else 0)
         self.values = Values(salt, load.value_size)
         self.shared: tuple[Any, ...] = ()
-        self.companions = companions_of(case)
+        self.companions = companion_names(case)
         self.carry, self._bare_call = carry, ("bare call", case.driver)
 
     def share(self, pulse: Pulse) -> None:
         if self.shared:
             return
-        bucket_table, order = shared_arrays(self.case, self.carry, pulse)
+        bucket_table, order = partition_arrays(self.case, self.carry, pulse)
         self.placement = Placement(self.case, bucket_table, order)
         self.placement.check_room()
         self.words = self._zeros(acks.shape_of(self.case).words * self.case.concurrency)
@@ -94,7 +94,10 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return at least so many shared words of 0: those of an earlier trial, if they are enough."""
+        """Return at least `length` shared words of 0.
+
+        Memory of an earlier trial is reused if large enough.
+        """
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
             return shared_array("q", length)
@@ -102,10 +105,10 @@ class KeyValueWork(ProvenWork):
         return words
 
     def prepare(self, pulse: Pulse) -> None:
-        """Create and preload every bucket; see that settings were taken."""
+        """Create and preload every bucket; check the effective settings."""
         self.share(pulse)
         super().prepare(pulse)
-        # What the binding costs that the loop calls is learnt once; the one in C calls none.
+        # The cost of a call into the binding is measured once. The C loop makes no such calls.
         if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
             self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
 
@@ -115,12 +118,12 @@ class KeyValueWork(ProvenWork):
         self.table.fill((self._preload(numbers, pulse) for numbers in buckets), pulse)
 
     def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
-        keys = map(encoder(self.case.spec.key_type), paced(numbers, pulse))
+        keys = map(encoder(self.case.spec.key_type), with_pulses(numbers, pulse))
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add what the binding costs, and where the time went, if that was asked for."""
-        if not any(worker.error for worker in trial.workers):  # one that is not known to have ended may write
+        """Add the cost of a binding call and, with --where, the account of the time."""
+        if not any(worker.error for worker in trial.workers):  # a worker that failed may still run and write
             self.carry[_WORDS] = self.words
         trial = replace(trial, bare_call_ns=self.carry.get(self._bare_call))
         if self.trace is None:
@@ -152,11 +155,12 @@ class KeyValueWork(ProvenWork):
 
     @contextmanager
     def _proving(
-        self, areas: Sequence[acks.Area], deaths: int, pulse: Pulse
+        self, areas: Sequence[acks.AckArea], deaths: int, pulse: Pulse
     ) -> Iterator[Callable[[], Check | None]]:
-        """Let C look at all rows meanwhile. Yield what returns that they are right, if C finds so.
+        """Let C check all rows in parallel. Yield a function that returns the passed check, or None.
 
-        Else `check_keys` says what is wrong, and where somebody has died, which Python enters first.
+        After None, `check_keys` must find the problems. C is not used if a worker died, because Python must
+        settle the acknowledgements of dead workers first.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -168,53 +172,55 @@ class KeyValueWork(ProvenWork):
             "paddings": None if load.value_size == HEADER else b"".join(paddings),
             "seen": bytearray(load.key_space),
         }
-        right = Check("last write", "ok", load.key_space, note=self._tracked())
-        with self.place.proving(plan, pulse) as rows:
-            # No key was found twice: as many as there are, are all.
-            yield lambda: right if rows() == load.key_space else None
+        right = Check("last write", "ok", load.key_space, note=self._tracking_note())
+        with self.place.proving(plan, pulse) as count_rows:
+            # No key was found twice, so `key_space` rows means that all keys are present.
+            yield lambda: right if count_rows() == load.key_space else None
 
-    def _tracked(self) -> str:
-        """Return of which keys the last write is known, where it is not known of all."""
+    def _tracking_note(self) -> str:
+        """Return a note on the share of keys whose last write is tracked; empty if all are."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         return "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
 
-    def history(self, outcomes: Sequence[Outcome], areas: Sequence[acks.Area], pulse: Pulse) -> History:
-        """Return what the workers were told, once what the dead ones had been told is entered."""
+    def history(
+        self, outcomes: Sequence[Outcome], areas: Sequence[acks.AckArea], pulse: Pulse
+    ) -> ReadHistory:
+        """Return all acknowledged writes, including those of workers that died."""
         unknown = {
             Stamp(outcome.worker, sequence): slot
             for outcome, area in zip(outcomes, areas, strict=True)
             if outcome.died
             for sequence, slot in area.settle_after_death().items()
         }
-        return History(
+        return ReadHistory(
             [area.sequences for area in areas],
             [area.begins for area in areas],
             [area.ends for area in areas],
             acks.latest_begins(areas, pulse),
             unknown,
-            # A server may do what a process had asked for when that has died already.
-            {} if serves(self.case.driver) else ends_of_the_dead(outcomes),
+            # A server may still execute a request of a process that has died.
+            {} if serves(self.case.driver) else death_times(outcomes),
         )
 
-    def check_keys(self, history: History, pulse: Pulse) -> Check:
-        """Hold every row against what the workers were told."""
+    def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
+        """Compare every row with the acknowledged writes."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         seen, slot_of = bytearray(keys), acks.Slots(keys, slots).slot
         rows = self._rows(seen, slot_of, pulse)
-        return check_keys(history, rows, self._missing(seen, pulse), self._tracked())
+        return check_keys(history, rows, self._missing(seen, pulse), self._tracking_note())
 
-    def _rows(self, seen: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
-        """Yield every row of every bucket. One in the wrong bucket is foreign."""
+    def _rows(self, key_flags: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
+        """Yield every row of every bucket. A row in the wrong bucket has neither slot nor stamp."""
         key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
         bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
         assert self.table
         for bucket in range(self.case.buckets):
-            for key, value in paced(self.table.rows(bucket), pulse):
+            for key, value in with_pulses(self.table.rows(bucket), pulse):
                 number = number_of(key, key_type)
                 if number is None or number >= key_space or bucket_of(number) != bucket:
                     yield self.astray(key, bucket), None, None
                     continue
-                seen[number] = 1
+                key_flags[number] = 1
                 slot = slot_of(number)
                 stamp: Stamp | None = PRELOADED
                 if value != preloaded(number) or isinstance(value, float):
@@ -224,19 +230,19 @@ class KeyValueWork(ProvenWork):
                 yield repr(key), None if slot < 0 else slot, stamp
 
     def astray(self, key: object, bucket: int) -> str:
-        """Return in words which key lies in a bucket where it does not belong."""
+        """Return a text on a key in a bucket where it does not belong."""
         assert self.table
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
-    def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield every key, in words, that was not found."""
-        encode, number = encoder(self.case.spec.key_type), seen.find(0)
+    def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
+        """Yield every missing key, as text."""
+        encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
             yield repr(encode(number))
-            number = seen.find(0, number + 1)
+            number = key_flags.find(0, number + 1)
 
-    def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
+    def _check_counters(self, areas: Sequence[acks.AckArea], deaths: int) -> Check:
         acknowledged: dict[str, int] = {}
         stored: dict[str, object] = {}
         assert self.table
@@ -248,13 +254,13 @@ class KeyValueWork(ProvenWork):
         return check_counters(stored, acknowledged, deaths)
 
 
-class ClassicWork(KeyValueWork):
-    """The published script's: the same files serve the whole sweep, and `carry` keeps what they hold."""
+class PresetWork(KeyValueWork):
+    """The published script. Its files serve the whole sweep, and `carry` keeps their content."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.salt = salt
-        # What trials must have in common to be one sweep over the same files.
+        # Trials form one sweep over the same files if they agree in everything but the concurrency.
         sweep = replace(case, concurrency=1)
         self._fresh = carry.get(("classic", case.buckets)) != sweep
         if self._fresh:
@@ -276,45 +282,49 @@ class ClassicWork(KeyValueWork):
         return trial
 
     def discard(self) -> None:
-        """Keep the data: it serves the whole sweep."""
+        """Keep the data for the rest of the sweep."""
 
-    def check_keys(self, history: History, pulse: Pulse) -> Check:
-        """Say whether the data is what the workers were told it is, and the older rows are as they were."""
+    def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
+        """Check that this trial's rows match its acknowledged writes, and that older rows are unchanged."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
-        missing = (repr(key) for key in paced((*self._earlier, *by_key.latest), pulse) if key not in rows)
+        missing = (
+            repr(key) for key in with_pulses((*self._earlier, *by_key.latest), pulse) if key not in rows
+        )
         check = check_keys(by_key, self._classic_rows(rows, ours, pulse), missing)
         self._earlier.clear()
         self._earlier.update(rows)
         return check
 
-    def _by_key(self, history: History, pulse: Pulse) -> tuple[set[int], History]:
-        """Return the keys of this trial, and what the workers were told of them instead of their sets.
+    def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
+        """Return the keys of this trial, and the history by key instead of by set.
 
-        A key is its own slot; of one that was never set nothing is kept, which counts as 0.
+        Each key is its own slot. A key that was never set has no entry, which counts as 0.
         """
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
         latest, unknown = Counter[int](), dict(history.unknown)
-        for index, numbers in enumerate(history.sequences):
+        for index, sequence_numbers in enumerate(history.sequences):
             pulse()
-            drawn = drawn_keys(self.case, self.salt, index + 1)
+            drawn = draw_keys(self.case, self.salt, index + 1)
             ours.update(drawn)
-            unknown |= {stamp: drawn[place] for stamp, place in unknown.items() if stamp.worker == index + 1}
-            # In the order of its sets, so that of a key drawn twice the later one stays.
-            for place, key in enumerate(drawn):
-                if numbers[place]:
-                    sequences[index][key] = numbers[place]
-                    begins[index][key] = history.begins[index][place]
-                    ends[index][key] = history.ends[index][place]
+            unknown |= {
+                stamp: drawn[position] for stamp, position in unknown.items() if stamp.worker == index + 1
+            }
+            # Go through the sets in order, so that the later set of a key drawn twice remains.
+            for position, key in enumerate(drawn):
+                if sequence_numbers[position]:
+                    sequences[index][key] = sequence_numbers[position]
+                    begins[index][key] = history.begins[index][position]
+                    ends[index][key] = history.ends[index][position]
                     latest[key] = max(latest[key], begins[index][key])
-        return ours, History(sequences, begins, ends, latest, unknown, history.over)
+        return ours, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
 
     def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
-        """Yield every row of every bucket, and put those into `rows` that lie where they belong."""
+        """Yield every row of every bucket; store rows of the right bucket in `rows`."""
         assert self.table
         for bucket in range(self.case.buckets):
-            for key, value in paced(self.table.rows(bucket), pulse):
+            for key, value in with_pulses(self.table.rows(bucket), pulse):
                 if not isinstance(key, int) or key % self.case.buckets != bucket:
                     yield self.astray(key, bucket), None, None
                     continue
@@ -325,16 +335,15 @@ class ClassicWork(KeyValueWork):
                     yield repr(key), key, self.values.read(value) if key in ours else None
 
 
-# The proof, as pure functions: from what the workers were told to what the database says.
-#
-# For each key, the value found must be some worker's last acknowledged write to it, and no other
-# acknowledged write to that key may have begun after that one completed. Overlapping writes may end
-# either way. A write that was under way when its worker died may be there or not, but not instead of one
-# that began after that.
+# The proof, as pure functions that compare acknowledged writes with the content of the database.
+# For each key, the value found must be some worker's last acknowledged write to it, and no other acknowledged
+# write to that key may have begun after that write completed. Overlapping writes may end either way. A write
+# in progress when its worker died may be stored or not, but must not replace a write that began after the
+# death.
 
 
 PRELOADED = Stamp(0, 0)
-"""Stands for the value that the key had before the trial."""
+"""Stamp of the value that a key had before the trial."""
 
 
 Column = Sequence[int] | Mapping[int, int]
@@ -342,25 +351,25 @@ Column = Sequence[int] | Mapping[int, int]
 
 
 @dataclass(slots=True)
-class History:
-    """What the workers were told: by worker (from 0: worker 1) and slot; times on one shared clock."""
+class ReadHistory:
+    """Acknowledged writes, by worker (index 0 is worker 1) and slot; times are on one shared clock."""
 
     sequences: Sequence[Column]
-    """Sequence number of the last acknowledged write; 0: none."""
+    """Sequence number of the last acknowledged write; 0 means none."""
     begins: Sequence[Column]
     ends: Sequence[Column]
     latest: Column
-    """The latest begin of any worker's acknowledged write; 0: none."""
+    """Latest begin of any worker's acknowledged write, by slot; 0 means none."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Writes of which nobody knows whether they were done, and the slot that each was meant for."""
+    """Writes in progress at a worker's death, which may or may not be stored, with their slots."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """When workers that died had certainly ended, by worker: what was not done by then never was."""
+    """Time by which a dead worker had certainly ended, by worker; it wrote nothing afterwards."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Say what is wrong with the write found at a slot; None when nothing is."""
+        """Return the reason why a write must not be the last one of a slot, or None."""
         worker, sequence = found
         latest = self.latest[slot]
-        if self.unknown.get(found) == slot:  # under way when its worker died
+        if self.unknown.get(found) == slot:  # in progress when its worker died
             if latest <= self.over.get(worker, latest):
                 return None
             later = self._last(slot)
@@ -372,8 +381,8 @@ class History:
         last = self.sequences[worker - 1][slot]
         if sequence != last:
             none = "none of its writes was acknowledged"
-            told = f"write {last} is its last acknowledged one" if last else none
-            return f"holds worker {worker}'s write {sequence}, but {told}"
+            expected = f"write {last} is its last acknowledged one" if last else none
+            return f"holds worker {worker}'s write {sequence}, but {expected}"
         if self.ends[worker - 1][slot] < latest:
             later = self._last(slot)
             return f"holds worker {worker}'s write {sequence}, but {later} began after that one completed"
@@ -385,14 +394,14 @@ class History:
         return f"worker {worker + 1}'s write {self.sequences[worker][slot]}"
 
 
-def ends_of_the_dead(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return when the workers that died had ended, of those of whom it is known."""
+def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
+    """Return the times by which dead workers had certainly ended, by worker, where known."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
-def check_keys(history: History, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
-    """Judge every row that was found; `missing` are the keys that were not."""
-    tally = Tally("last write")
+def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
+    """Check every row that was found; `missing` are the keys that were not found."""
+    tally = CheckCounter("last write")
     for key, slot, stamp in rows:
         tally.checked += 1
         if stamp is None:
@@ -405,8 +414,11 @@ def check_keys(history: History, rows: Iterable[Row], missing: Iterable[str], no
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Compare counters with the acknowledged updates; `maybe` updates of dead workers may be there too."""
-    tally = Tally("lost updates")
+    """Compare counters with the acknowledged updates.
+
+    `maybe` is the number of updates by dead workers that may be stored in addition.
+    """
+    tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}
     for name, updates in acknowledged.items():
         tally.checked += 1
@@ -422,7 +434,7 @@ def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int]
     for name in stored.keys() - acknowledged.keys():
         tally.problem(f"counter {name} is there, and nobody made it")
     if sum(extra.values()) > maybe:
-        where = ", ".join(f"{name} {more}" for name, more in [*extra.items()][:EXAMPLES])
+        where = ", ".join(f"{name} {more}" for name, more in [*extra.items()][:MAX_COUNTEREXAMPLES])
         tally.problem(
             f"the counters hold {sum(extra.values())} more than was acknowledged, and at most {maybe} are "
             f"accounted for: {where}"

@@ -1,7 +1,7 @@
 """A worker's half of the key-value workload: random gets and replaces, prepared chunk by chunk.
 
-Everything that can be done for many operations at once is done so, in C: drawing keys, choosing
-kinds, checking what was read. Between two time stamps there is one call into the store.
+Work that can be done for many operations at once is done in C functions: drawing keys, choosing kinds,
+checking the values read. Between two time stamps there is one call into the store.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 
-# What a worker checks of the values that it reads, while it runs.
+# Checks of the values that a worker reads, during the run.
 
 
 EXAMPLES = 3
 
 
 class ReadCheck:
-    """Says of every value read that a write of this trial made it, and of pairs that one did."""
+    """Checks that writes of this trial made the values read, and that pairs come from one transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
-        # The salt lies in the first two bytes.
+        # The first two bytes contain the salt.
         salt_of: Any = SALT_SHIFT.__rrshift__ if values.size == HEADER else itemgetter(slice(2))
         self._salt_of, self._salts = salt_of, {salt_of(values.maker(worker)(0)) for worker in (0, 1)}
         self.findings = Findings()
@@ -53,10 +53,10 @@ class ReadCheck:
             if self._values.read(value) is None:
                 findings.bad_reads += 1
                 if findings.bad_reads <= EXAMPLES:
-                    findings.bad_read_examples.append(foreign_read(key, value))
+                    findings.bad_read_examples.append(foreign_read_text(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
-        # The whole chunk at once, in C; the slow way names the culprit.
+        # Check the whole chunk at once, in C. Only if it fails, the slow way finds the wrong value.
         if not values:
             return True
         try:
@@ -66,17 +66,17 @@ class ReadCheck:
             return False
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
-        """Check two keys that are always written in one transaction, read in one snapshot."""
+        """Check two keys, read in one snapshot, that are always written in one transaction."""
         findings = self.findings
         findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
-        if not self._of_one_transaction(stamps):
+        if not self._is_one_transaction(stamps):
             findings.torn += 1
             if findings.torn <= EXAMPLES:
-                told = ((key, value, stamp) for (key, value), stamp in zip(rows, stamps, strict=True))
-                findings.torn_examples.append(torn_pair(told))
+                stamped_rows = ((key, value, stamp) for (key, value), stamp in zip(rows, stamps, strict=True))
+                findings.torn_examples.append(torn_pair_text(stamped_rows))
 
-    def _of_one_transaction(self, stamps: list[Stamp | None]) -> bool:
+    def _is_one_transaction(self, stamps: list[Stamp | None]) -> bool:
         if len(stamps) != 2 or None in stamps:
             return False
         first, second = sorted(stamp for stamp in stamps if stamp)
@@ -86,24 +86,24 @@ class ReadCheck:
         return first.worker == second.worker and second.sequence == first.sequence + 1 and same_batch
 
 
-def foreign_read(key: Any, value: Any) -> str:
-    """Say what a get read that nobody wrote; None: there was nothing."""
-    what = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
-    return f"a get of key {key!r} read {what}"
+def foreign_read_text(key: Any, value: Any) -> str:
+    """Return a text on a get that read a foreign value; None as `value` means that no row was found."""
+    result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
+    return f"a get of key {key!r} read {result}"
 
 
-def stale_read(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Say what a get read instead of the last write of the worker that reads."""
+def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
+    """Return a text on a get that missed the last write of its own worker."""
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
 
-def torn_pair(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Say what a snapshot of a pair read: of each row the key, the value, and who wrote it."""
-    told = " and ".join(
+def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
+    """Return a text on a torn pair. Each row has the key, the value and its writer's stamp."""
+    written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
     )
-    return f"a snapshot of a pair of one transaction read {told or 'no rows'}"
+    return f"a snapshot of a pair of one transaction read {written or 'no rows'}"
 
 
 def _writer(stamp: Stamp) -> str:
@@ -113,14 +113,14 @@ def _writer(stamp: Stamp) -> str:
 KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
-"""So long a worker may wait for locks, all attempts together, without a write between that was done."""
+"""Maximum total time that a worker may wait for locks without a completed write, in seconds."""
 RESOLUTION = 1 << 16
-"""From so many numbers the kind of an operation is drawn that may be a transaction of several statements."""
+"""Number of equally likely values from which the kind of an operation is drawn."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
 class KeyValueSource:
-    """Gets and single replaces; subclassed for transactions of several statements."""
+    """Source of gets and single replaces; subclassed for transactions of several statements."""
 
     kinds = KINDS
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
@@ -154,9 +154,9 @@ class KeyValueSource:
         keys = numbers if self.encode is int else list(map(self.encode, numbers))
         gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
-            return Chunk(bytearray(size), self._of_buckets(gets, numbers), zip(keys), keys)
-        # One random byte for each operation; where the ratio is no multiple of 1/256, the threshold
-        # itself is drawn for each chunk, so that its mean is exact.
+            return Chunk(bytearray(size), self._select_by_bucket(gets, numbers), zip(keys), keys)
+        # There is one random byte per operation. If the ratio is not a multiple of 1/256, the threshold is
+        # drawn for each chunk, so that its mean is exact.
         below = int(256 * self.case.spec.read_ratio + self.random.random())
         kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
         first = self.sequence
@@ -164,7 +164,7 @@ class KeyValueSource:
         rows = self._announce(drawn, numbers, kinds, first) if self.acknowledges else None
         values = self._make_values(first, kinds)
         if kinds.count(REPLACE) == size:
-            return Chunk(kinds, self._of_buckets(puts, numbers), zip(keys, values, strict=True), rows)
+            return Chunk(kinds, self._select_by_bucket(puts, numbers), zip(keys, values, strict=True), rows)
         writes = zip(keys, values, kinds, strict=True)
         params = [(key, value) if kind else (key,) for key, value, kind in writes]
         if table is None:
@@ -175,16 +175,16 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Announce what the chunk writes, and return its rows. A kind is 0 or 1: GET or REPLACE."""
-        if self.slots.all_tracked:  # then a key's number is its slot
+        """Announce the writes of the chunk, and return its rows. A kind is 0 or 1: GET or REPLACE."""
+        if self.slots.all_tracked:  # a key's number is then its slot
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
         slots = map(self.slots.slot, numbers)
         rows = [slot if kind else acks.UNTRACKED for slot, kind in zip(slots, kinds, strict=True)]
-        self.area.announce(array("q", rows), acks.tracked(rows), first, len(kinds))
+        self.area.announce(array("q", rows), acks.tracking_flags(rows), first, len(kinds))
         return rows
 
-    def _of_buckets(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
+    def _select_by_bucket(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
         if self.placement.table is None:
             return repeat(operations[0])
         return map(operations.__getitem__, map(self.placement.table.__getitem__, numbers))
@@ -201,12 +201,12 @@ class KeyValueSource:
             self._check_reads(chunk, done, results)
         if self.acknowledges:
             self.area.fold(chunk.rows, stamps)
-            self.area.settled()
+            self.area.mark_settled()
         if self.case.ops is not None:
             self._check_patience(chunk.kinds[:done])
 
     def _check_patience(self, kinds: bytearray) -> None:
-        """Raise when no write has been possible for long: a fixed amount of work would wait for ever."""
+        """Raise if no write has succeeded for long: a fixed number of operations would never end."""
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
         if self._given_up * self.case.settings.busy_timeout_ms / 1000 > PATIENCE_S:
@@ -236,7 +236,7 @@ def open_source(
     case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]
 ) -> KeyValueSource | NativeSource:
     """Open a worker's half of a key-value case."""
-    if case.spec.loop == "native":  # a worker imports what it needs
+    if case.spec.loop == "native":  # workers import only the modules that they use
         from sqlstress.experiments.kv.native_loop import NativeSource
 
         return NativeSource(case, place, worker, salt, shared)
@@ -244,28 +244,31 @@ def open_source(
     return (TransactionSource if several else KeyValueSource)(case, place, worker, salt, shared)
 
 
-# A worker's half when transactions have several statements: batches, updates and reads of pairs.
+# A worker's half with transactions of several statements: batches, updates, reads of pairs.
 
 
 PAIRS_AMONG_GETS = 4
-"""With batches, one get in so many reads a pair."""
+"""With batches, one get in PAIRS_AMONG_GETS reads a pair."""
 
 
 class TransactionSource(KeyValueSource):
-    """Prepares one operation at a time: a transaction of several statements hides that cost."""
+    """Source of transactions with several statements; it prepares one operation at a time.
+
+    A transaction of several statements hides that cost.
+    """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
         load = case.spec
-        # Even where nothing is written there are two kinds of reads, told apart by the chunk's kinds.
+        # Without writes there are still two kinds of reads; `kinds` of the chunk distinguishes them.
         self.only_reads = False
         self.row_weights = (1, load.batch, 1, 2)
-        self._updates = [self._counted(bucket) for bucket in range(case.buckets)]
+        self._updates = [self._counting_update(bucket) for bucket in range(case.buckets)]
         self._read_below = round(load.read_ratio * RESOLUTION)
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
-    def _counted(self, bucket: int) -> Operation:
-        """Acknowledge an update at once: a count can't be folded twice."""
+    def _counting_update(self, bucket: int) -> Operation:
+        """Return an update that acknowledges itself at once, because counts cannot be folded twice."""
         update, counts = self.store.updates[bucket], self.area.counts
 
         def update_and_count(counter: tuple[int]) -> None:
@@ -284,10 +287,10 @@ class TransactionSource(KeyValueSource):
             calls.append(call)
             params.append(param)
             rows.extend(slots)
-            # Every operation uses up as many sequence numbers as a transaction has rows.
+            # Every operation uses as many sequence numbers as a transaction has rows.
             self.sequence += self.shape.width
         if self.acknowledges:
-            self.area.announce(rows, acks.tracked(rows), first, size)
+            self.area.announce(rows, acks.tracking_flags(rows), first, size)
         return Chunk(kinds, calls, params, rows)
 
     def _kind(self, drawn: int) -> int:
@@ -308,14 +311,17 @@ class TransactionSource(KeyValueSource):
         if kind == UPDATE:
             return self._updates[bucket], (number % COUNTERS,), nothing
         numbers = self._batch(bucket, number) if self.shape.width > 1 else [number]
-        rows = [(encode(each), self._make_value(self.sequence + place)) for place, each in enumerate(numbers)]
-        slots = [self.slots.slot(each) for each in numbers]
+        rows = [
+            (encode(key_number), self._make_value(self.sequence + index))
+            for index, key_number in enumerate(numbers)
+        ]
+        slots = [self.slots.slot(key_number) for key_number in numbers]
         if self.shape.width == 1:
             return self.store.puts[bucket], rows[0], slots
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the pair to which a key belongs; a key that belongs to none stands for one all the same."""
+        """Return the pair of a key; a key without a pair is mapped to some pair."""
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
 
@@ -341,26 +347,26 @@ class TransactionSource(KeyValueSource):
                 self.check.pair_read(rows)
 
 
-# A worker's half of the published measurement: it draws 5,000 keys, sets each in a transaction of its own (a
-# deferred BEGIN, the replace, COMMIT), shuffles them and gets each; a key lies in the bucket that is its
-# remainder. Source: the benchmark that `--preset classic` repeats; see docs/published-benchmark.md.
+# A worker's half of the published measurement. It draws 5,000 keys, sets each in a separate transaction (a
+# deferred BEGIN, the replace, COMMIT), shuffles them and gets each. The bucket of a key is its remainder.
+# Source: the benchmark whose tables `--preset classic` reproduces; see docs/published-benchmark.md.
 
 
 LARGEST_KEY = 1 << 31
 
 
-def drawn_keys(case: Case, salt: int, worker: int) -> list[int]:
+def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
     """Return a worker's keys, in the order in which it sets them."""
     randint = Random(f"{case.seed}:{salt}:{worker}").randint
     return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
 
 
 class ClassicSource(KeyValueSource):
-    """Sets all of its keys, then gets them shuffled."""
+    """Source that sets all of its keys, then gets them shuffled."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
-        keys = drawn_keys(case, salt, worker)
+        keys = draw_keys(case, salt, worker)
         shuffled = list(keys)
         Random(f"{case.seed}:{salt}:{worker}:shuffle").shuffle(shuffled)
         self._to_set, self._to_get = iter(keys), iter(shuffled)
@@ -371,14 +377,14 @@ class ClassicSource(KeyValueSource):
             self.sequence += len(keys)
             kinds = bytearray([REPLACE]) * len(keys)
             params: Any = [[row] for row in zip(keys, self._make_values(first, kinds), strict=True)]
-            calls, slots = self._of_buckets(store.batches, keys), [*range(first - 1, self.sequence - 1)]
+            calls, slots = self._select_by_bucket(store.batches, keys), [*range(first - 1, self.sequence - 1)]
         elif keys := list(islice(self._to_get, size)):
             kinds, params = bytearray([GET]) * len(keys), list(zip(keys))
-            calls, slots = self._of_buckets(store.gets, keys), [acks.UNTRACKED] * len(keys)
+            calls, slots = self._select_by_bucket(store.gets, keys), [acks.UNTRACKED] * len(keys)
         else:
             return None
-        self.area.announce(array("q", slots), acks.tracked(slots), first, len(keys))
+        self.area.announce(array("q", slots), acks.tracking_flags(slots), first, len(keys))
         return Chunk(kinds, calls, params, slots)
 
-    def _of_buckets(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
+    def _select_by_bucket(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
         return [operations[number % len(operations)] for number in numbers]

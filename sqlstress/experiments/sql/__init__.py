@@ -1,1 +1,1 @@
-"""SQL scripts of the user's, in the dialect of pgbench, run by N processes."""
+"""The user's SQL scripts, in the dialect of pgbench, run by N processes."""

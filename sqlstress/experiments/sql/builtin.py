@@ -1,6 +1,6 @@
-"""The scripts that are built in, the tables that they need, and what must hold of these.
+"""The built-in scripts, their tables, and the invariants of these tables.
 
-What the scripts of TPC-B's kind do is what pgbench's do: https://www.postgresql.org/docs/current/pgbench.html.
+The scripts like TPC-B are those of pgbench: https://www.postgresql.org/docs/current/pgbench.html.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from sqlstress.target import serves
 from sqlstress.user_work.options import Invariant
 
 ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
-"""Per unit of scale: accounts and tellers; persons of the bank, and the first balance of each."""
+"""Number of accounts, tellers and persons per unit of scale, and the initial balance of a person."""
 
 
 class BuiltIn(NamedTuple):
     tables: str
-    """Which tables it needs."""
+    """Name of the set of tables that the script needs."""
     text: str
     at_server: str = ""
-    """What it is where locks are of rows, and a transaction takes them itself; "": the same."""
+    """Text for servers, whose transactions lock rows explicitly; empty means `text`."""
 
     def text_for(self, driver: str) -> str:
-        """Return what it is with a driver."""
+        """Return the text of the script for a driver."""
         return self.at_server if self.at_server and serves(driver) else self.text
 
 
@@ -62,7 +62,7 @@ SCRIPTS = {
     "bank": BuiltIn(
         "bank",
         f"{_PAID}BEGIN IMMEDIATE;\n{_TRANSFER}",
-        # In an order that all have in common, nobody waits for one who waits for him.
+        # A common order of the locks prevents deadlocks.
         f"{_PAID}BEGIN;\n"
         "SELECT id FROM bank_accounts WHERE id IN (:payer, :payee) ORDER BY id FOR UPDATE;\n"
         f"{_TRANSFER}",
@@ -70,13 +70,13 @@ SCRIPTS = {
 }
 
 
-def _filled(table: str, columns: str, count: int, values: str) -> str:
+def _insert_rows(table: str, columns: str, count: int, values: str) -> str:
     numbers = f"WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < {count})"
     return f"INSERT INTO {table} ({columns}) {numbers} SELECT {values} FROM n"
 
 
 def setup(tables: Collection[str], scale: int) -> Iterator[str]:
-    """Yield the SQL that makes these tables: all targets understand it."""
+    """Yield the SQL that creates and fills these tables; all targets accept it."""
     if "tpcb" in tables:
         for name, columns in (
             ("branches", "bid INTEGER PRIMARY KEY, bbalance INTEGER"),
@@ -85,21 +85,21 @@ def setup(tables: Collection[str], scale: int) -> Iterator[str]:
             ("history", "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP"),
         ):
             yield f"CREATE TABLE pgbench_{name} ({columns}, filler TEXT)"
-        yield _filled("pgbench_branches", "bid, bbalance", scale, "i, 0")
+        yield _insert_rows("pgbench_branches", "bid, bbalance", scale, "i, 0")
         tellers = f"i, (i - 1) / {TELLERS} + 1, 0"
-        yield _filled("pgbench_tellers", "tid, bid, tbalance", scale * TELLERS, tellers)
+        yield _insert_rows("pgbench_tellers", "tid, bid, tbalance", scale * TELLERS, tellers)
         accounts = f"i, (i - 1) / {ACCOUNTS} + 1, 0, '{' ' * 84}'"
-        yield _filled("pgbench_accounts", "aid, bid, abalance, filler", scale * ACCOUNTS, accounts)
+        yield _insert_rows("pgbench_accounts", "aid, bid, abalance, filler", scale * ACCOUNTS, accounts)
     if "bank" in tables:
         yield "CREATE TABLE bank_accounts (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)"
-        yield _filled("bank_accounts", "id, balance", scale * PERSONS, f"i, {MONEY}")
+        yield _insert_rows("bank_accounts", "id, balance", scale * PERSONS, f"i, {MONEY}")
 
 
 _SUM = "(SELECT coalesce(sum({}), 0) FROM pgbench_{})"
 
 
 def checks(scripts: Collection[str], scale: int) -> Iterator[Invariant]:
-    """Yield what must hold while nobody but these scripts writes into their tables."""
+    """Yield the invariants that hold as long as only these scripts write to their tables."""
     accounts, history = _SUM.format("abalance", "accounts"), _SUM.format("delta", "history")
     tellers, branches = _SUM.format("tbalance", "tellers"), _SUM.format("bbalance", "branches")
     if {"tpcb-like", "simple-update"} & set(scripts):

@@ -13,23 +13,23 @@ from sqlstress.experiment import CommandLine
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script import Script, Sql, statements, states_behind
 from sqlstress.experiments.sql.spec import (
-    CaseSelection,
     Scripted,
     Scripts,
     ScriptsRequest,
-    named,
+    SqlSelection,
     read_scripts,
+    script_labels,
 )
-from sqlstress.options.option import chosen, options_of
+from sqlstress.options.option import options_of, select_options
 from sqlstress.options.parsing import choice, suggestion
 from sqlstress.report.case import Case, Server, common, otherwise
-from sqlstress.request import at_rates, traits_there
-from sqlstress.statistics.histogram import MOST_KINDS
-from sqlstress.target import driver_help, for_scripts, stores_nothing
+from sqlstress.request import cases_at_rates, supported_traits
+from sqlstress.statistics.histogram import MAX_KINDS
+from sqlstress.target import driver_help, script_drivers, stores_nothing
 from sqlstress.targets import target_of
 from sqlstress.user_work import options
 from sqlstress.user_work.experiment import UserExperiment
-from sqlstress.user_work.options import Where
+from sqlstress.user_work.options import TargetOptions
 from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.work import SqlWork
     from sqlstress.experiments.sql.worker import SqlSource
 
-MOST_TEXT = 64 << 10
-"""Bytes of all scripts together: they stand in every case of a report."""
+MAX_TEXT_BYTES = 64 << 10
+"""Maximum size of all scripts together, in bytes: every case of a report contains them."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
@@ -47,11 +47,11 @@ def _first(request: ScriptsRequest, driver: str) -> Case:
     """Return the first case with a driver. Raises UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
-    own = [one.name for one in scripts if one.name in SCRIPTS]
-    tables = tuple(sorted({SCRIPTS[name].tables for name in own}))
+    builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
+    tables = tuple(sorted({SCRIPTS[name].tables for name in builtin_names}))
     if not (tables or data.setup or data.database):
         raise UsageError("the scripts need tables. Give --setup FILE, --database FILE, or both.")
-    data = replace(data, checks=(*checks(own, request.spec.scale), *data.checks))
+    data = replace(data, checks=(*checks(builtin_names, request.spec.scale), *data.checks))
     spec = replace(request.spec, scripts=scripts, data=data, builtin_setup=tables)
     settings = options.settings_of(request, data)
     _check(spec, driver)
@@ -62,51 +62,51 @@ def _first(request: ScriptsRequest, driver: str) -> Case:
     return target_of(driver).checked(case, request.selection.where.server, request.selection.where.anyway)
 
 
-def _scripts(selection: CaseSelection, driver: str) -> Iterator[Scripted]:
+def _scripts(selection: SqlSelection, driver: str) -> Iterator[Scripted]:
     if not selection.script and not selection.builtin:
         raise NoWork(
             "nothing to run. Give a script (sqlstress sql transfer.sql), or --builtin bank.",
             'nothing to run. Give script=["transfer.sql"] or builtin=["bank"].',
         )
     for word in selection.builtin:
-        name, weight = options.weighted(word)
+        name, weight = options.parse_weighted(word)
         if name not in SCRIPTS:
-            known = ", ".join(SCRIPTS)
-            raise UsageError(f"--builtin {name!r:.60} is not one of {known}.{suggestion(name, SCRIPTS)}")
+            names = ", ".join(SCRIPTS)
+            raise UsageError(f"--builtin {name!r:.60} is not one of {names}.{suggestion(name, SCRIPTS)}")
         yield Scripted(name, SCRIPTS[name].text_for(driver), weight)
     for word in selection.script:
-        name, weight = options.weighted(word)
+        name, weight = options.parse_weighted(word)
         if " " in name.strip() and not Path(name).exists():
             raise UsageError(
                 f"no such file: {name!r:.60}. A script is a file: save the statement as query.sql, and give "
                 "the name of that file."
             )
-        yield Scripted(name, options.text_of(name, MOST_TEXT), weight)
+        yield Scripted(name, options.read_text_of(name, MAX_TEXT_BYTES), weight)
 
 
-# What can't be run is refused.
+# Scripts that cannot run are refused.
 
 
 def _check(spec: Scripts, driver: str) -> None:
-    names = [one.name for one in spec.scripts]
+    names = [script.name for script in spec.scripts]
     if len(set(names)) < len(names):
         raise UsageError("a script is given twice. Give it once, with a weight (transfer.sql@2).")
     if spec.per_statement and len({Path(name).name for name in names}) < len(names):
         raise UsageError("--per-statement needs scripts with different names. Rename one of them.")
-    if sum(len(one.text) for one in spec.scripts) > MOST_TEXT:
-        raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB in all. Shorten them.")
+    if sum(len(script.text) for script in spec.scripts) > MAX_TEXT_BYTES:
+        raise UsageError(f"the scripts have more than {MAX_TEXT_BYTES >> 10} KiB in all. Shorten them.")
     scripts = read_scripts(spec, driver)
     for script in scripts:
         _check_transaction(script, ledger=spec.ledger)
-    all_sql = [one for script in scripts for one in statements(script.commands)]
+    all_sql = [command for script in scripts for command in statements(script.commands)]
     timed = len(all_sql) * spec.per_statement
-    if len(scripts) + timed > MOST_KINDS:
-        what = "scripts and statements" if timed else "scripts"
-        raise UsageError(f"there are more than {MOST_KINDS} {what}. Measure fewer at once.")
+    if len(scripts) + timed > MAX_KINDS:
+        counted = "scripts and statements" if timed else "scripts"
+        raise UsageError(f"there are more than {MAX_KINDS} {counted}. Measure fewer at once.")
     if stores_nothing(driver):
-        for one in all_sql:
-            if one.prefix is not None:
-                raise one.statement.place.error(
+        for command in all_sql:
+            if command.prefix is not None:
+                raise command.statement.place.error(
                     "\\gset needs a row, and the dry driver returns none: use another --driver"
                 )
     for script in scripts if spec.max_tries > 1 else ():
@@ -114,12 +114,12 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """See that the transactions of a script end. What its conditions decide is seen when it runs."""
+    """Check that the transactions of a script end. Conditional statements are checked during the run."""
     sql = list(statements(script.commands))
-    begins = [one for one in sql if one.statement.begins]
-    if begins and not any(one.statement.ends for one in sql):
+    begins = [command for command in sql if command.statement.begins]
+    if begins and not any(command.statement.ends for command in sql):
         raise begins[0].statement.place.error("the transaction that begins here never ends: add COMMIT")
-    commits = sum(one.statement.commits for one in sql)
+    commits = sum(command.statement.commits for command in sql)
     if ledger and any(map(_may_write, sql)) and (not begins or commits != 1):
         raise UsageError(
             f"{script.name}: --ledger adds a row to its transaction. Write exactly one BEGIN and one COMMIT."
@@ -127,16 +127,16 @@ def _check_transaction(script: Script, *, ledger: bool) -> None:
 
 
 class _State(NamedTuple):
-    """What may be so at a place of a script."""
+    """A possible state at some position in a script."""
 
     is_open: bool
     has_written: bool
 
 
 def _check_whole(script: Script) -> None:
-    """Check that a script is one transaction: a retry would repeat what is already committed."""
+    """Check that a script is one transaction: a retry would repeat statements already committed."""
 
-    def moved(command: Sql, state: _State) -> _State:
+    def next_state(command: Sql, state: _State) -> _State:
         sql = command.statement
         if state.has_written and not state.is_open:
             raise sql.place.error(
@@ -146,16 +146,16 @@ def _check_whole(script: Script) -> None:
         is_open = (state.is_open or sql.begins) and not sql.ends
         return _State(is_open, state.has_written or _may_write(command))
 
-    states_behind(script.commands, {_State(False, False)}, moved)
+    states_behind(script.commands, {_State(False, False)}, next_state)
 
 
-def _may_write(one: Sql) -> bool:
-    """Return whether a statement may write, as far as its words say it."""
-    return not (one.statement.reads or one.statement.begins or one.statement.ends)
+def _may_write(command: Sql) -> bool:
+    """Return whether a statement may write, judged by its text."""
+    return not (command.statement.reads or command.statement.begins or command.statement.ends)
 
 
 class SqlExperiment(UserExperiment):
-    """The user's SQL scripts."""
+    """The experiment `sql`: the user's SQL scripts."""
 
     name = "sql"
     spec = Scripts
@@ -177,44 +177,44 @@ class SqlExperiment(UserExperiment):
         ),
     )
     options = (
-        *chosen(options_of(CaseSelection), "script", "builtin"),
+        *select_options(options_of(SqlSelection), "script", "builtin"),
         *options.DATA,
         *options.SWEPT,
-        *chosen(options_of(Where), "target"),
-        *chosen(options_of(Scripts), "scale", "define", "max-tries"),
+        *select_options(options_of(TargetOptions), "target"),
+        *select_options(options_of(Scripts), "scale", "define", "max-tries"),
         *options.CONNECTED,
-        otherwise("driver", parse=choice(*for_scripts()), help=driver_help(for_scripts())),
-        *chosen(options_of(Server)),
-        *chosen(options_of(Where), "anyway"),
+        otherwise("driver", parse=choice(*script_drivers()), help=driver_help(script_drivers())),
+        *select_options(options_of(Server)),
+        *select_options(options_of(TargetOptions), "anyway"),
         *common("verify", "max-failed"),
         *options.CHECKS,
-        *chosen(options_of(Scripts), "per-statement", "ledger", "strict"),
+        *select_options(options_of(Scripts), "per-statement", "ledger", "strict"),
         *options.SEED,
     )
-    selection = CaseSelection
+    selection = SqlSelection
     single_case_values = MappingProxyType({"ledger": None, "strict": None, "target": None})
     activity = "SQL scripts"
     retries_refused = False
 
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
-        """Yield the cases, targets inside, rates innermost; with a ledger each also without it.
+        """Yield the cases by concurrency, then target and rate; with --ledger, first those without it.
 
         Raises UsageError.
         """
-        drivers = options.drivers(request, request.selection.where.target, for_scripts())
+        drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]
         for ledger in (False, True) if request.spec.ledger else (False,):
-            for concurrency in request.some("concurrency"):
+            for concurrency in request.values_for("concurrency"):
                 for first in firsts:
                     spec = replace(first.spec, ledger=ledger)
-                    yield from at_rates(request, replace(first, concurrency=concurrency, spec=spec))
+                    yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
-        # Two scripts may have one name.
-        return {**traits_there(case), "script": named(case.spec.scripts)}
+        # Two scripts may have the same name.
+        return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:
-        return named(case.spec.scripts)
+        return script_labels(case.spec.scripts)
 
     def writes(self, case: Case) -> bool:
         try:

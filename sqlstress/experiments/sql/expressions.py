@@ -4,8 +4,8 @@ pgbench evaluates expressions in the client, also those of scripts for a server.
 memory evaluates them for every target: no measured connection, transaction or trace contains them.
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-SQLite makes a double of an integer that overflows, and NULL of a division by zero. Where no double or NULL
-went in, such a result is an error, and so is such an argument of a function. Conditions go on with it.
+SQLite turns an integer that overflows into a double, and a division by zero into NULL. If the operands had
+no double or NULL, such a result is an error, and so is such an argument of a function. Conditions accept it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.user_work.statements import Place, place_of
+from sqlstress.user_work.statements import Position, position_at
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,7 +34,7 @@ class Expression(NamedTuple):
     """A checked expression."""
 
     sql: str
-    variables: Mapping[str, Place]
+    variables: Mapping[str, Position]
     """Names of the variables, each with its first place."""
     draws: bool = False
     """Whether it draws random numbers."""
@@ -87,7 +87,7 @@ def number_of(value: object) -> Number:
     if value.__class__ is int:
         return value
     number = value if value is None or isinstance(value, int | float) else parse_number(str(value))
-    if number != number:  # SQLite would make NULL of it
+    if number != number:  # SQLite would turn it into NULL
         raise NoValue("NaN is not a number")
     return number
 
@@ -97,7 +97,7 @@ def _to_integer(value: float) -> int:
     return value if isinstance(value, int) else _fit(round(value))
 
 
-# Functions. NULL never reaches them: `Evaluator` returns NULL for it.
+# Functions. They never get NULL: `Evaluator` returns NULL for a call with NULL.
 
 
 _EXACT = 1 << 53
@@ -272,11 +272,11 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
     """Return the expression between two positions of a text. Raises UsageError."""
     parts: list[str] = []
     words: list[str] = []
-    variables: dict[str, Place] = {}
+    variables: dict[str, Position] = {}
     has_doubles = False
     tokens = [token for token in _TOKEN.finditer(text, start, end) if token.lastgroup]
     for token in tokens:
-        place, part, word = place_of(file, text, token.start()), token[0], token[0].lower()
+        place, part, word = position_at(file, text, token.start()), token[0], token[0].lower()
         match token.lastgroup:
             case "number":
                 if math.isinf(float(part)):
@@ -292,7 +292,7 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
             case "unknown":
                 raise place.error(f'"{part}" is not supported in an expression')
         parts.append(part)
-    sql, place = " ".join(parts), place_of(file, text, tokens[0].start() if tokens else start)
+    sql, place = " ".join(parts), position_at(file, text, tokens[0].start() if tokens else start)
     if _SEEDED.search(sql):
         sql = _SEEDED.sub(r"\g<0> :default_seed ,", sql)
         variables.setdefault("default_seed", place)
@@ -357,13 +357,13 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue for a double if only integers went in."""
+        """Raise NoValue for a double result if all operands were integers."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue for NULL if no NULL went in."""
+        """Raise NoValue for a NULL result if no operand was NULL."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")

@@ -1,7 +1,8 @@
 """Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
 
-They are read and checked with their places, and compiled to steps, which cost as little as can be, since they
-count as latency. Variables are bound, never pasted. Source: https://www.postgresql.org/docs/current/pgbench.html
+Scripts are read and checked together with their places in the file, and compiled to steps. The steps are as
+cheap as possible, since they count as latency. Variables are bound, never pasted into the SQL. Source:
+https://www.postgresql.org/docs/current/pgbench.html
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.expressions import TRUE, Evaluator, Expression, NoValue, Variables
 from sqlstress.experiments.sql.expressions import read as read_expression
 from sqlstress.options.sql_text import SQLITE, Dialect
-from sqlstress.user_work.statements import Place, Statement, place_of, split, tokens
+from sqlstress.user_work.statements import Position, Statement, position_at, split_statements, tokens
 
 if TYPE_CHECKING:
     from sqlstress.targets.views import Session
@@ -25,7 +26,7 @@ T = TypeVar("T")
 Step = Callable[[Variables], Any]
 
 BASE = ("client_id", "default_seed", "random_seed", "scale")
-"""Variables that every script has."""
+"""Names of the variables that every script has."""
 _NAME = re.compile(r"\w+", re.ASCII)
 _LINE = re.compile(r"(?:[^\n\\]|\\\r?\n|\\)*")
 _META = re.compile(r"\\([A-Za-z]\w*)?[ \t]*")
@@ -38,29 +39,29 @@ _DEEPEST = 50
 class Set(NamedTuple):
     name: str
     expression: Expression
-    place: Place
+    place: Position
 
 
 class Sleep(NamedTuple):
     expression: Expression
     unit_s: float
-    place: Place
+    place: Position
 
 
 class Sql(NamedTuple):
     statement: Statement
     prefix: str | None = None
-    """What the names of the columns have before them that become variables; None: none do."""
+    """Prefix of the variables that \\gset makes of the columns; None without \\gset."""
 
 
 class Branch(NamedTuple):
     expression: Expression
     body: tuple[Command, ...]
-    place: Place
+    place: Position
 
 
 class If(NamedTuple):
-    """The first branch whose condition holds is taken. The condition of the last one is true."""
+    """An \\if with its branches. The condition of the last branch is always true."""
 
     branches: tuple[Branch, ...]
 
@@ -74,13 +75,15 @@ class Script(NamedTuple):
 
 
 def leading(script: Script) -> int:
-    """Return how many commands at the beginning only set variables: they need no database."""
-    others = (place for place, command in enumerate(script.commands) if not isinstance(command, Set))
-    return next(others, len(script.commands))
+    """Return the number of leading commands that only set variables, and so need no database."""
+    database_commands = (
+        position for position, command in enumerate(script.commands) if not isinstance(command, Set)
+    )
+    return next(database_commands, len(script.commands))
 
 
 def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch]:
-    """Yield commands, and branches with the commands in them, in the order of the text."""
+    """Yield all commands and branches, in the order of the text."""
     for command in commands:
         if isinstance(command, If):
             for branch in command.branches:
@@ -91,64 +94,67 @@ def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch
 
 
 def statements(commands: Collection[Command]) -> Iterator[Sql]:
-    """Yield the SQL of commands, in its order."""
-    return (one for one in walked(commands) if isinstance(one, Sql))
+    """Yield the SQL statements of commands, in the order of the text."""
+    return (command for command in walked(commands) if isinstance(command, Sql))
 
 
 def sets(commands: Collection[Command]) -> set[str]:
-    """Return the variables that commands set by \\set."""
-    return {one.name for one in walked(commands) if isinstance(one, Set)}
+    """Return the names of the variables that commands set by \\set."""
+    return {command.name for command in walked(commands) if isinstance(command, Set)}
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return what may be so behind commands, whatever branches are taken; `moved` says it for a statement."""
+    """Return the possible states after commands, over all branches.
+
+    `moved` returns the state after a statement.
+    """
     for command in commands:
         if isinstance(command, If):
-            states = set().union(*(states_behind(one.body, states, moved) for one in command.branches))
+            states = set().union(*(states_behind(branch.body, states, moved) for branch in command.branches))
         elif isinstance(command, Sql):
             states = {moved(command, state) for state in states}
     return states
 
 
-# Reading.
+# Reading scripts.
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return a script, checked; `variables` are those that have a value before it. Raises UsageError."""
+    """Return a checked script; `variables` are defined before it starts. Raises UsageError."""
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
-        raise place_of(file, text, 0).error("the script has no SQL")
-    known = {*BASE, *variables}
-    for one in walked(script.commands):
-        if isinstance(one, Sql):
-            needed = [(token.text[1:], one.statement.place) for token in one.statement.parameters]
+        raise position_at(file, text, 0).error("the script has no SQL")
+    defined = {*BASE, *variables}
+    for command in walked(script.commands):
+        if isinstance(command, Sql):
+            needed = [(token.text[1:], command.statement.place) for token in command.statement.parameters]
         else:
-            needed = [*one.expression.variables.items()]
+            needed = [*command.expression.variables.items()]
         for name, place in needed:
-            if name not in known:
+            if name not in defined:
                 raise place.error(
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
-        if isinstance(one, Sql) and one.prefix is not None:
-            break  # behind it nobody can say which there are: that is seen when it runs
-        known |= {one.name} if isinstance(one, Set) else set()
+        if isinstance(command, Sql) and command.prefix is not None:
+            break  # the names of these variables are unknown here; they are checked during the run
+        defined |= {command.name} if isinstance(command, Set) else set()
     return script
 
 
 class _Meta(NamedTuple):
-    """A line of a backslash command."""
+    """A line with a backslash command."""
 
     name: str
-    place: Place
+    place: Position
     start: int
-    """Where its arguments begin."""
+    """Offset of its arguments."""
     end: int
 
 
 class _Reader:
     def __init__(self, file: str, text: str, dialect: Dialect) -> None:
         self._file, self._text, self._dialect = file, text, dialect
-        self._parts = self._cut()
+        self._parts = self._cut_text()
 
     def script(self) -> Script:
         commands, closing = self._body(0)
@@ -156,58 +162,58 @@ class _Reader:
             raise closing.place.error(f"\\{closing.name} without \\if")
         return Script(self._file, commands)
 
-    def _cut(self) -> Iterator[Sql | _Meta]:
-        """Yield the statements and the lines of commands."""
+    def _cut_text(self) -> Iterator[Sql | _Meta]:
+        """Yield the statements and the lines of commands, in order."""
         start = 0
         while True:
-            found = tokens(self._file, self._text, start, dialect=self._dialect)
-            backslash = next((token.start for token in found if token.text == "\\"), None)
+            script_tokens = tokens(self._file, self._text, start, dialect=self._dialect)
+            backslash = next((token.start for token in script_tokens if token.text == "\\"), None)
             if backslash is None:
                 yield from self._sql(start, len(self._text))
                 return
             meta = self._meta(backslash)
-            before = list(self._sql(start, backslash))
+            preceding = list(self._sql(start, backslash))
             start = meta.end
             if meta.name == "gset":
-                yield from self._gset(before, meta)
+                yield from self._gset(preceding, meta)
                 continue
-            if before and self._text[before[-1].statement.end - 1] != ";":
+            if preceding and self._text[preceding[-1].statement.end - 1] != ";":
                 raise meta.place.error(f'expected ";" before \\{meta.name}: the statement does not end')
-            yield from before
+            yield from preceding
             yield meta
 
     def _sql(self, start: int, end: int) -> Iterator[Sql]:
-        for one in split(self._file, self._text, start, end, self._dialect):
-            for token in one.parameters:
+        for statement in split_statements(self._file, self._text, start, end, self._dialect):
+            for token in statement.parameters:
                 if token.text[0] != ":":
                     problem = f"{token.text} has no value: a variable is written :name"
-                    raise place_of(self._file, self._text, token.start).error(problem)
-            yield Sql(one)
+                    raise position_at(self._file, self._text, token.start).error(problem)
+            yield Sql(statement)
 
-    def _gset(self, before: list[Sql], meta: _Meta) -> Iterator[Sql]:
+    def _gset(self, preceding: list[Sql], meta: _Meta) -> Iterator[Sql]:
         prefix = self._text[meta.start : meta.end].strip()
         if prefix and not _NAME.fullmatch(prefix):
             raise self._expected(meta.start, "a prefix of letters and digits")
-        if not before:
+        if not preceding:
             raise meta.place.error("\\gset must follow a query, whose columns become variables")
-        if not before[-1].statement.returns:
+        if not preceding[-1].statement.returns:
             raise meta.place.error("\\gset must follow a query, and this statement returns no row")
-        yield from before[:-1]
-        yield before[-1]._replace(prefix=prefix)
+        yield from preceding[:-1]
+        yield preceding[-1]._replace(prefix=prefix)
 
     def _meta(self, at: int) -> _Meta:
-        place = place_of(self._file, self._text, at)
-        found = _META.match(self._text, at)
-        line = _LINE.match(self._text, found.end() if found else at + 1)
-        assert found and line
-        name = (found[1] or "").lower()
+        place = position_at(self._file, self._text, at)
+        match = _META.match(self._text, at)
+        line = _LINE.match(self._text, match.end() if match else at + 1)
+        assert match and line
+        name = (match[1] or "").lower()
         if name not in _COMMANDS:
-            *others, last = (f"\\{known}" for known in _COMMANDS)
-            raise place.error(f"\\{name} is not supported: use {', '.join(others)} or {last}")
+            *leading_names, last_name = (f"\\{command}" for command in _COMMANDS)
+            raise place.error(f"\\{name} is not supported: use {', '.join(leading_names)} or {last_name}")
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        """Return the commands up to an \\elif, \\else or \\endif, and that; or up to the end."""
+        """Return the commands up to an \\elif, \\else or \\endif and this line, or None at the end."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -217,7 +223,7 @@ class _Reader:
             elif part.name == "if":
                 body.append(self._if(part, depth + 1))
             else:
-                body.append(self._set(part) if part.name == "set" else self._slept(part))
+                body.append(self._set(part) if part.name == "set" else self._sleep_command(part))
         return tuple(body), None
 
     def _if(self, meta: _Meta, depth: int) -> If:
@@ -243,9 +249,11 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        """Return the condition of a branch without one."""
+        """Return the condition of an \\else or \\endif, which takes no text."""
         if self._text[meta.start : meta.end].strip():
-            raise place_of(self._file, self._text, meta.start).error(f"unexpected text after \\{meta.name}")
+            raise position_at(self._file, self._text, meta.start).error(
+                f"unexpected text after \\{meta.name}"
+            )
         return TRUE
 
     def _set(self, meta: _Meta) -> Set:
@@ -254,7 +262,7 @@ class _Reader:
             raise self._expected(meta.start, "the name of a variable")
         return Set(name[0], self._expression(name.end(), meta.end), meta.place)
 
-    def _slept(self, meta: _Meta) -> Sleep:
+    def _sleep_command(self, meta: _Meta) -> Sleep:
         words = self._text[meta.start : meta.end].split()
         unit = words[1].lower() if len(words) > 1 else "s"
         if not words or len(words) > 2 or unit not in _UNITS or not _LENGTH.fullmatch(words[0]):
@@ -264,19 +272,19 @@ class _Reader:
     def _expression(self, start: int, end: int) -> Expression:
         return read_expression(self._file, self._text, start, end)
 
-    def _expected(self, at: int, what: str) -> UsageError:
-        return place_of(self._file, self._text, at).error(f"expected {what}")
+    def _expected(self, at: int, expected: str) -> UsageError:
+        return position_at(self._file, self._text, at).error(f"expected {expected}")
 
 
-# Compiling.
+# Compiling scripts to steps.
 
 
-class Failed(EnvironmentFailure):
-    """A script can't go on: says where, and why."""
+class ScriptFailed(EnvironmentFailure):
+    """Failure of a script, with its place and reason."""
 
 
 class Compiler:
-    """Compiles for one process: its evaluator of expressions, its database."""
+    """Compiler for one process, with its evaluator of expressions and its database."""
 
     def __init__(
         self,
@@ -285,22 +293,22 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`around` makes of a statement one that does more."""
+        """`around` wraps the step of a statement."""
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
-        """Return the steps of commands, in their order."""
+        """Return the steps of commands, in order."""
         return [self._step(command) for command in commands]
 
     def _step(self, command: Command) -> Step:
         match command:
             case Set():
-                return _located(command.place, self._set(command))
+                return _with_place(command.place, self._set(command))
             case Sleep():
-                return _located(command.place, self._slept(command))
+                return _with_place(command.place, self._sleep_command(command))
             case Sql():
-                return self._around(command, _located(command.statement.place, self._sql(command)))
+                return self._around(command, _with_place(command.statement.place, self._sql(command)))
             case If():
                 return self._if(command)
 
@@ -312,7 +320,7 @@ class Compiler:
 
         return step
 
-    def _slept(self, command: Sleep) -> Step:
+    def _sleep_command(self, command: Sleep) -> Step:
         value, unit_s, sleep = self._evaluator.compile(command.expression), command.unit_s, self._sleep
 
         def step(variables: Variables) -> None:
@@ -326,15 +334,15 @@ class Compiler:
 
     def _if(self, command: If) -> Step:
         branches = [
-            (_located(branch.place, self._evaluator.compile(branch.expression)), self.steps(branch.body))
+            (_with_place(branch.place, self._evaluator.compile(branch.expression)), self.steps(branch.body))
             for branch in command.branches
         ]
 
         def step(variables: Variables) -> None:
             for condition, body in branches:
                 if condition(variables):
-                    for each in body:
-                        each(variables)
+                    for run in body:
+                        run(variables)
                     return
 
         return step
@@ -354,16 +362,16 @@ class Compiler:
         return step
 
 
-def _located(place: Place, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return a step that leaves its place with the error that it meets."""
+def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
+    """Return a step that adds its place to the error that it raises."""
 
-    def located(variables: Variables) -> T:
+    def placed(variables: Variables) -> T:
         try:
             return step(variables)
         except NoValue as error:
-            raise Failed(f"{place}: {error}") from None
+            raise ScriptFailed(f"{place}: {error}") from None
         except Exception as error:
             error.place = place  # type: ignore[attr-defined]
             raise
 
-    return located
+    return placed

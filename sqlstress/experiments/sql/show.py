@@ -1,4 +1,4 @@
-"""How SQL scripts are shown: as all work of the user's, with what the scripts are."""
+"""Presentation of SQL scripts: the tables of all user work, with the names and weights of the scripts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Block, Value
-from sqlstress.statistics.units import whole
+from sqlstress.statistics.units import digits
 from sqlstress.user_work.failures_view import failure_blocks, failure_findings
-from sqlstress.user_work.show import UserShown, suspected
+from sqlstress.user_work.show import UserPresenter, suspicion_findings
 
 
-class SqlShown(UserShown):
-    """Scripts with numbers of processes."""
+class SqlShown(UserPresenter):
+    """Presenter of SQL scripts: scripts with numbers of processes."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (failure_findings, suspected, *UserShown.topics)
+    topics: ClassVar[tuple[Topic, ...]] = (failure_findings, suspicion_findings, *UserPresenter.topics)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from super().more_blocks(group)
@@ -28,11 +28,11 @@ class SqlShown(UserShown):
     def work(self, case: Case) -> str:
         spec = case.spec
         total = (
-            sum(one.weight for one in spec.scripts) or 1
-        )  # all of weight 0 in a report that somebody wrote
-        shares = [f"{100 * one.weight / total:.3g}% {one.name}" for one in spec.scripts]
+            sum(script.weight for script in spec.scripts) or 1
+        )  # all weights are 0 only in a hand-written report
+        shares = [f"{100 * script.weight / total:.3g}% {script.name}" for script in spec.scripts]
         scripts = spec.scripts[0].name if len(spec.scripts) == 1 else listing(shares)
-        tries = f", each tried up to {whole(spec.max_tries)} times" if spec.max_tries > 1 else ""
+        tries = f", each tried up to {digits(spec.max_tries)} times" if spec.max_tries > 1 else ""
         scale = f", scale {spec.scale}" if spec.builtin_setup or spec.scale > 1 else ""
         return f"{scripts}{scale}{tries}"
 

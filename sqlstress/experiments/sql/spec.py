@@ -9,17 +9,17 @@ from typing import Any
 
 from sqlstress.experiments.sql.script import Script, read
 from sqlstress.options.option import LOAD, MANY, TRUST, option
-from sqlstress.options.parsing import switch, whole
+from sqlstress.options.parsing import switch, whole_number
 from sqlstress.request import Request
 from sqlstress.user_work import options
-from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
+from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NO_TARGETS, Data, DataOptions, TargetOptions
 from sqlstress.user_work.statements import dialect_of
 
-MOST_TRIES = 1000
+MAX_TRIES = 1000
 _DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 
 
-def defines(value: Any) -> tuple[tuple[str, str], ...]:
+def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
     """Return the pairs (name, value) of one or several NAME=VALUE. Raises ValueError."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
@@ -53,10 +53,10 @@ class Scripts:
     builtin_setup: tuple[str, ...] = ()
     """Built-in tables to create: tpcb, bank."""
     scale: int = option(
-        whole(1, 10_000), 1, LOAD, "Value of the variable :scale, and size of the built-in tables."
+        whole_number(1, 10_000), 1, LOAD, "Value of the variable :scale, and size of the built-in tables."
     )
     define: tuple[tuple[str, str], ...] = option(
-        defines,
+        parse_definitions,
         (),
         LOAD,
         "Define a variable for all scripts. May be repeated.",
@@ -66,7 +66,7 @@ class Scripts:
         meaning="Variables of all scripts, as (name, value).",
     )
     max_tries: int = option(
-        whole(1, MOST_TRIES),
+        whole_number(1, MAX_TRIES),
         1,
         LOAD,
         "How often to try a transaction that fails with BUSY, as a whole, with the same values. On a server: "
@@ -93,7 +93,7 @@ class Scripts:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseSelection:
+class SqlSelection:
     """Options that select the cases and are not stored in them."""
 
     script: tuple[str, ...] = option(
@@ -114,11 +114,11 @@ class CaseSelection:
         metavar="NAME[@N]",
         multiple=True,
     )
-    where: Where = NOWHERE
+    where: TargetOptions = NO_TARGETS
     data: DataOptions = NO_OPTIONS
 
 
-ScriptsRequest = Request[Scripts, CaseSelection]
+ScriptsRequest = Request[Scripts, SqlSelection]
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
@@ -127,7 +127,7 @@ def read_scripts(spec: Scripts, driver: str) -> list[Script]:
     return [read(script.name, script.text, variables, dialect) for script in spec.scripts]
 
 
-def named(scripts: Sequence[Scripted]) -> str:
+def script_labels(scripts: Sequence[Scripted]) -> str:
     """Return the names of scripts with their weights: "transfer.sql@3, read.sql"."""
     return ", ".join(
         f"{script.name}@{script.weight}" if script.weight > 1 else script.name for script in scripts

@@ -12,7 +12,7 @@ from sqlstress.experiments.sql.script import statements
 from sqlstress.experiments.sql.spec import read_scripts
 from sqlstress.experiments.sql.worker import LEDGER, open_calls
 from sqlstress.report import Check
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.statistics.units import plural, verb
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
@@ -24,44 +24,44 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
-    from sqlstress.user_work.rehearsal import Opening
+    from sqlstress.user_work.rehearsal import Opener
 
 
 class SqlWork(UserWork):
-    """One trial."""
+    """One trial of SQL scripts."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self._acknowledged = shared_array("q", case.concurrency)
         self.shared = (*self.shared, self._acknowledged)
         scripts = read_scripts(case.spec, case.driver)
-        self._statements = [one for script in scripts for one in statements(script.commands)]
-        self.redefines = any(one.statement.redefines for one in self._statements)
+        self._statements = [command for script in scripts for command in statements(script.commands)]
+        self.redefines = any(command.statement.redefines for command in self._statements)
 
-    def rehearsal_opening(self) -> Opening:
+    def rehearsal_opening(self) -> Opener:
         return open_calls
 
     def as_rehearsed(self) -> Case:
-        # By Python's sqlite3, whichever driver is measured; our own rows are not looked at.
+        # The rehearsal always uses Python's sqlite3, and leaves out the rows of our own ledger.
         spec = replace(self.case.spec, ledger=False, per_statement=False)
         return replace(self.case, driver="sqlite3", spec=spec) if not self.case.server else self.case
 
-    def made(self) -> Iterator[str]:
+    def own_sql(self) -> Iterator[str]:
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
             key = "PRIMARY KEY (worker, number)"
-            # Where that can be, without a number of SQLite's for each row.
+            # Without rowids, where the target supports that.
             options = "" if serves(self.case.driver) else " WITHOUT ROWID"
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
     def ready(self, pulse: Pulse) -> None:
-        """See that the database understands each statement; not where scripts make the tables they use."""
+        """Check that the database accepts each statement; not if scripts create the tables that they use."""
         if self.redefines:
             return
         with self.place.reading(pulse) as reader:
-            for one in self._statements:
+            for command in self._statements:
                 pulse()
-                explained(reader, one.statement)
+                explained(reader, command.statement)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         if self.case.spec.ledger:
@@ -72,25 +72,25 @@ class SqlWork(UserWork):
             rows = reader.rows(
                 f"SELECT worker, count(*), min(number), max(number) FROM {LEDGER} GROUP BY worker"
             )
-        found = {worker: (count, least, most) for worker, count, least, most in rows}
-        return check_ledger(found, list(self._acknowledged), [one.died for one in outcomes])
+        rows_by_worker = {worker: (count, least, most) for worker, count, least, most in rows}
+        return check_ledger(rows_by_worker, list(self._acknowledged), [outcome.died for outcome in outcomes])
 
 
 def check_ledger(
     found: Mapping[int, tuple[int, int, int]], acknowledged: Sequence[int], dead: Sequence[bool]
 ) -> Check:
-    """Hold the ledger against what each worker was told: numbers from 1 on, none left out, none too many.
+    """Compare the ledger with the acknowledged commits: numbers from 1, none missing, none in addition.
 
-    Who died may have committed one more. `found` is (how many rows, least number, largest) by worker; the
-    others are by worker, from the first.
+    A worker that died may have committed one more row. `found` is (number of rows, least number, largest
+    number) by worker; `acknowledged` and `dead` have an item per worker, beginning with worker 1.
     """
-    tally = Tally("ledger")
-    for worker, (told, died) in enumerate(zip(acknowledged, dead, strict=True), 1):
-        tally.checked += told
+    tally = CheckCounter("ledger")
+    for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):
+        tally.checked += number
         count, least, most = found.get(worker, (0, 1, 0))
-        if not told <= count <= told + died:
+        if not number <= count <= number + died:
             tally.problem(
-                f"{plural(told, 'commit')} of worker {worker} {verb(told, 'was', 'were')} acknowledged, "
+                f"{plural(number, 'commit')} of worker {worker} {verb(number, 'was', 'were')} acknowledged, "
                 f"{count:,} {verb(count, 'is', 'are')} there"
             )
         elif (least, most) != (1, count) and count:

@@ -14,8 +14,8 @@ from sqlstress.experiments.sql.expressions import Evaluator, NoValue, Value, Var
 from sqlstress.experiments.sql.script import (
     Branch,
     Compiler,
-    Failed,
     Script,
+    ScriptFailed,
     Sql,
     Step,
     leading,
@@ -27,8 +27,8 @@ from sqlstress.experiments.sql.script import (
 from sqlstress.statistics.histogram import Recorder
 from sqlstress.targets import target_of
 from sqlstress.user_work.failures import (
-    Examined,
-    Failures,
+    FailureCounter,
+    FailureFacts,
     Kind,
     short_sql,
     statement_kind,
@@ -49,38 +49,38 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""A table of ours: a row in each transaction proves that what was acknowledged is there, and that once."""
+"""Our table. A row in each transaction proves that every acknowledged commit is stored exactly once."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
 
 class SqlSource(UserSource):
-    """Runs scripts. What only sets variables at their beginning is done before the time is taken."""
+    """Source that runs scripts. The leading \\set commands of a script run before its time is measured."""
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         spec = case.spec
-        super().__init__(case, worker, salt, {one.name: one.weight for one in spec.scripts})
+        super().__init__(case, worker, salt, {script.name: script.weight for script in spec.scripts})
         self._client = place.client(worker) if place.stores else None
-        self._connection: Session = self._client.connect(0) if self._client else Nowhere()
+        self._connection: Session = self._client.connect(0) if self._client else NoDatabase()
         acknowledged = memoryview(shared[0]).cast("B").cast("q")[worker - 1 : worker]
-        self._ledger = Ledger(self._connection, worker, acknowledged) if spec.ledger else None
-        self._times: dict[str, Times] | None = {} if spec.per_statement else None
+        self._ledger = ScriptLedger(self._connection, worker, acknowledged) if spec.ledger else None
+        self._times: dict[str, StatementTimes] | None = {} if spec.per_statement else None
         self._window: Window | None = None
         self._variables: Variables = {
             "client_id": worker - 1,
             "default_seed": case.seed,
             "random_seed": case.seed,
             "scale": spec.scale,
-            **{name: _meant(text) for name, text in spec.define},
+            **{name: _variable_value(text) for name, text in spec.define},
         }
         names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
-        scripts = [read(one.name, one.text, names, dialect) for one in spec.scripts]
-        # A script may leave variables to those after it, unless all of them set theirs before they begin.
+        scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
+        # Variables pass from a script to the next, unless all scripts set their variables at the start.
         self._sets_late = any(map(_changes_late, scripts))
-        # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
-        sleep = self.sleep if self._client else _nothing
+        # Without a database, only the cost of the harness is measured, and sleeps are not part of it.
+        sleep = self.sleep if self._client else _do_nothing
         self._evaluator = Evaluator(self.random)
         self._failures = None if case.server else ScriptFailures(case)
         compiler = Compiler(self._evaluator, self._connection, self._around, sleep)
@@ -94,21 +94,21 @@ class SqlSource(UserSource):
         ]
 
     def sleep(self, seconds: float) -> None:
-        """Do what a script's sleep asks for."""
+        """Sleep, as a \\sleep of a script requests."""
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Time a statement, write into the ledger before a commit: as far as that is asked for."""
+        """Wrap a statement: time it, or write to the ledger before a commit, if these are enabled."""
         if self._times is not None:
-            run = self._times.setdefault(called(sql), Times()).timed(run)
+            run = self._times.setdefault(statement_label(sql), StatementTimes()).timed(run)
         if self._ledger and sql.statement.commits:
             run = self._ledger.committed(run)
         return run
 
-    def prepared(self, picks: Sequence[int]) -> list[Variables]:
-        """Give each transaction its variables: those of the last one that is run are what others begin with.
+    def prepare(self, picks: Sequence[int]) -> list[Variables]:
+        """Return the variables of each transaction. Each continues with the variables of the previous one.
 
-        What a script sets while it runs the next one may find, so that then all have the same.
+        If scripts also set variables while they run, all transactions share one mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -121,24 +121,24 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return what runs a script; after BUSY it is begun again as a whole, with the same values."""
+        """Return the function that runs a script. After BUSY it restarts with the same values."""
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
-            begun = clock()
+            started_s = clock()
             try:
                 for step in steps:
                     step(variables)
             except Exception as error:
                 if failures:
-                    failures.add(script, error, clock() - begun)
+                    failures.add(script, error, clock() - started_s)
                 raise
             if in_transaction():
-                raise Failed(f"{script.name} ends inside a transaction: add COMMIT or ROLLBACK")
+                raise ScriptFailed(f"{script.name} ends inside a transaction: add COMMIT or ROLLBACK")
 
         if not self._client:
             return once
-        attempt = self._restored(once) if self._sets_late else once
+        attempt = self._with_rollback(once) if self._sets_late else once
         client, rollback, max_tries = self._client, self._connection.rollback, self.case.spec.max_tries
 
         def transaction(variables: Variables) -> None:
@@ -154,17 +154,17 @@ class SqlSource(UserSource):
 
         return transaction
 
-    def _restored(self, once: Step) -> Step:
-        """Return the same, which leaves variables and random numbers as they were where it fails."""
+    def _with_rollback(self, once: Step) -> Step:
+        """Return `once` with a rollback of variables and random numbers if it fails."""
         stream = self.random
 
         def attempt(variables: Variables) -> None:
-            before, state = variables.copy(), stream.getstate()
+            previous, state = variables.copy(), stream.getstate()
             try:
                 once(variables)
             except Exception:
                 variables.clear()
-                variables.update(before)
+                variables.update(previous)
                 stream.setstate(state)
                 raise
 
@@ -172,7 +172,7 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            return True  # a value that only a database could give is missing: it counts as not done
+            return True  # without a database a value is missing: the operation counts as not done
         if self._client.was_busy(error):
             return True
         place = getattr(error, "place", None)
@@ -182,7 +182,7 @@ class SqlSource(UserSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def error_name(self, error: Exception) -> str:
-        # The standard library's attribute; other drivers have no name for a code.
+        # Only the standard library names the code; other drivers have no such attribute.
         return str(getattr(error, "sqlite_errorname", ""))
 
     def hear(self, window: Window) -> None:
@@ -216,8 +216,8 @@ class SqlSource(UserSource):
             self._client.close()
 
 
-def _meant(text: str) -> Value:
-    """Return what stands on the command line for a variable: a number if it is one, as in pgbench."""
+def _variable_value(text: str) -> Value:
+    """Return the value of a variable on the command line: a number if it looks like one, as in pgbench."""
     try:
         value = parse_number(text)
     except NoValue:
@@ -227,21 +227,21 @@ def _meant(text: str) -> Value:
 
 
 def _changes_late(script: Script) -> bool:
-    """Return whether a script changes variables behind what it sets at its beginning.
+    """Return whether a script changes variables after its leading \\set commands.
 
-    A condition that draws a number counts too: for a second try it has to be the same.
+    A condition that draws a number counts too, because a retry must draw the same number.
     """
-    behind = script.commands[leading(script) :]
-    gets = any(one.prefix is not None for one in statements(behind))
-    decides = any(isinstance(one, Branch) and one.expression.draws for one in walked(behind))
-    return gets or decides or bool(sets(behind))
+    remainder = script.commands[leading(script) :]
+    gets = any(command.prefix is not None for command in statements(remainder))
+    decides = any(isinstance(command, Branch) and command.expression.draws for command in walked(remainder))
+    return gets or decides or bool(sets(remainder))
 
 
-class Nowhere:
-    """A database that does nothing: what remains is the harness's own cost."""
+class NoDatabase:
+    """A database that does nothing, to measure the harness's own cost."""
 
     def runs(self, sql: str) -> Step:
-        return _nothing
+        return _do_nothing
 
     reads = runs
 
@@ -249,26 +249,26 @@ class Nowhere:
         return lambda _: ((), ((),))
 
     def rollback(self) -> None:
-        """There is nothing to undo."""
+        """Do nothing: there is no transaction."""
 
     def in_transaction(self) -> bool:
         return False
 
 
-def _nothing(_: Any) -> None:
+def _do_nothing(_: Any) -> None:
     pass
 
 
-class Ledger:
-    """One worker's rows, each in the transaction that it stands for: they are numbered from 1."""
+class ScriptLedger:
+    """Rows of one worker in the ledger, numbered from 1, each within the transaction that it proves."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
-        """`acknowledged` is the worker's word in shared memory: how many of its commits it was told of."""
+        """`acknowledged` is the worker's word in shared memory: the number of its acknowledged commits."""
         self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return a commit that writes the row before it, and is noted when it is done."""
+        """Return a commit that first writes the row, and is counted afterwards."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -280,37 +280,37 @@ class Ledger:
         return step
 
 
-class Times:
-    """How long a statement took, and when it ended."""
+class StatementTimes:
+    """Latencies and end times of a statement."""
 
     def __init__(self) -> None:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return the statement, of which each time is kept until it is folded."""
+        """Return the statement with a timer, whose times are kept until `fold`."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
-            begun = clock()
+            started_ns = clock()
             run(variables)
-            keep((begun, clock()))
+            keep((started_ns, clock()))
 
         return timed
 
     def fold(self, window: Window) -> None:
-        """Keep what ended within the window."""
+        """Record the executions that ended within the window."""
         opens, closes = window.opens_ns, window.closes_ns
-        self._recorder.record([end - begun for begun, end in self._ended if opens <= end < closes])
+        self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()
 
     def histogram(self) -> tuple[dict[int, int], int]:
-        """Return the histogram, and the longest, in nanoseconds."""
+        """Return the histogram, and the longest latency in ns."""
         buckets = self._recorder.buckets()
         return buckets, self._recorder.largest() if buckets else 0
 
 
-def called(sql: Sql) -> str:
-    """Return what a statement is called: its line, and how it begins."""
+def statement_label(sql: Sql) -> str:
+    """Return the label of a statement: its line, and the beginning of its text."""
     text, place = " ".join(sql.statement.text.split()), sql.statement.place
     return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]
 
@@ -327,7 +327,7 @@ class ScriptFailures:
 
     def __init__(self, case: Case) -> None:
         self._settings = case.settings
-        self._failures = Failures()
+        self._failures = FailureCounter()
         self.records = self._failures.records
 
     def add(self, script: Script, error: Exception, waited_s: float) -> None:
@@ -342,7 +342,7 @@ class ScriptFailures:
         kind = Kind(code, short_sql(statement.text), f"{statement.place.file}:{statement.place.line}")
         self._failures.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
 
-    def _examine(self, steps: list[Sql]) -> Examined:
+    def _examine(self, steps: list[Sql]) -> FailureFacts:
         """Return the facts of the last of these statements."""
         history, is_open = list[Ran](), False
         for step in steps:
@@ -351,7 +351,7 @@ class ScriptFailures:
             is_open = kind == "begin" or (is_open and kind != "commit")
         *earlier, (sql, was_open, _) = history
         state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
-        return Examined(
+        return FailureFacts(
             timeout_ms=str(self._settings.busy_timeout_ms),
             journal=self._settings.journal_mode,
             statement=statement_kind(sql),
@@ -363,11 +363,11 @@ class ScriptFailures:
         )
 
 
-# A rehearsal: scripts are run on a copy, and their statements are traced.
+# The rehearsal: scripts run on a copy, and their statements are traced.
 
 
-class Rehearsed(SqlSource):
-    """Runs scripts, and tells a tracer of each statement before it is run."""
+class RehearsalSource(SqlSource):
+    """Source that sets the place of each statement in a tracer before it runs."""
 
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -375,7 +375,7 @@ class Rehearsed(SqlSource):
         super().__init__(case, place, 1, 0, (acknowledged,))
 
     def sleep(self, seconds: float) -> None:
-        """Go on at once."""
+        """Return at once instead of sleeping."""
 
     def _around(self, sql: Sql, run: Step) -> Step:
         run, tracer, place = super()._around(sql, run), self._tracer, sql.statement.place
@@ -389,11 +389,11 @@ class Rehearsed(SqlSource):
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Connect, and return what runs each script."""
-    source = Rehearsed(case, place, tracer)
+    """Connect, and return the functions that run each script."""
+    source = RehearsalSource(case, place, tracer)
 
     def run(number: int) -> None:
-        (variables,) = source.prepared([number])
+        (variables,) = source.prepare([number])
         source.calls[number](variables)
 
     return {name: partial(run, number) for number, name in enumerate(source.kinds)}

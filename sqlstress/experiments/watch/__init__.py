@@ -1,1 +1,1 @@
-"""Who holds the locks of a database that other programs use now."""
+"""Watch: the processes that hold the locks of a database that other programs use now."""

@@ -1,4 +1,4 @@
-"""Experiment of a watch: it measures no case, and observes a database that others use."""
+"""Experiment of a watch: it measures no case, and observes a database that other programs use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiment import CommandLine, Experiment, StudySpec
-from sqlstress.experiments.watch.spec import Shown, Watch, Watching
-from sqlstress.options.option import Nothing, chosen, options_of
+from sqlstress.experiments.watch.spec import DisplayOptions, Watch, Watching
+from sqlstress.options.option import NoOptions, options_of, select_options
 from sqlstress.report.case import Case
 
 if TYPE_CHECKING:
-    from sqlstress.engine.study import LookingOn, ReadWords
+    from sqlstress.engine.study import ObservationRequest, ReadWords
     from sqlstress.experiments.watch.show import WatchShown
 
 
@@ -24,7 +24,7 @@ class WatchSpec(StudySpec):
     observes_only = True
     reads_options = True
 
-    def parse_request(self, options: Mapping[str, Any], read_words: ReadWords) -> LookingOn:
+    def parse_request(self, options: Mapping[str, Any], read_words: ReadWords) -> ObservationRequest:
         from sqlstress.experiments.watch.study import study_of
 
         return study_of(options, read_words)
@@ -34,7 +34,7 @@ class WatchExperiment(Experiment):
     """Watch of a database that other programs use."""
 
     name = "watch"
-    spec = Nothing
+    spec = NoOptions
     command = CommandLine(
         name="watch",
         summary="Show who holds the locks of a database that is in use now.",
@@ -47,7 +47,7 @@ class WatchExperiment(Experiment):
         main_options=("duration", "until-held", "rate", "plain", "output"),
         example="sqlstress watch app.db",
     )
-    options = (*chosen(options_of(Shown)), *chosen(options_of(Watching)))
+    options = (*select_options(options_of(DisplayOptions)), *select_options(options_of(Watching)))
     selection = Watching
     study = WatchSpec()
 

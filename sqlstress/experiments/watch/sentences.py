@@ -9,7 +9,7 @@ from sqlstress.analysis import wording
 from sqlstress.analysis.finding import aside, grave
 from sqlstress.analysis.wording import capital, duration, listing, percent, processes
 from sqlstress.experiments.watch.spec import DELETED, REPLACED
-from sqlstress.statistics.units import format_duration, plural, whole
+from sqlstress.statistics.units import digits, format_duration, plural
 
 
 def watch_held(*, process: str, share: float, longest_ns: float) -> str:
@@ -28,10 +28,10 @@ def watch_too_long(*, process: str, now_ns: float, limit: float) -> str:
 
 
 def watch_free(*, commits: int | None = None) -> str:
-    commits_part = (
+    short_commits = (
         (f" There were {plural(commits, 'commit')}, all too short to be seen.") if commits is not None else ""
     )
-    return f"Nobody was seen with the write lock.{commits_part}"
+    return f"Nobody was seen with the write lock.{short_commits}"
 
 
 def watch_unlocked(*, database: str, openers: int | None = None, hidden: int | None = None) -> str:
@@ -78,9 +78,9 @@ def watch_other_wal(*, process: str, name: str, database: str, writes: bool) -> 
 @grave
 def watch_names(*, links: int | None = None) -> str:
     links_text = "has several names (hard links)" if links else "is a mount point of its own"
-    links_part = f": {whole(links)}" if links is not None else ""
+    count = f": {digits(links)}" if links is not None else ""
     return (
-        f"The file {links_text}{links_part}. Each name has its own WAL, and programs that use different "
+        f"The file {links_text}{count}. Each name has its own WAL, and programs that use different "
         "names lose commits. Use one name, and mount the folder instead of the file."
     )
 
@@ -133,21 +133,21 @@ def watch_pin(
     lasts: bool = False,
     more: int | None = None,
 ) -> str:
-    more_part = f" {plural(more, 'other transaction')} did the same." if more is not None else ""
+    rest = f" {plural(more, 'other transaction')} did the same." if more is not None else ""
     text = (
         f"{process} read in one transaction for {duration(took_ns)}{' or longer' if before else ''}. "
-        f"The {plural(grew, 'frame')} ({wording.size(size)}) after frame {whole(frame)} "
+        f"The {plural(grew, 'frame')} ({wording.size(size)}) after frame {digits(frame)} "
         f"{'cannot' if lasts else 'could not'} be checkpointed, so the WAL "
         f"{'grows' if lasts else 'grew'}. Fetch all rows or close the cursor, then commit or roll "
-        f"back.{more_part}"
+        f"back.{rest}"
     )
     return capital(text)
 
 
 def watch_pending(*, share: float, readers: Sequence[str] | None = None) -> str:
-    readers_part = f" (readers: {listing(readers)})" if readers else ""
+    names = f" (readers: {listing(readers)})" if readers else ""
     return (
-        f"A writer that wanted to commit waited for readers {percent(share)} of the time{readers_part}. "
+        f"A writer that wanted to commit waited for readers {percent(share)} of the time{names}. "
         "In WAL mode readers do not block writers: PRAGMA journal_mode=WAL."
     )
 
@@ -160,8 +160,8 @@ def watch_gaps(*, share: float, longest_ns: float) -> str:
     )
 
 
-class Checkpointer(NamedTuple):
-    """A process that held the checkpoint lock."""
+class CheckpointShare(NamedTuple):
+    """Process that held the checkpoint lock."""
 
     process: str
     share: float
@@ -169,10 +169,10 @@ class Checkpointer(NamedTuple):
     longest_ns: float
 
 
-def watch_checkpoints(*, by: Sequence[Checkpointer]) -> str:
+def watch_checkpoints(*, by: Sequence[CheckpointShare]) -> str:
     shares = (
-        f"{each.process} {percent(each.share)} of the time, {duration(each.longest_ns)} at most"
-        for each in by
+        f"{part.process} {percent(part.share)} of the time, {duration(part.longest_ns)} at most"
+        for part in by
     )
     return f"Checkpoints: {', '.join(shares)}."
 

@@ -1,4 +1,4 @@
-"""How a watch is shown: a row for each process, what it did with the locks, and the locks as time went on."""
+"""Presentation of a watch: a row for each process with its locks, findings, and plots over time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import PurePosixPath
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
-from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part, ended_early
-from sqlstress.analysis.wording import cut, duration, percent, size
+from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
+from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart, ended_early
+from sqlstress.analysis.wording import duration, percent, size, truncate
 from sqlstress.experiments.watch import sentences
-from sqlstress.experiments.watch.sentences import Checkpointer
+from sqlstress.experiments.watch.sentences import CheckpointShare
 from sqlstress.experiments.watch.spec import (
     CHECKPOINT,
     DELETED,
@@ -38,52 +38,52 @@ from sqlstress.show.blocks import (
     Legend,
     Lines,
     Table,
-    Verdict,
+    VerdictLine,
     conclusions,
     meanings,
     shortened,
     table_of,
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, line, name
-from sqlstress.show.shown import ResultShown, Tile, came_of
-from sqlstress.show.text import drawn
-from sqlstress.statistics.units import NS_PER_S, format_duration, plural, whole
-from sqlstress.user_work.messages import kind_of
+from sqlstress.show.shown import ResultShown, Tile, verdict_tile
+from sqlstress.show.text import draw
+from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
+from sqlstress.user_work.messages import group_key
 
 OFTEN = 0.5
-"""Share of the time from which on a process that holds the lock only briefly keeps it from others, too."""
+"""Share of the time from which on many short holds also block other processes."""
 WORTH_TELLING = 0.01
-"""Share of the time from which on a lock is worth a sentence."""
+"""Share of the time from which on a lock gets a sentence."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""A pin, a checkpoint with the write lock, that are worth a sentence."""
+"""Durations from which on a pin, or a checkpoint with the write lock, gets a sentence, in seconds."""
 TOGETHER = 0.8
-"""Of two locks that are held together, the share of the one's time that the other is held at least."""
+"""Smallest length of a write lock, as a share of the checkpoint during which it was held."""
 MOST_NAMED = 3
-"""So many processes are named for one thing; the table has more."""
+"""Maximum number of processes in findings of one kind; the table has more."""
 _FRAME_HEADER = 24
 _LONGEST_WORD, _LONGEST_CALL = 41, 60
-_NOBODY = Process(0)
+_NO_PROCESS = Process(0)
 
 
 def holds(process: Process, lock: str) -> Holds:
-    """Return how a process held a lock."""
+    """Return the holds of a lock by a process."""
     return process.locks.get(lock, Holds())
 
 
 def process_at(watch: Watch, place: int | None) -> Process:
-    """Return a process by its place."""
-    return watch.processes[place] if place is not None and 0 <= place < len(watch.processes) else _NOBODY
+    """Return the process with an index, or one without a number."""
+    return watch.processes[place] if place is not None and 0 <= place < len(watch.processes) else _NO_PROCESS
 
 
 def called(process: Process) -> str:
-    """Return a command in short: programs and files without their folders."""
+    """Return a short form of a command line: programs and files without their folders."""
     words = [PurePosixPath(word).name if word.startswith("/") else word for word in process.command]
-    return cut(" ".join(cut(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
+    return truncate(" ".join(truncate(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
 
 
-def named(process: Process) -> str:
-    """Write the name of a process: "process 12 (python app.py)"."""
+def process_name(process: Process) -> str:
+    """Return the name of a process: "process 12 (python app.py)"."""
     if process.pid <= 0:
         return "a process of another container"
     command = called(process)
@@ -92,37 +92,39 @@ def named(process: Process) -> str:
 
 
 def pinned(watch: Watch, pin: Pin) -> str:
-    """Write the name of the first process that held a pin, and the number of others."""
-    others = len(pin.processes) - 1
-    first = named(process_at(watch, pin.processes[0] if pin.processes else None))
-    return f"{first} and {whole(others)} more" if others > 0 else first
+    """Return the name of the first process that held a pin, with the number of others."""
+    more = len(pin.processes) - 1
+    first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
+    return f"{first} and {digits(more)} more" if more > 0 else first
 
 
 def bytes_of(watch: Watch, frames: int) -> int:
-    """Return how many bytes of a WAL some frames are."""
+    """Return the size of frames in a WAL, in bytes."""
     return frames * (watch.page_bytes + _FRAME_HEADER)
 
 
 def conclusion(watch: Watch) -> Conclusion:
-    """Return who held the write lock most, or too long."""
-    asked_s = watch.asked.until_held_s
-    if watch.held_too_long is not None and asked_s is not None:
+    """Return the conclusion: the process that held the write lock most or too long, or no lock."""
+    limit_s = watch.asked.until_held_s
+    if watch.held_too_long is not None and limit_s is not None:
         process = process_at(watch, watch.held_too_long)
         now_ns = holds(process, WRITE).now_s * NS_PER_S
-        finding = Finding(sentences.watch_too_long, process=named(process), now_ns=now_ns, limit=asked_s)
+        finding = Finding(
+            sentences.watch_too_long, process=process_name(process), now_ns=now_ns, limit=limit_s
+        )
         return Conclusion(WRONG, finding)
     if not watch.samples:
         return Conclusion(UNPROVED, Finding(sentences.watch_no_sample))
-    if losing := next((one for one in watch.processes if one.wal and one.writes), None):
+    if losing := next((process for process in watch.processes if process.wal and process.writes), None):
         return Conclusion(WRONG, strange_wal(losing, watch))
-    writer = watch.processes[0] if watch.processes else _NOBODY
-    own = holds(writer, WRITE)
-    if own.samples:
+    writer = watch.processes[0] if watch.processes else _NO_PROCESS
+    write_holds = holds(writer, WRITE)
+    if write_holds.samples:
         finding = Finding(
             sentences.watch_held,
-            process=named(writer),
-            share=share(own.samples, watch.samples),
-            longest_ns=length(own, watch.asked.rate).ns,
+            process=process_name(writer),
+            share=share(write_holds.samples, watch.samples),
+            longest_ns=length(write_holds, watch.asked.rate).ns,
         )
     elif watch.open_samples:
         finding = Finding(sentences.watch_free, commits=watch.commits or None)
@@ -134,10 +136,10 @@ def conclusion(watch: Watch) -> Conclusion:
 def strange_wal(process: Process, watch: Watch) -> Finding:
     """Return the finding on a process whose WAL is not the WAL of the watched path."""
     if process.wal != OTHER_WAL:
-        return Finding(sentences.watch_deleted_wal, process=named(process), writes=process.writes)
+        return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
     return Finding(
         sentences.watch_other_wal,
-        process=named(process),
+        process=process_name(process),
         name=process.name,
         database=watch.database,
         writes=process.writes,
@@ -157,8 +159,8 @@ def findings(watch: Watch) -> Iterator[Finding]:
     yield from ended_early(watch.error)
     first = conclusion(watch).finding
     for process in watch.processes:
-        if process.wal and (found := strange_wal(process, watch)) != first:
-            yield found
+        if process.wal and (finding := strange_wal(process, watch)) != first:
+            yield finding
     if watch.links > 1 or watch.is_mount:
         yield Finding(sentences.watch_names, links=watch.links if watch.links > 1 else None)
     if watch.hot_journal:
@@ -177,44 +179,55 @@ def findings(watch: Watch) -> Iterator[Finding]:
 
 
 def _writers(watch: Watch) -> Iterator[Finding]:
-    """Yield who keeps others from writing, and what helps."""
+    """Yield the processes that block other writers, with remedies."""
     for process in watch.processes:
-        own = holds(process, WRITE)
-        held = share(own.samples, watch.samples)
-        alone = holds(process, EXCLUSIVE)
-        if alone.samples and alone.longest_s >= LONG_S and not watch.open_samples:
-            yield Finding(sentences.watch_exclusive, process=named(process))
+        write_holds = holds(process, WRITE)
+        held_share = share(write_holds.samples, watch.samples)
+        exclusive_holds = holds(process, EXCLUSIVE)
+        if (
+            exclusive_holds.samples
+            and exclusive_holds.longest_s >= MIN_LONG_HOLD_S
+            and not watch.open_samples
+        ):
+            yield Finding(sentences.watch_exclusive, process=process_name(process))
         elif _checkpoints_with_the_lock(process):
             longest_ns = holds(process, CHECKPOINT).longest_s * NS_PER_S
-            yield Finding(sentences.watch_blocking_checkpoint, process=named(process), longest_ns=longest_ns)
-        elif own.longest_s >= LONG_S:
-            longest_ns = own.longest_s * NS_PER_S
             yield Finding(
-                shared.long_write, holder=named(process), longest_ns=longest_ns, lasts=own.now_s > 0
+                sentences.watch_blocking_checkpoint, process=process_name(process), longest_ns=longest_ns
             )
-        elif held >= OFTEN:
+        elif write_holds.longest_s >= MIN_LONG_HOLD_S:
+            longest_ns = write_holds.longest_s * NS_PER_S
+            yield Finding(
+                shared.long_write,
+                holder=process_name(process),
+                longest_ns=longest_ns,
+                lasts=write_holds.now_s > 0,
+            )
+        elif held_share >= OFTEN:
             yield Finding(
                 sentences.watch_often,
-                process=named(process),
-                share=held,
-                longest_ns=length(own, watch.asked.rate).ns,
+                process=process_name(process),
+                share=held_share,
+                longest_ns=length(write_holds, watch.asked.rate).ns,
             )
 
 
 def _crowds(watch: Watch) -> Iterator[Finding]:
-    """Yield which program keeps others from writing by many processes, of which none does so alone."""
+    """Yield programs whose many processes together block other writers, although no single one does."""
     programs: dict[tuple[str, ...], list[Process]] = {}
     for process in watch.processes:
         if holds(process, WRITE).samples and process.command:
-            programs.setdefault(tuple(map(kind_of, process.command)), []).append(process)
-    for own in programs.values():
-        held = [share(holds(process, WRITE).samples, watch.samples) for process in own]
-        if max(held) < OFTEN <= sum(held):
-            yield Finding(sentences.watch_crowd, count=len(own), command=called(own[0]), share=sum(held))
+            programs.setdefault(tuple(map(group_key, process.command)), []).append(process)
+    for group in programs.values():
+        shares = [share(holds(process, WRITE).samples, watch.samples) for process in group]
+        if max(shares) < OFTEN <= sum(shares):
+            yield Finding(
+                sentences.watch_crowd, count=len(group), command=called(group[0]), share=sum(shares)
+            )
 
 
 def _checkpoints_with_the_lock(process: Process) -> bool:
-    """Return whether the longest hold of the write lock was that of a checkpoint which waited."""
+    """Return whether the longest hold of the write lock was during a checkpoint that waited for readers."""
     write, checkpoint = holds(process, WRITE), holds(process, CHECKPOINT)
     return (
         checkpoint.longest_s >= CHECKPOINT_S
@@ -242,20 +255,20 @@ def _pins(watch: Watch) -> Iterator[Finding]:
 
 
 def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
-    """Yield who waits with a rollback journal until others have read."""
+    """Yield the share of the time that a writer with a rollback journal waited for readers."""
     waiting = sum(holds(process, PENDING).samples for process in watch.processes)
     if share(waiting, watch.samples) < WORTH_TELLING:
         return
     readers = tuple(
-        named(one)
-        for one in watch.processes
-        if share(holds(one, READ).samples, watch.samples) >= WORTH_TELLING
+        process_name(process)
+        for process in watch.processes
+        if share(holds(process, READ).samples, watch.samples) >= WORTH_TELLING
     )
     yield Finding(sentences.watch_pending, share=share(waiting, watch.samples), readers=readers[:MOST_NAMED])
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield when a writer that waits could have had the lock."""
+    """Yield the share of the time that the write lock was free, and the longest time without a gap."""
     held = share(watch.write.samples, watch.samples)
     if held < 0.1 or not watch.open_samples:
         return
@@ -265,13 +278,13 @@ def _gaps(watch: Watch) -> Iterator[Finding]:
 
 
 def _checkpoints(watch: Watch) -> Iterator[Finding]:
-    own = [
-        Checkpointer(named(process), part, length(holds(process, CHECKPOINT), watch.asked.rate).ns)
+    checkpointers = [
+        CheckpointShare(process_name(process), part, length(holds(process, CHECKPOINT), watch.asked.rate).ns)
         for process in watch.processes
         if (part := share(holds(process, CHECKPOINT).samples, watch.samples)) >= WORTH_TELLING
     ]
-    if own:
-        yield Finding(sentences.watch_checkpoints, by=tuple(own[:MOST_NAMED]))
+    if checkpointers:
+        yield Finding(sentences.watch_checkpoints, by=tuple(checkpointers[:MOST_NAMED]))
 
 
 def _events(watch: Watch) -> Iterator[Finding]:
@@ -281,16 +294,16 @@ def _events(watch: Watch) -> Iterator[Finding]:
 
 
 MOST_ROWS = 12
-"""Processes of the table; the report has them all."""
+"""Maximum number of processes in the table; the report has all."""
 _NAME_WIDTH = 30
 _JOURNALS = {"wal": "WAL", "rollback": "rollback"}
 
 
 class WatchShown(ResultShown[Watch]):
-    """A watch."""
+    """Presenter of a watch."""
 
-    def part(self, result: Watch) -> Part:
-        return Part("watch", conclusion(result), result.seconds, result.error, "watch", "Watch")
+    def part(self, result: Watch) -> ReportPart:
+        return ReportPart("watch", conclusion(result), result.seconds, result.error, "watch", "Watch")
 
     def result_blocks(self, report: Report, result: Watch) -> Iterator[Block]:
         warnings = [f"Warning: {warning.text}" for warning in report.environment.warnings if warning.serious]
@@ -299,23 +312,23 @@ class WatchShown(ResultShown[Watch]):
             table = process_table(result)
             yield table
             yield Legend(table, partial(_legend, result))
-        yield Verdict(conclusion(result).finding.text)
-        told = [*findings(result)]
+        yield VerdictLine(conclusion(result).finding.text)
+        more_findings = [*findings(result)]
         if (rest := len(result.processes) - MOST_ROWS + result.others) > 0:
-            told.append(Finding(sentences.watch_rest, count=rest))
-        if told:
-            yield conclusions(told)
+            more_findings.append(Finding(sentences.watch_rest, count=rest))
+        if more_findings:
+            yield conclusions(more_findings)
 
     def result_plots(self, result: Watch) -> Iterator[Plot]:
-        """Yield who held the write lock, and the WAL's length, as time went on."""
-        views = [view for view in (_held(result), _wal(result)) if view.data]
+        """Yield a plot of the write lock's holders and the WAL's length over time."""
+        views = [view for view in (_held_view(result), _wal_view(result)) if view.data]
         if views:
             step = format_duration(result.course.step_s)
             note = f"Each point is {step}: the share of its samples with the lock, or the frames in the WAL."
             yield Plot("As time went on", note, tuple(views), wide=True)
 
     def tiles(self, result: Watch) -> Iterator[Tile]:
-        yield came_of(conclusion(result), "watched", "from outside, without a lock")
+        yield verdict_tile(conclusion(result), "watched", "from outside, without a lock")
         yield percent(share(result.write.samples, result.samples)), "of the time the write lock was held", ""
         yield (
             duration(length(result.write, result.asked.rate).ns),
@@ -330,7 +343,7 @@ class WatchShown(ResultShown[Watch]):
 
 
 def about(watch: Watch) -> Iterator[str]:
-    """Yield what was watched, and how long its WAL was."""
+    """Yield the heading: database, samples, and length of the WAL."""
     journal = _JOURNALS.get(watch.journal, watch.journal)
     counts = [
         plural(watch.samples, "sample"),
@@ -353,7 +366,7 @@ def _frames(watch: Watch, frames: int) -> str:
 
 
 def process_table(watch: Watch) -> Table:
-    """Return a row for each process, the one that held the write lock most first."""
+    """Return the table of processes, sorted by time with the write lock."""
     pins: dict[int, float] = {}
     for pin in watch.pins:
         for place in pin.processes:
@@ -418,10 +431,10 @@ def _percent(part: float) -> str | None:
     return percent(part).removesuffix("%") if part else None
 
 
-def _longest(watch: Watch, of: Holds) -> str | None:
-    if not of.samples:
+def _longest(watch: Watch, write_holds: Holds) -> str | None:
+    if not write_holds.samples:
         return None
-    longest = length(of, watch.asked.rate)
+    longest = length(write_holds, watch.asked.rate)
     return f"{'<' if longest.is_bound else ''}{duration(longest.ns)}"
 
 
@@ -438,42 +451,44 @@ def _legend(watch: Watch, table: Table) -> Iterator[str]:
     )
 
 
-def _held(watch: Watch) -> View:
+def _held_view(watch: Watch) -> View:
     lines: list[tuple[str, Sequence[float]]] = []
     for place, held in watch.course.held.items():
         process = process_at(watch, int(place) if place.isdecimal() else None)
         label = name(f"{process.pid} {called(process)}" if place.isdecimal() else place)
-        parts = [100 * share(count, of) for count, of in zip(held, watch.course.samples, strict=False)]
+        parts = [
+            100 * share(count, samples) for count, samples in zip(held, watch.course.samples, strict=False)
+        ]
         lines.append((label, parts))
-    return _in_time(watch, "write lock", lines, "% of the samples", "%{y:.0f}%")
+    return _view_over_time(watch, "write lock", lines, "% of the samples", "%{y:.0f}%")
 
 
-def _wal(watch: Watch) -> View:
+def _wal_view(watch: Watch) -> View:
     lines = (("in the WAL", watch.course.frames), ("checkpointed", watch.course.checkpointed))
-    return _in_time(watch, "WAL", lines, "frames", "%{y:,.0f}")
+    return _view_over_time(watch, "WAL", lines, "frames", "%{y:,.0f}")
 
 
-def _in_time(
+def _view_over_time(
     watch: Watch, label: str, lines: Iterable[tuple[str, Sequence[float]]], unit: str, value: str
 ) -> View:
-    """Return a line of each of these that is not 0 all the time; `value` is how one is written."""
+    """Return a view of the lines that are not always 0. `value` is the format of a value on hover."""
     course, data = watch.course, list[Plain]()
     times = [round((place + 0.5) * course.step_s, 3) for place in range(len(course.samples))]
-    for number, (what, values) in enumerate(lines):
+    for number, (name_of_line, values) in enumerate(lines):
         if any(values):
-            hover = f"{what}, %{{x:.1f}} s: {value}"
-            data.append(line(what, times[: len(values)], values, number, hover, shape="linear"))
+            hover = f"{name_of_line}, %{{x:.1f}} s: {value}"
+            data.append(line(name_of_line, times[: len(values)], values, number, hover, shape="linear"))
     return View(label, data, {"xaxis": axis("seconds"), "yaxis": axis(unit, rangemode="tozero")})
 
 
-# What is shown while a watch goes on: the table of a moment, or a line.
+# Display during a watch: a page with the table, or a line.
 
 
 def now_line(watch: Watch) -> str:
-    """Write the state at this moment as a line."""
+    """Return the current state as a line."""
     line = f"{watch.seconds:.1f}s: {_state(watch)}"
     if watch.frames_now:
-        line += f"; WAL {plural(watch.frames_now, 'frame')}, {whole(watch.checkpointed)} checkpointed"
+        line += f"; WAL {plural(watch.frames_now, 'frame')}, {digits(watch.checkpointed)} checkpointed"
     if pin := next((pin for pin in watch.pins if pin.lasts), None):
         line += f", pinned for {duration(pin.seconds * NS_PER_S)} by {pinned(watch, pin)}"
     return line
@@ -483,16 +498,16 @@ def _state(watch: Watch) -> str:
     holder = next((process for process in watch.processes if holds(process, WRITE).now_s), None)
     if holder:
         held = duration(holds(holder, WRITE).now_s * NS_PER_S)
-        return f"{named(holder)} holds the write lock for {held}"
+        return f"{process_name(holder)} holds the write lock for {held}"
     losing = (process for process in watch.processes if process.wal and process.writes and not process.gone)
     if process := next(losing, None):
-        return f"{named(process)} is writing into another WAL, which the others do not see"
+        return f"{process_name(process)} is writing into another WAL, which the others do not see"
     if not watch.open_samples and not watch.openers:
         return f"no process has {watch.database} open; waiting"
     return "write lock free"
 
 
 def now_page(watch: Watch) -> str:
-    """Return the moment as a page, in lines of 80 columns."""
-    said = drawn(Lines((*about(watch), now_line(watch))))
-    return f"{said}\n\n{drawn(process_table(watch))}" if watch.processes else said
+    """Return the current state as a page, in lines of 80 columns."""
+    text = draw(Lines((*about(watch), now_line(watch))))
+    return f"{text}\n\n{draw(process_table(watch))}" if watch.processes else text

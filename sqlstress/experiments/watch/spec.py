@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.options.option import ONE, option
-from sqlstress.options.parsing import duration, shown, switch, whole
+from sqlstress.options.parsing import abbreviate, duration, switch, whole_number
 from sqlstress.report.results import Holds
 
 WATCHING = "Watch"
@@ -27,7 +27,7 @@ class Watching:
         meaning="Duration of the watch, in seconds; null means no limit.",
     )
     rate: int = option(
-        whole(1, 1000),
+        whole_number(1, 1000),
         100,
         WATCHING,
         "Samples per second. A lock held for less than the time between two can be missed.",
@@ -46,12 +46,12 @@ class Watching:
 def file_name(value: Any) -> str:
     """Return the name of a file as text. Raises ValueError if it is not one."""
     if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
-        raise ValueError(f"{shown(value)} is not a file name: write app.db")
+        raise ValueError(f"{abbreviate(value)} is not a file name: write app.db")
     return str(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayOptions:
     """Watched file, and the form of the display during the watch."""
 
     file: str | None = option(

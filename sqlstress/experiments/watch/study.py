@@ -1,4 +1,4 @@
-"""A watch, carried out: samples at a rate, each at a random moment of its turn, until the time is up."""
+"""Study of a watch: samples at a rate, each at a random moment of its interval, until the time is over."""
 
 from __future__ import annotations
 
@@ -12,66 +12,66 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from sqlstress.engine.study import LookingOn, Observer, ReadWords, Steps
+from sqlstress.engine.study import ObservationRequest, Observer, ReadWords, Steps
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.watch.show import now_line, now_page
-from sqlstress.experiments.watch.spec import Process, Shown, Watch, Watching
-from sqlstress.experiments.watch.tally import Tally
+from sqlstress.experiments.watch.spec import DisplayOptions, Process, Watch, Watching
+from sqlstress.experiments.watch.tally import WatchTally
 from sqlstress.machine import host
 from sqlstress.machine.warnings import shared_file_system
 from sqlstress.options.option import options_of
-from sqlstress.plan import all_parsed, built
+from sqlstress.plan import built, parse_options
 from sqlstress.report import Environment, Report
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.targets.sqlite.lock_holders import ROLLBACK, Database, sampled
+from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_locks
 
-# Who a process is: asked once, as soon as it is seen, since it may end soon.
+# Processes are described once, when they are first seen, because they may end soon.
 
 
 MOST = 1000
-"""So many processes are told apart; what others hold is counted for all of them together."""
+"""Maximum number of processes that are distinguished. The locks of further ones are counted together."""
 OTHERS = -1
-"""The place of those."""
+"""Index of these further processes."""
 MOST_WORDS, LONGEST = 50, 300
-"""Words of a command line that are kept, and characters of each."""
+"""Maximum number of words of a command line, and of characters per word."""
 
 
-class _Known(NamedTuple):
+class _Entry(NamedTuple):
     place: int
     process: psutil.Process | None
 
 
 class Names:
-    """The processes that were seen, in the order in which they were: a number is used again by the system."""
+    """Seen processes, in the order of appearance. The system may use a process number again."""
 
     def __init__(self) -> None:
         self.found: list[Process] = []
         self.others = 0
-        """Sightings of processes beyond MOST."""
-        self._by_pid: dict[int, _Known] = {}
+        """Number of processes beyond MOST."""
+        self._by_pid: dict[int, _Entry] = {}
         self._gone: set[int] = set()
 
     def place(self, pid: int) -> int:
-        """Return the place of a process; OTHERS for one too many."""
-        known = self._by_pid.get(pid)
-        if known is None:
-            known = self._by_pid[pid] = self._meet(pid)
-        return known.place
+        """Return the index of a process; OTHERS if it is beyond MOST."""
+        entry = self._by_pid.get(pid)
+        if entry is None:
+            entry = self._by_pid[pid] = self._add(pid)
+        return entry.place
 
-    def _meet(self, pid: int) -> _Known:
+    def _add(self, pid: int) -> _Entry:
         if len(self.found) >= MOST:
             self.others += 1
-            return _Known(OTHERS, None)
-        process, found = None, Process(pid)
+            return _Entry(OTHERS, None)
+        process, description = None, Process(pid)
         if pid > 0:
             with suppress(psutil.Error):
                 process = psutil.Process(pid)
-                found = described(process)
-        self.found.append(found)
-        return _Known(len(self.found) - 1, process)
+                description = described(process)
+        self.found.append(description)
+        return _Entry(len(self.found) - 1, process)
 
     def refresh(self) -> None:
-        """Look which of them have ended."""
+        """Find the processes that have ended."""
         for pid, (place, process) in list(self._by_pid.items()):
             if pid > 0 and (process is None or not process.is_running()):
                 self._gone.add(place)
@@ -83,7 +83,7 @@ class Names:
 
 
 def described(process: psutil.Process) -> Process:
-    """Return what the system tells of a process."""
+    """Return the description of a process: command line, user and time of start, as far as known."""
     words: tuple[str, ...] = ()
     user = started = ""
     with suppress(psutil.Error):
@@ -96,18 +96,20 @@ def described(process: psutil.Process) -> Process:
 
 
 USUAL_S = 10.0
-"""How long is watched where nobody says."""
+"""Default duration, in seconds."""
 STEP_S = 1.0
-"""So often what was found is shown, and saved."""
+"""Interval in which results are shown and saved, in seconds."""
 FIRST_STEP_S = 0.2
-"""Time of the first step: a change of a WAL that was deleted shows between two steps."""
+"""Time of the first step, in seconds: a change of a deleted WAL is detected between two steps."""
 LIST_S = 10.0
-"""So often all who share a read lock are listed at most: Linux lets nobody lock a file meanwhile."""
+"""Minimum interval between listings of all holders of read locks, in seconds.
+
+On Linux a listing blocks every file lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchBench:
-    """What a watch needs around it."""
+    """Bench of a watch."""
 
     report: Report
     signals: StopSignals
@@ -115,7 +117,7 @@ class WatchBench:
 
 
 class WatchOpening:
-    """Where a watch is carried out: nothing is written beside the database, and no sync is measured."""
+    """Opening of a watch. It writes nothing next to the database, and measures no sync."""
 
     kept_folder = None
     stayed = ()
@@ -125,50 +127,50 @@ class WatchOpening:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[WatchBench]:
-        """Yield a bench. Signals to stop are caught meanwhile."""
+        """Yield a bench. Signals to stop are caught during the block."""
         with StopSignals() as signals:
             mounted = host.file_system_of(self._path.resolve().parent)
             warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
-            environment = Environment(host.describe(), mounted, (), None, (warning,) if warning else ())
+            environment = Environment(host.describe_host(), mounted, (), None, (warning,) if warning else ())
             created = datetime.now(UTC).isoformat(timespec="seconds")
             yield WatchBench(Report(created, self._command, environment), signals, observer)
 
 
 class WatchStudy:
-    """Watches; a step is a second."""
+    """Study of a watch; a step takes about a second."""
 
     def __init__(self, path: Path, asked: Watching) -> None:
-        """Raise UsageError and EnvironmentFailure, as `Database` does."""
-        self._database, self._asked = Database(path), asked
+        """Raises UsageError and EnvironmentFailure, as `Database` does."""
+        self._database, self._options = LockedFile(path), asked
         self._names = Names()
-        self._tally = Tally(self._names.place)
+        self._tally = WatchTally(self._names.place)
         self._blank = Watch(str(path), asked)
         self.until_s = asked.duration_s or (None if asked.until_held_s else USUAL_S)
 
     @property
     def watch(self) -> Watch:
-        """What was found by now."""
+        """Result so far."""
         names = self._names
-        found = [replace(one, gone=names.is_gone(place)) for place, one in enumerate(names.found)]
-        return self._tally.watch(replace(self._blank, others=names.others), found)
+        processes = [replace(process, gone=names.is_gone(place)) for place, process in enumerate(names.found)]
+        return self._tally.watch(replace(self._blank, others=names.others), processes)
 
     def report(self, blank: Report) -> Report:
-        """Return what was found by now."""
+        """Return the report so far."""
         return replace(blank, results={"watch": self.watch})
 
     def steps(self, bench: WatchBench) -> Steps:
         """Take samples, and yield about once a second."""
         with closing(self._database):
             try:
-                yield from self._sampled(bench)
+                yield from self._take_samples(bench)
             except EnvironmentFailure as problem:
                 if self._tally.last is None:
                     raise
                 self._blank = replace(self._blank, error=str(problem))
 
-    def _sampled(self, bench: WatchBench) -> Steps:
+    def _take_samples(self, bench: WatchBench) -> Steps:
         next_list_s, next_step_s = 0.0, FIRST_STEP_S
-        for sample in sampled(self._asked.rate, self._database.look):
+        for sample in sample_locks(self._options.rate, self._database.look):
             bench.signals.check()
             self._tally.add(sample)
             at_s = sample.asked_s
@@ -177,7 +179,7 @@ class WatchStudy:
                 next_list_s = at_s + LIST_S
             over = self.until_s is not None and at_s >= self.until_s
             if over or self._is_held_too_long() or at_s >= next_step_s:
-                self._look_around()
+                self._examine_rest()
                 bench.observer.moment(lambda: now_page(self.watch), lambda: now_line(self.watch))
                 yield
                 next_step_s = at_s + STEP_S
@@ -186,16 +188,17 @@ class WatchStudy:
 
     def _is_held_too_long(self) -> bool:
         longest = self._tally.longest_now
-        if self._asked.until_held_s and longest and longest[1] > self._asked.until_held_s:
+        if self._options.until_held_s and longest and longest[1] > self._options.until_held_s:
             self._blank = replace(self._blank, held_too_long=longest[0])
         return self._blank.held_too_long is not None
 
-    def _look_around(self) -> None:
-        """Look at what need not be looked at often."""
+    def _examine_rest(self) -> None:
+        """Examine what need not be sampled often: ended processes, files, names and openers."""
         self._names.refresh()
         look, is_hot = self._database.look(), False
         if look.state == ROLLBACK and not look.locks and self._database.has_journal():
-            # A writer makes its journal with the lock, and removes it with the lock.
+            # A writer creates and removes its journal while it holds the lock. So a journal without a lock
+            # is hot; the second look excludes a change between the two calls.
             is_hot = not self._database.look().locks and self._database.has_journal()
         self._tally.add_files(self._database.wal_bytes(), is_hot)
         self._tally.add_names(*self._database.other_names())
@@ -203,12 +206,12 @@ class WatchStudy:
             self._tally.add_openers(openers)
 
 
-def study_of(given: Mapping[str, Any], _: ReadWords) -> LookingOn:
-    """Return the watch that options ask for, as they were typed. Raises UsageError."""
-    options = [one for part in (Shown, Watching) for one in options_of(part).values()]
-    values = all_parsed(options, given)
+def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
+    """Return the watch that unparsed options request. Raises UsageError."""
+    options = [option for group in (DisplayOptions, Watching) for option in options_of(group).values()]
+    values = parse_options(options, given)
     if values["file"] is None:
         raise UsageError("give the database to watch: sqlstress watch app.db.")
     path = Path(values["file"])
     study = WatchStudy(path, built(Watching, values))
-    return LookingOn(study, partial(WatchOpening, path), bool(values["plain"]))
+    return ObservationRequest(study, partial(WatchOpening, path), bool(values["plain"]))

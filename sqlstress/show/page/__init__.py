@@ -1,1 +1,1 @@
-"""A report as one HTML file that needs nothing else: tables, sentences, and plots to look into."""
+"""A report as one HTML file without external resources: tables, sentences, and interactive plots."""

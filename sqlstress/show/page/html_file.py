@@ -1,7 +1,7 @@
-"""The page: one file, which opens offline and may ask nobody for anything.
+"""The page: one file that opens offline and makes no network requests.
 
-Its Content-Security-Policy lets our script run, known by its hash: a text of a report that got through as a
-script would still not run.
+Its Content-Security-Policy only allows our script, identified by its hash. Even if a text of a report got
+into the page as a script, it would not run.
 """
 
 from __future__ import annotations
@@ -15,36 +15,46 @@ from html import escape
 from importlib import resources
 
 from sqlstress.analysis.ab import changes_of
-from sqlstress.analysis.advice import cut_short
-from sqlstress.analysis.comparison import Compared, Comparison, compare
+from sqlstress.analysis.advice import early_end
+from sqlstress.analysis.comparison import ComparedTable, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
-from sqlstress.analysis.durability import telling
+from sqlstress.analysis.durability import durability_options
 from sqlstress.analysis.group import Group, rate_of
-from sqlstress.analysis.highest_rate import answered, promised
+from sqlstress.analysis.highest_rate import answer_of, promise_clause
 from sqlstress.analysis.wording import change_text, percent, place, quota
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
-from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph, Picture, Verdict, visible
+from sqlstress.show.blocks import (
+    Block,
+    Bullets,
+    Legend,
+    Lines,
+    Note,
+    Paragraph,
+    Picture,
+    VerdictLine,
+    visible,
+)
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
-from sqlstress.show.page.markup import WARNING, data, element, in_columns, sentence, tables_of, text
+from sqlstress.show.page.markup import WARNING, data, element, sentence, tables_html, text, text_columns
 from sqlstress.show.plots import Plain, Plot
 from sqlstress.show.plots import name as plot_name
-from sqlstress.show.sections import Section, headline, headline_beside, report_sections
+from sqlstress.show.sections import Section, comparison_headline, headline, report_sections
 from sqlstress.show.shown import LoadShown, Tile, presenter_of, shown_results
 from sqlstress.show.study_view import ab_plots, limit_plots
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
-from sqlstress.statistics.units import format_count, format_ms, rounded, whole
+from sqlstress.statistics.units import digits, format_count, format_ms, rounded
 
 
 def report_html(*reports: Report) -> str:
-    """Return reports as a page; of several ones, first what they say beside each other."""
+    """Return reports as a page; several reports begin with their comparison."""
     return named_html([(heading.when(report), report) for report in reports])
 
 
 def named_html(named: Sequence[tuple[str, Report]]) -> str:
-    """Return the same of reports that have names, such as their files'."""
+    """Return named reports as a page; names are, for example, those of their files."""
     if 2 <= len(named) <= len(LETTERS) and (comparison := compare(named)).tables:
         return comparison_html(comparison)
     numbered = [f"Report {number}: {name}" for number, (name, _) in enumerate(named, 1)]
@@ -52,14 +62,16 @@ def named_html(named: Sequence[tuple[str, Report]]) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Return reports side by side as a page, and then each by itself."""
+    """Return a page with the comparison of reports, followed by each report."""
     names = [f"Report {letter}: {name}" for letter, name in zip(LETTERS, comparison.names, strict=False)]
     return _page(names, comparison.reports, comparison)
 
 
 def report_fragment(report: Report) -> str:
-    """Return a report as one HTML element for a notebook, without a script: tables, and first conclusions."""
-    sections = (element("section", *tables_of(_briefly(one.blocks))) for one in report_sections(report))
+    """Return a report as one HTML element for a notebook, without a script: tables, first findings."""
+    sections = (
+        element("section", *tables_html(_briefly(section.blocks))) for section in report_sections(report)
+    )
     return element("article", *sections, class_="sqlstress")
 
 
@@ -72,11 +84,11 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page; without a comparison it has the title of its first report."""
+    """Return a page; without a comparison its title is the headline of the first report."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
-        title = headline_beside(comparison)
-        body += _compared(comparison, title, plots)
+        title = comparison_headline(comparison)
+        body += _comparison_body(comparison, title, plots)
     for report, name in zip(reports, names, strict=False):
         sections = tuple(report_sections(report))
         finding = headline(sections[1:])
@@ -103,14 +115,14 @@ def page(title: str, body: Sequence[str], plots: Plots) -> str:
 
 
 class Plots:
-    """The plots of a page, numbered as they are placed."""
+    """The plots of a page, numbered in the order of their placement."""
 
     def __init__(self) -> None:
         self.views: list[list[Plain]] = []
-        """Those of each plot, for the script."""
+        """Views of each plot, for the script."""
 
     def place(self, plots: Iterable[Plot]) -> str:
-        """Return the places of plots, which the script fills."""
+        """Return placeholders of plots, which the script fills."""
         places = []
         for plot in plots:
             places.append(_place(len(self.views), plot))
@@ -134,12 +146,12 @@ def _head(title: str) -> Iterator[str]:
 
 
 SCRIPTS = ("chart.js", "page.js")
-"""The second uses the first."""
+"""Files of the page's script; page.js uses chart.js."""
 
 
 @cache
 def script() -> str:
-    """Return the page's script: its files as one, whose names are seen by nobody else."""
+    """Return the page's script: its files within one function, so that they add no global names."""
     return "\n".join(('"use strict";', "(() => {", *map(_asset, SCRIPTS), "})();"))
 
 
@@ -148,16 +160,16 @@ def _asset(name: str) -> str:
 
 
 BUTTONS = tuple(
-    element("button", name, type="button", hidden=True, title=told)
-    for name, told in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
+    element("button", name, type="button", hidden=True, title=description)
+    for name, description in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
 )
-"""Of a plot; the script shows them where they do something."""
+"""Buttons of a plot; the script shows them if they have an effect."""
 
 
 def _place(number: int, plot: Plot) -> str:
     choices = [
-        element("option", text(view.label), value=str(place), selected=place == plot.first)
-        for place, view in enumerate(plot.views)
+        element("option", text(view.label), value=str(index), selected=index == plot.first)
+        for index, view in enumerate(plot.views)
     ]
     choice = element("select", *choices, aria_label=f"{plot.title}: data shown") if choices[1:] else ""
     return element(
@@ -170,19 +182,19 @@ def _place(number: int, plot: Plot) -> str:
     )
 
 
-def _compared(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
-    yield element("section", element("h1", text(title)), *tables_of(comparison_heading(comparison)))
-    for beside in comparison_tables(comparison):
-        findings = beside.findings
+def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
+    yield element("section", element("h1", text(title)), *tables_html(comparison_heading(comparison)))
+    for view in comparison_tables(comparison):
+        findings = view.findings
         yield element(
             "section",
-            in_columns((*beside.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
-            plots.place(_beside_plots(beside.compared)),
-            *tables_of(beside.figures),
+            text_columns((*view.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
+            plots.place(_comparison_plots(view.compared)),
+            *tables_html(view.figures),
         )
 
 
-def _beside_plots(compared: Compared) -> Iterator[Plot]:
+def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
     names = []
     for part in compared.table.parts:
         system = part.report.environment.host.system
@@ -192,36 +204,36 @@ def _beside_plots(compared: Compared) -> Iterator[Plot]:
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
-    first, *others = sections
-    lines = (block for section in others for block in section.blocks if isinstance(block, Lines))
+    first, *further = sections
+    lines = (block for section in further for block in section.blocks if isinstance(block, Lines))
     warned = {words.removeprefix(WARNING) for block in lines for words in block.texts}
     tiles = (
-        element("div", element("strong", text(value)), element("span", text(what)), class_=f"tile {kind}")
-        for value, what, kind in _tiles(report)
+        element("div", element("strong", text(value)), element("span", text(caption)), class_=f"tile {kind}")
+        for value, caption, kind in _tiles(report)
     )
     top = element("div", *tiles, class_="tiles")
     return element(
         "article",
-        element("header", element("h1", text(title)), *tables_of(first.blocks), top),
-        *(_section(report, section, plots) for section in others),
+        element("header", element("h1", text(title)), *tables_html(first.blocks), top),
+        *(_section(report, section, plots) for section in further),
         element("section", element("h2", "Environment"), _environment(report.environment, warned)),
-        _again(report),
+        _repeat_command(report),
     )
 
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
-    """Return a section: what was done, what it says, the plots, the tables."""
+    """Return a section as HTML: conditions, findings, plots, tables."""
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
     if group and _plots_throughput(group) and _has_wrong_data(group.runs):
         placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
     begin, rest = section.blocks[:1], section.blocks[1:]
-    saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
+    saying = [block for block in rest if isinstance(block, VerdictLine | Bullets)]
     # A picture shows in characters what a plot shows better.
-    left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
+    left_out = (VerdictLine, Bullets, Picture) if placed else (VerdictLine, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
-    return element("section", in_columns((*begin, *saying)), placed, *tables_of(figures))
+    return element("section", text_columns((*begin, *saying)), placed, *tables_html(figures))
 
 
 def _plots_throughput(group: Group) -> bool:
@@ -229,18 +241,18 @@ def _plots_throughput(group: Group) -> bool:
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plots of what is no group of cases."""
+    """Yield the plots of a study or experiment without groups of cases."""
     yield from ab_plots(report)
     yield from limit_plots(report)
     for shown, result in shown_results(report):
         yield from shown.result_plots(result)
 
 
-# Facts of a page: at its top the figures looked for first, at its end the environment and the command.
+# Facts of a page: key figures at its top, the environment and the command at its end.
 
 
 _NOT_PROVED = "This does not cover a power failure, or rare races that no trial met"
-"""Limits of the proof: other sentences on the page may name such losses."""
+"""Limits of the proof. Other sentences on the page may name such losses."""
 _PROOF = {
     "failed": ("FAILED", "the data is wrong"),
     "unknown": ("undecided", "whether the data is right"),
@@ -255,7 +267,7 @@ _GATE = {
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    """Yield the figures that are looked for first."""
+    """Yield the key figures at the top of a page."""
     if report.results:
         for shown, result in shown_results(report):
             yield from shown.tiles(result)
@@ -265,17 +277,17 @@ def _tiles(report: Report) -> Iterator[Tile]:
         changes = "; ".join(map(change_text, changes_of(report, report.ab)))
         yield verdict, changes or "B against A", kind
     elif report.limit:
-        answer, what = answered(report, report.limit), promised(report.limit.promise)
-        for due, verb in ((answer.holds, "holds"), (answer.breaks, "does not hold")):
-            if due is not None:
-                yield f"{whole(due)}/s", f"{verb} {what}", ""
+        answer, promise_text = answer_of(report, report.limit), promise_clause(report.limit.promise)
+        for due_rate, verb in ((answer.holds, "holds"), (answer.breaks, "does not hold")):
+            if due_rate is not None:
+                yield f"{digits(due_rate)}/s", f"{verb} {promise_text}", ""
         if answer.holds is None and answer.breaks is None:
-            yield "cannot tell", f"which rate holds {what}", "unknown"
+            yield "cannot tell", f"which rate holds {promise_text}", "unknown"
     else:
-        # Of the report's first experiment: the rates of others count something else.
+        # Use the first experiment of the report: rates of other experiments count other units.
         rates = [(rate, run, rate_units_of(run.case)) for run in report.runs if (rate := rate_of(run))]
-        if alike := [each for each in rates if each[2] == rates[0][2]]:
-            highest, best, unit = max(alike, key=lambda each: each[0])
+        if same_unit := [entry for entry in rates if entry[2] == rates[0][2]]:
+            highest, best, unit = max(same_unit, key=lambda entry: entry[0])
             proviso = " where the data is right" if _has_wrong_data(report.runs) else ""
             yield rounded(highest), f"{unit} per second, the highest median{proviso}: {place(best.case)}", ""
     yield from _trust(report)
@@ -286,26 +298,28 @@ def _has_wrong_data(runs: Iterable[Run]) -> bool:
 
 
 def _trust(report: Report) -> Iterator[Tile]:
-    """Yield how far the figures can be trusted."""
+    """Yield the tiles on the reliability of the figures."""
     statuses = {run.verdict.status for run in report.runs}
-    status = next((each for each in ("failed", "unknown", "ok") if each in statuses), "skipped")
-    proved = "; ".join(
+    status = next(
+        (candidate for candidate in ("failed", "unknown", "ok") if candidate in statuses), "skipped"
+    )
+    proofs = "; ".join(
         dict.fromkeys(presenter_of(run.case).proves for run in report.runs if run.verdict.status == "ok")
     )
     if status == "ok" and any(run.failed_too_many for run in report.runs):
         share = percent(max(run.failed_share() for run in report.runs))
-        yield f"{share} failed", f"of what was done: {proved}", "failed"
+        yield f"{share} failed", f"of what was done: {proofs}", "failed"
     elif status == "ok":
-        yield "proved", f"at the end of each trial: {proved}. {_NOT_PROVED}", status
+        yield "proved", f"at the end of each trial: {proofs}. {_NOT_PROVED}", status
     else:
         yield *_PROOF[status], status
     failed = sum(run.error is not None for run in report.runs)
-    amount = f"{whole(len(report.runs))} of {whole(max(report.planned, len(report.runs)))}"
-    errors = f", {whole(failed)} with errors" if failed else ""
+    amount = f"{digits(len(report.runs))} of {digits(max(report.planned, len(report.runs)))}"
+    errors = f", {digits(failed)} with errors" if failed else ""
     if report.published is not None:
-        yield whole(len(report.runs) - failed), "cases published", ""
-    elif cut := cut_short(report):
-        yield f"{whole(cut.made)} of {whole(cut.due)}", f"trials made{errors}", "failed" * bool(failed)
+        yield digits(len(report.runs) - failed), "cases published", ""
+    elif cut := early_end(report):
+        yield f"{digits(cut.made)} of {digits(cut.due)}", f"trials made{errors}", "failed" * bool(failed)
     else:
         yield amount, f"cases measured{errors}", "failed" * bool(failed)
     if sync := report.environment.sync:
@@ -318,7 +332,7 @@ _LONGEST_COMMAND = 4000
 
 
 def _environment(surroundings: Environment, warned: Collection[str]) -> str:
-    """Return the environment as a list of terms, and its warnings but for those that stand above."""
+    """Return the environment as a list of terms, and its warnings except those already shown."""
     terms = [
         element("div", element("dt", text(name)), element("dd", text(value)))
         for name, value in _facts(surroundings)
@@ -336,17 +350,20 @@ def _environment(surroundings: Environment, warned: Collection[str]) -> str:
 
 
 def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
-    host, mounted = surroundings.host, surroundings.file_system
+    host, file_system = surroundings.host, surroundings.file_system
     yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
     yield "Processor", host.processor
-    yield "Cores", "" if host.cores is None else whole(host.cores)
+    yield "Cores", "" if host.cores is None else digits(host.cores)
     yield "CPU quota", quota(host)
     yield "Memory", "" if host.memory_bytes is None else f"{rounded(host.memory_bytes / _GIB)} GiB"
     yield "Python", host.python
     if host.sleep_1ms_ns is not None:
         yield "A sleep of 1 ms", f"{format_ms(host.sleep_1ms_ns)} ms"
-    yield "File system", f"{mounted.kind} on {mounted.device}" if mounted.device else mounted.kind
-    yield "Mount options", mounted.options.replace(",", ", ")
+    yield (
+        "File system",
+        f"{file_system.kind} on {file_system.device}" if file_system.device else file_system.kind,
+    )
+    yield "Mount options", file_system.options.replace(",", ", ")
     if cost := surroundings.sync:
         kinds = (
             ("Write and sync, at the end", cost.append_p50_ns, cost.append_p99_ns),
@@ -359,20 +376,20 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
         yield "Built from", build.source_id
         if build.memory_gets_per_s is not None:
             yield "Gets per second from memory", format_count(build.memory_gets_per_s)
-        yield "Compile options", telling(build.compile_options)
+        yield "Compile options", durability_options(build.compile_options)
 
 
-def _again(report: Report) -> str:
-    """Return the command that measures it again, to be copied; nothing where there was none."""
+def _repeat_command(report: Report) -> str:
+    """Return the command that repeats the measurement, with a copy button; empty without a command."""
     if not report.command:
         return ""
     line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]
-    # No line breaks within a word, such as after a hyphen.
+    # Lines do not break within a word, such as after a hyphen.
     words = (element("span", escape(word)) for word in line.split(" "))
     seeds = {run.case.seed for run in report.runs}
-    given = any(word.partition("=")[0] == "--seed" for word in report.command)
-    known = report.published is None and len(seeds) == 1 and not given
-    seed = f"The seed was random: add --seed {seeds.pop()} to get the same keys." if known else ""
+    has_seed = any(word.partition("=")[0] == "--seed" for word in report.command)
+    is_random = report.published is None and len(seeds) == 1 and not has_seed
+    seed = f"The seed was random: add --seed {seeds.pop()} to get the same keys." if is_random else ""
     button = element("button", "Copy", type="button", class_="copy", hidden=True)
     code = element("pre", element("code", " ".join(words)), tabindex="0")
     remark = element("p", sentence(seed), class_="remark") if seed else ""

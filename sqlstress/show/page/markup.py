@@ -1,4 +1,4 @@
-"""HTML from texts and blocks: whatever is not markup of ours is escaped here."""
+"""HTML from texts and blocks. All content other than our own markup is escaped here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlstress.show.blocks import (
     Paragraph,
     Picture,
     Table,
-    Verdict,
+    VerdictLine,
     brief,
     visible,
 )
@@ -32,33 +32,33 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{1,40}(?![\w-])")
 
 
 def text(words: str) -> str:
-    """Return a text from anywhere as HTML: one line, of bounded length, without markup of its own."""
+    """Return any text as HTML: one line, of bounded length, with its own markup escaped."""
     return escape(brief(words))
 
 
 def sentence(words: str) -> str:
-    """Return the same with options set off, so that no line breaks in one."""
+    """Return a text as HTML, with options marked as code, so that no line breaks within them."""
     return _OPTION.sub(r"<code>\g<0></code>", text(words))
 
 
 def element(name: str, *content: str, **attributes: str | bool) -> str:
-    """Return an element around content that is HTML already; a trailing underscore in a name is left out."""
-    given = "".join(
+    """Return an element around HTML content; trailing underscores of attribute names are removed."""
+    attributes_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
         if value is not False
     )
-    return f"<{name}{given}>{''.join(content)}</{name}>"
+    return f"<{name}{attributes_text}>{''.join(content)}</{name}>"
 
 
 def data(plain: Any) -> str:
-    """Return JSON that can stand in a script element: nothing in it ends the element, or begins another."""
+    """Return JSON that is safe in a script element: it cannot end the element or begin another."""
     written = json.dumps(_short(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _short(plain: Any) -> Any:
-    """Return data with as many digits as a plot can show: the last ones differ between versions of Python."""
+    """Return data with the digits that a plot can show; the last digits vary with the Python version."""
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
@@ -66,15 +66,15 @@ def _short(plain: Any) -> Any:
     return [_short(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
 
 
-WIDE = 240
-"""Characters of a text that takes two columns where there is room for them."""
-Said = Paragraph | Verdict | Lines | Bullets | Note | Picture | Legend
+LONG_TEXT = 240
+"""Number of characters from which a text takes two columns if there is room."""
+Said = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 WARNING = "Warning: "
-"""How a line begins that warns."""
+"""Prefix of a line with a warning."""
 
 
-def drawn(block: Said) -> str:
-    """Return a block that is no table as HTML."""
+def draw(block: Said) -> str:
+    """Return a block other than a table as HTML."""
     match block:
         case Picture():
             lines = "\n".join(visible(line).rstrip() for line in block.lines)
@@ -87,17 +87,17 @@ def drawn(block: Said) -> str:
                 for words in block.texts
             )
         case Bullets():
-            return element("ul", *(element("li", sentence(each)) for each in block.texts), class_="findings")
-    kind: str | bool = "long" if len(block.text) > WIDE else False
-    if isinstance(block, Verdict):
+            return element("ul", *(element("li", sentence(item)) for item in block.texts), class_="findings")
+    kind: str | bool = "long" if len(block.text) > LONG_TEXT else False
+    if isinstance(block, VerdictLine):
         kind = "verdict"
     elif block.text.startswith(NOT_COMPARABLE):
         kind = "warning"
     return element("p", sentence(block.text), class_=kind)
 
 
-def in_columns(blocks: Sequence[Block]) -> str:
-    """Return what was done and what it says, in two columns where there is room and much is said."""
+def text_columns(blocks: Sequence[Block]) -> str:
+    """Return the blocks other than tables, in two columns if they are long and there is room."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0
     for block in shown:
@@ -105,21 +105,21 @@ def in_columns(blocks: Sequence[Block]) -> str:
             length += sum(map(len, block.texts))
         elif not isinstance(block, Picture):
             length += len(block.text)
-    return element("div", *map(drawn, shown), class_="said two" if length > 2 * WIDE else "said")
+    return element("div", *map(draw, shown), class_="said two" if length > 2 * LONG_TEXT else "said")
 
 
-# Tables of a page: what is looked for stands first, and long ones are folded.
+# Tables of a page: key columns come first, and long tables are folded.
 
 
-LONG = 60
-"""Rows that stand open below each other."""
+MAX_OPEN_ROWS = 60
+"""Maximum number of rows that are shown without folding."""
 
 
-def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield blocks as HTML, with tables folded from where they are more rows than can be taken in.
+def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield blocks as HTML; tables beyond LONG rows in total are folded.
 
-    Where that is so, those with a caption of their own (a paragraph that ends with a colon) are folded from
-    the first on: one open among many closed ones would look like the one that counts.
+    If so, all tables with a caption (a paragraph that ends with a colon) are folded, including the first: a
+    single open table among closed ones would look like the most important.
     """
     parts = list(_captioned(blocks))
     total = sum(len(table.rows) for _, tables in parts for table in tables)
@@ -127,18 +127,18 @@ def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
     for caption, tables in parts:
         rows = sum(len(table.rows) for table in tables)
         if caption and not tables:
-            yield drawn(caption)
-        elif total <= LONG or (not caption and open_rows + rows <= LONG):
+            yield draw(caption)
+        elif total <= MAX_OPEN_ROWS or (not caption and open_rows + rows <= MAX_OPEN_ROWS):
             open_rows += rows
             if caption:
-                yield drawn(caption)
+                yield draw(caption)
             yield from map(_table, tables)
         else:
             yield _folded(caption, tables)
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
-    """Yield tables that stand below each other, with their caption if they have one; other blocks alone."""
+    """Yield consecutive tables with their caption, if any; other blocks are yielded alone."""
     caption: Said | None = None
     tables: list[Table] = []
     for block in blocks:
@@ -159,7 +159,7 @@ def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Tabl
 
 
 def _folded(caption: Said | None, tables: Sequence[Table]) -> str:
-    """Return tables that are opened with a click, and what is said of them until then."""
+    """Return tables that open with a click, with a summary as their title."""
     rows = max(len(table.rows) for table in tables)
     columns = [column.name for column in tables[0].columns if column.role == FIGURE]
     summary = f"Table: {', '.join(filter(None, columns))}"
@@ -170,17 +170,19 @@ def _folded(caption: Said | None, tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    """Return a table as HTML: names first, then what is looked for, then the details."""
+    """Return a table as HTML: columns with names first, then key figures, then details."""
     roles = [column.role for column in table.columns]
-    order = sorted(range(len(roles)), key=lambda place: (NAME, FIGURE, DETAIL).index(roles[place]))
+    order = sorted(range(len(roles)), key=lambda column: (NAME, FIGURE, DETAIL).index(roles[column]))
     firsts = [row[0] for row in table.rows]
-    # The rows where the next of several groups begins: those of one layout, of one schema.
-    begins = {place for place, (above, here) in enumerate(pairwise(firsts), 1) if above != here}
+    # Indices of rows where a new group begins: the rows of a layout or schema form a group.
+    begins = {column for column, (previous, current) in enumerate(pairwise(firsts), 1) if previous != current}
     if len(begins) >= len(firsts) - 1:
         begins = set()
-    head = _row("th", [(text(table.headers[place]), table.alignment[place]) for place in order], scope="col")
+    head = _row(
+        "th", [(text(table.headers[column]), table.alignment[column]) for column in order], scope="col"
+    )
     body = [
-        _row("td", [(_cell(table, row, place), table.alignment[place]) for place in order], row in begins)
+        _row("td", [(_cell(table, row, column), table.alignment[column]) for column in order], row in begins)
         for row in range(len(table.rows))
     ]
     inner = element("table", element("thead", head), element("tbody", *body))

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from sqlstress.targets.views import Connected
+    from sqlstress.targets.views import Connections
 
 # The import of the C extension, if it was built and its clock agrees with Python's.
 
 
-class NotToBeHad(Exception):
+class NativeUnavailable(Exception):
     """The native loop is not available, for the reason in the message."""
 
 
@@ -48,13 +48,13 @@ def extension() -> ModuleType:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
         remedy = _FROM_SOURCE if _is_source() else _WITH_COMPILER
-        raise NotToBeHad(f"the C extension was not built ({remedy})") from error
+        raise NativeUnavailable(f"the C extension was not built ({remedy})") from error
     except ImportError as error:
-        raise NotToBeHad(f"the C extension is not for this Python ({error})") from error
+        raise NativeUnavailable(f"the C extension is not for this Python ({error})") from error
     python_ns = time.perf_counter_ns()
     native_ns = native.now_ns()
     if not python_ns <= native_ns <= time.perf_counter_ns():
-        raise NotToBeHad("its clock differs from Python's")
+        raise NativeUnavailable("its clock differs from Python's")
     return native
 
 
@@ -62,17 +62,17 @@ def lacking(reach: Callable[[], object]) -> str | None:
     """Call `reach`; return the reason why the native loop is not available, or None."""
     try:
         reach()
-    except NotToBeHad as reason:
+    except NativeUnavailable as reason:
         return str(reason)
     return None
 
 
 @contextmanager
-def needed(driver: str) -> Iterator[None]:
+def require_native(driver: str) -> Iterator[None]:
     """Turn NotToBeHad into EnvironmentFailure, for a worker whose case requires the native loop."""
     try:
         yield
-    except NotToBeHad as reason:
+    except NativeUnavailable as reason:
         raise EnvironmentFailure(
             f"--loop native is not available with --driver {driver}: {reason}. Use --loop python."
         ) from reason
@@ -83,7 +83,7 @@ def needed(driver: str) -> Iterator[None]:
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
 """Endings of a loop, as in loop.h."""
-OF_NO_STORE: dict[str, Any] = {
+PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
     "mean_wait_ns": 0,
@@ -96,14 +96,14 @@ OF_NO_STORE: dict[str, Any] = {
 class NativeStore:
     """A worker's key-value interface with the whole loop in C."""
 
-    def __init__(self, view: Connected, plan: dict[str, Any], explained: Callable[[int, str], str]) -> None:
+    def __init__(self, view: Connections, plan: dict[str, Any], explained: Callable[[int, str], str]) -> None:
         """`plan` has the addresses of the connections of `view`. Raises NotToBeHad.
 
         `explained` makes a sentence from a result code of SQLite and the store's message.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained = extension(), explained
-        self.plan = {**OF_NO_STORE, **plan}
+        self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run a plan of `kv.native_loop` and return its results.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlstress.options.dsn import Dsn
     from sqlstress.report.case import Case, Server
     from sqlstress.targets.postgres.place import PostgresPlace
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
 
 MAX_TABLES = 1000
 """Limit of tables, because each connection prepares statements for each of them."""
@@ -39,7 +39,7 @@ class PostgresTarget(Target):
         from dataclasses import replace
 
         from sqlstress.options.dsn import PACKAGE, Dsn
-        from sqlstress.report.case import KEPT
+        from sqlstress.report.case import KEEP_JOURNAL_MODE
 
         if find_spec("psycopg") is None:
             raise NotInstalled(case.driver, PACKAGE)
@@ -59,9 +59,9 @@ class PostgresTarget(Target):
             )
         if address is None and anyway:
             raise UsageError("--anyway needs a server on another machine. Add --dsn, or leave it out.")
-        return replace(case, server=server, settings=replace(case.settings, journal_mode=KEPT))
+        return replace(case, server=server, settings=replace(case.settings, journal_mode=KEEP_JOURNAL_MODE))
 
-    def stand_in(self, folder: Path) -> Directions:
+    def stand_in(self, folder: Path) -> ConnectionInfo:
         from sqlstress.targets.postgres.place import directions
 
         return directions({"host": folder.as_posix(), "dbname": "none"}, "none", None)
@@ -103,9 +103,9 @@ class PostgresTarget(Target):
         return error_text(error) or plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
-        from sqlstress.report.power_failure import at_server
+        from sqlstress.report.power_failure import server_durability
 
-        return at_server(effective) or ""
+        return server_durability(effective) or ""
 
     def lacks_native(self, driver: str) -> str:
         return "the native loop drives SQLite only"
@@ -116,7 +116,7 @@ class PostgresTarget(Target):
     def untold(self, driver: str) -> str:
         return "only SQLite shows who held its locks"
 
-    def at_hand(self, driver: str, address: Dsn | None) -> str:
+    def describe_available(self, driver: str, address: Dsn | None) -> str:
         """Return the versions of psycopg and of the named server, or of the one that a run would start."""
         from sqlstress.options.dsn import PACKAGE
 

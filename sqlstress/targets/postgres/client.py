@@ -42,7 +42,7 @@ def _succeeded(result: Any) -> Any:
     raise error_from_result(result)
 
 
-class Client:
+class PostgresClient:
     """A worker's connection to a schema, in autocommit."""
 
     _connection: Connection
@@ -52,7 +52,7 @@ class Client:
         self._case, self._schema = case, schema
         self._names = map("s{}".format, count())
 
-    def connect(self, bucket: int = 0) -> Client:
+    def connect(self, bucket: int = 0) -> PostgresClient:
         self._connection = connect(dialect.dsn_of(self._case), f"cannot open {self._schema}")
         self._pgconn = self._connection.pgconn
         self._connection.execute(dialect.session_setup(self._case, self._schema).encode())
@@ -159,7 +159,7 @@ class PostgresStore(ClientStore):
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
         """`begin` is how transactions of several statements begin: "immediate" takes their locks first."""
-        client = Client(case, schema).connect()
+        client = PostgresClient(case, schema).connect()
         super().__init__(client)
         try:
             for bucket in range(case.buckets):
@@ -168,7 +168,7 @@ class PostgresStore(ClientStore):
             self.close()
             raise EnvironmentFailure(f"cannot open {schema}: {dialect.error_text(error)}") from error
 
-    def _add_bucket(self, client: Client, case: Case, bucket: int, locks: bool) -> None:
+    def _add_bucket(self, client: PostgresClient, case: Case, bucket: int, locks: bool) -> None:
         get, pair, put, set_count = (
             client.prepare(sql.format(bucket)) for sql in (GET, PAIR, PUT, SET_COUNT)
         )

@@ -101,14 +101,14 @@ def error_text(error: BaseException) -> str | None:
     return f"{f'SQLSTATE {error.sqlstate}' if error.sqlstate else 'PostgreSQL'}: {_message(error)}"
 
 
-def answer(error: BaseException) -> views.Answer | None:
+def answer(error: BaseException) -> views.DatabaseError | None:
     """Return the meaning of an error; None if the error is not a server's."""
     if not hasattr(error, "sqlstate"):
         return None
     code = error.sqlstate or "08"
     kinds = {**dict.fromkeys(BUSY, views.BUSY), CANCELLED: views.INTERRUPTED}
     otherwise = views.LACKING if code.startswith(_LACKING) else views.REFUSED
-    return views.Answer(kinds.get(code, otherwise), _message(error))
+    return views.DatabaseError(kinds.get(code, otherwise), _message(error))
 
 
 def _message(error: BaseException) -> str:

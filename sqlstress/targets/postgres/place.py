@@ -14,15 +14,15 @@ from psycopg.pq import Conninfo, PGconn, TransactionStatus
 from psycopg.sql import SQL, Identifier
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import MEANWHILE, Disturbance, Place, redefinitions
+from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place, schema_differences
 from sqlstress.targets.postgres import own_schema
-from sqlstress.targets.postgres.client import Client, PostgresStore, number_parameters
+from sqlstress.targets.postgres.client import PostgresClient, PostgresStore, number_parameters
 from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
 from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
-from sqlstress.targets.views import Directions, NativeLoop, Row, T
+from sqlstress.targets.views import ConnectionInfo, NativeLoop, Row, T
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,8 +72,8 @@ class PostgresPlace(Place):
     def native(self, worker: int, begin: str) -> NativeLoop:
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
-    def client(self, worker: int) -> Client:
-        return Client(self.case, self.name)
+    def client(self, worker: int) -> PostgresClient:
+        return PostgresClient(self.case, self.name)
 
     # Methods for the parent.
 
@@ -104,9 +104,9 @@ class PostgresPlace(Place):
         return differences(self.case, effective)
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        tally = Tally("schema")
+        tally = CheckCounter("schema")
         tally.checked = len(created)
-        for difference in redefinitions(created, self.schema(pulse)):
+        for difference in schema_differences(created, self.schema(pulse)):
             tally.problem(f"the schema {difference}")
         return tally.check()
 
@@ -115,7 +115,7 @@ class PostgresPlace(Place):
 
     # Methods for the user's SQL and programs.
 
-    def directions(self) -> Directions:
+    def directions(self) -> ConnectionInfo:
         isolation = self.case.server.isolation if self.case.server else AS_SET
         return directions(
             resolve_dsn(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation
@@ -228,7 +228,7 @@ class PostgresSnapshot:
         for name, identity in self._tables.items():
             if tables.get(name) != identity:
                 how = "replaced by another table" if name in tables else "dropped"
-                return Disturbance(f"{name} was {how} {MEANWHILE}", "failed")
+                return Disturbance(f"{name} was {how} {DURING_MEASUREMENT}", "failed")
         return None
 
     def _identities(self, pulse: Pulse) -> dict[str, tuple[int, int]]:
@@ -311,7 +311,7 @@ def resolve_dsn(dsn: str) -> dict[str, str]:
         connection.finish()
 
 
-def directions(parts: Mapping[str, str], schema: str, isolation: str | None) -> Directions:
+def directions(parts: Mapping[str, str], schema: str, isolation: str | None) -> ConnectionInfo:
     """Return directions to a schema of a server; `parts` are libpq's keywords.
 
     Transactions start at the isolation level, unless the program sets another level.
@@ -329,4 +329,4 @@ def directions(parts: Mapping[str, str], schema: str, isolation: str | None) -> 
     if not set(public.get("host", "/")) & set("/@,:"):  # other hosts are valid as parameters only
         address += ":".join(public.pop(name) for name in ("host", "port") if name in public)
     url = f"postgresql://{address}/{database}?{urlencode(public, quote_via=quote, safe='')}"
-    return Directions(url, variables, parts.get("password", ""))
+    return ConnectionInfo(url, variables, parts.get("password", ""))

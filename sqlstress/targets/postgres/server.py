@@ -21,8 +21,8 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.system.child import when_orphaned
-from sqlstress.system.processes import Apart, Died
+from sqlstress.system.child import on_parent_end
+from sqlstress.system.processes import ChildCaller, Died
 from sqlstress.targets.place import SERVER_FOLDER
 from sqlstress.targets.postgres.dialect import one_line, programs
 
@@ -35,7 +35,7 @@ _servers: list[subprocess.Popen[bytes]] = []
 @contextmanager
 def running(folder: Path, connections: int) -> Iterator[str]:
     """Run a server in our folder; yield its connection string. Raises EnvironmentFailure."""
-    with Apart("the guard of the PostgreSQL server") as guard:
+    with ChildCaller("the guard of the PostgreSQL server") as guard:
         dsn = guard.call(lambda: None, start, folder.absolute() / SERVER_FOLDER / "data", connections)
         try:
             yield dsn
@@ -47,7 +47,7 @@ def running(folder: Path, connections: int) -> Iterator[str]:
 def start(data: Path, connections: int) -> str:
     """Start a server in the guard process; return its connection string. Raises EnvironmentFailure."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to a whole process group; the parent's end counts
-    when_orphaned(stop)
+    on_parent_end(stop)
     Finalize(None, stop, exitpriority=0)  # if the parent closes the pipe
     data.mkdir(parents=True, mode=0o700)
     with socket.create_server((HOST, 0)) as free:

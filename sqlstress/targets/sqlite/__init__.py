@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.options.dsn import Dsn
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
-    from sqlstress.targets.views import Directions
+    from sqlstress.targets.views import ConnectionInfo
 
 _GETS = 2_000
 
@@ -36,11 +36,11 @@ class SqliteTarget(Target):
     def open_place(self, case: Case, where: Path) -> SqlitePlace:
         return SqlitePlace(case, where)
 
-    def stand_in(self, folder: Path) -> Directions:
+    def stand_in(self, folder: Path) -> ConnectionInfo:
         """Return the connection information for a file that does not exist."""
-        from sqlstress.targets.views import Directions
+        from sqlstress.targets.views import ConnectionInfo
 
-        return Directions(str((folder / "app.db").absolute()), {})
+        return ConnectionInfo(str((folder / "app.db").absolute()), {})
 
     def preload(self, driver: str) -> tuple[str, ...]:
         return "sqlstress.targets.sqlite.place", DRIVERS[driver], "sqlstress.targets.native._native"
@@ -50,21 +50,21 @@ class SqliteTarget(Target):
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS
-        from sqlstress.report.power_failure import GOOD, LOST, risk
+        from sqlstress.report.power_failure import GOOD, LOST, power_failure_risk
         from sqlstress.target import IN_CACHE, LAST_LOST, SYNCED, UNSAFE
 
         journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
         if journal not in JOURNAL_MODES or level not in SYNCHRONOUS:
             return ""  # the settings were not read back, or the files differ
-        durability = {GOOD: SYNCED, LOST: LAST_LOST}.get(risk(journal, level).worst, UNSAFE)
+        durability = {GOOD: SYNCED, LOST: LAST_LOST}.get(power_failure_risk(journal, level).worst, UNSAFE)
         if durability == SYNCED and sys.platform == "darwin" and effective.get("fullfsync") != "1":
             durability = IN_CACHE
         return f"{durability}: {journal.upper()} journal, synchronous={level.upper()}"
 
     def lacks_native(self, driver: str) -> str | None:
-        from sqlstress.targets.sqlite.connections import lacks
+        from sqlstress.targets.sqlite.connections import native_unavailable
 
-        return lacks(driver)
+        return native_unavailable(driver)
 
     def foresees(self, error: Exception) -> bool:
         return type(error).__module__.partition(".")[0] in DRIVERS
@@ -77,7 +77,7 @@ class SqliteTarget(Target):
 
         return lacking()
 
-    def at_hand(self, driver: str, address: Dsn | None) -> str:
+    def describe_available(self, driver: str, address: Dsn | None) -> str:
         binding, library = load_driver(driver).versions()
         return f"SQLite {library} ({binding})"
 

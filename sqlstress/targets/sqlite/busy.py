@@ -27,17 +27,17 @@ LARGEST_MEAN_S = 0.7e-3
 """Largest mean wait per worker."""
 SMALLEST_MEAN_S = 0.4e-3
 """Smallest mean wait per worker."""
-FIRST = 2.0
+FIRST_FACTOR = 2.0
 """Mean of the first wait, in mean waits."""
-PATIENCE = 8
+MAX_ATTEMPTS = 8
 """Number of attempts over which the mean wait shrinks to nothing, were it not for LEAST_S."""
-LEAST_S = 60e-6
+MIN_MEAN_S = 60e-6
 """Smallest mean of the last waits, per worker."""
 SHORTEST_S = 50e-6
 """Shortest sleep: the resolution of the systems' timers."""
 
 
-class Waiting:
+class BusyRetries:
     """The waits of one worker, and the number of BUSY answers that it got."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Waiting:
         self.busy = 0
         self.busy_snapshot = 0
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
-        self.least_s = LEAST_S * workers
+        self.least_s = MIN_MEAN_S * workers
         self._timeout_s = timeout_s
         self._random = random.Random(seed).random
         self._sleep = sleep
@@ -60,7 +60,7 @@ class Waiting:
     def interval(self, attempt: int) -> float:
         """Return the seconds to sleep before the next attempt; the first attempt is number 0."""
         jitter = 0.5 + self._random()
-        patience = 1.0 - attempt / PATIENCE if attempt else FIRST
+        patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def again(self, attempt: int, begun: float) -> bool:
@@ -103,6 +103,8 @@ class Waiting:
         return attempt_until_done
 
 
-def waiting_of(case: Case, worker: int) -> Waiting:
+def worker_waiting(case: Case, worker: int) -> BusyRetries:
     """Return the waits of one worker; its number seeds their jitter."""
-    return Waiting(case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}")
+    return BusyRetries(
+        case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
+    )

@@ -14,9 +14,9 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.sqlite_codes import explained, is_busy
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import watched
-from sqlstress.targets.native import NativeStore, NotToBeHad, extension, lacking, needed
+from sqlstress.targets.native import NativeStore, NativeUnavailable, extension, lacking, require_native
 from sqlstress.targets.place import ClientStore
-from sqlstress.targets.sqlite.busy import waiting_of
+from sqlstress.targets.sqlite.busy import worker_waiting
 from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 
@@ -25,18 +25,20 @@ if TYPE_CHECKING:
 
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.sqlite.shim import Watch
+    from sqlstress.targets.sqlite.shim import ShimRecorder
     from sqlstress.targets.views import Operation
 
 
-class Client:
+class SqliteClient:
     """One worker's connections to the files of a place, opened by `connect` and `connect_all`."""
 
-    def __init__(self, case: Case, paths: Sequence[Path], worker: int, watch: Watch | None = None) -> None:
+    def __init__(
+        self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
+    ) -> None:
         """`worker` only seeds the jitter of its waits; `watch` records operations that fail with BUSY."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
-        self.waiting = waiting_of(case, worker)
+        self.waiting = worker_waiting(case, worker)
         self._connections: list[Connection] = []
 
     def connect(self, bucket: int) -> Connection:
@@ -101,12 +103,12 @@ class SqliteStore(ClientStore):
     Raises EnvironmentFailure, with SQLite's code, if a bucket cannot be opened.
     """
 
-    def __init__(self, client: Client, begin: str) -> None:
+    def __init__(self, client: SqliteClient, begin: str) -> None:
         super().__init__(client)
         for connection in client.connect_all():
             self._prepare(client, connection, f"BEGIN {begin}")
 
-    def _prepare(self, client: Client, connection: Connection, begin: str) -> None:
+    def _prepare(self, client: SqliteClient, connection: Connection, begin: str) -> None:
         self.gets.append(connection.scalar(GET))
         self.pairs.append(lambda keys: connection.rows(PAIR, keys))
         self.puts.append(connection.writer(PUT))
@@ -139,11 +141,11 @@ ENTRY = "sqlite3_native_init"
 _JITTER_BITS = 62
 
 
-def native_store(client: Client, begin: str) -> NativeStore:
+def native_store(client: SqliteClient, begin: str) -> NativeStore:
     """Return the key-value store for the C loop. Raises EnvironmentFailure, with SQLite's code."""
     case, waiting = client.case, client.waiting
-    with needed(case.driver):
-        _, handles = reached(case.driver, client.connect_all)
+    with require_native(case.driver):
+        _, handles = connect_with_handles(case.driver, client.connect_all)
     plan = {
         "stores": True,
         "connections": [tuple(handle) for handle in handles],
@@ -166,24 +168,24 @@ class Handle(NamedTuple):
 
 
 @cache
-def lacks(driver: str) -> str | None:
+def native_unavailable(driver: str) -> str | None:
     """Return the reason why the driver has no native loop on this system, or None."""
-    return lacking(lambda: reached_once(driver))
+    return lacking(lambda: driver_handle(driver))
 
 
-def reached_once(driver: str) -> Handle:
+def driver_handle(driver: str) -> Handle:
     """Return a handle with the functions of the driver's SQLite. Its connection is already closed.
 
     Raises NotToBeHad if the C extension cannot use the driver.
     """
     extension()
     binding = load_driver(driver)
-    (connection,), (handle,) = reached(driver, lambda: [binding.connect(Path(":memory:"), 0)])
+    (connection,), (handle,) = connect_with_handles(driver, lambda: [binding.connect(Path(":memory:"), 0)])
     connection.close()
     return handle
 
 
-def reached(
+def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
     """Open connections; return them and their handles. Raises NotToBeHad and closes them on failure."""
@@ -197,11 +199,11 @@ def reached(
             _load_extension(driver, connection)
         handles = [Handle(*addresses) for addresses in native.handed_over()]
         if len(handles) != len(connections):
-            raise NotToBeHad(f"{driver} handed over {len(handles)} of {len(connections)} connections")
+            raise NativeUnavailable(f"{driver} handed over {len(handles)} of {len(connections)} connections")
         version = [*map(int, load_driver(driver).versions()[1].split(".")), 0, 0]
         number = version[0] * 10**6 + version[1] * 10**3 + version[2]
         if any(native.version_number(handle.functions) != number for handle in handles):
-            raise NotToBeHad(f"the functions of {driver} are not those of its SQLite")
+            raise NativeUnavailable(f"the functions of {driver} are not those of its SQLite")
     except BaseException:
         for connection in connections:
             connection.close()
@@ -226,7 +228,7 @@ def _load_extension(driver: str, connection: Connection) -> None:
     try:
         binding.load_extension(str(extension().__file__))
     except Exception as error:
-        raise NotToBeHad(f"{driver} cannot load the extension ({error})") from error
+        raise NativeUnavailable(f"{driver} cannot load the extension ({error})") from error
     finally:
         binding.enable_load_extension(False)
 
@@ -244,12 +246,12 @@ def _load_on_open() -> Iterator[None]:
         library = ctypes.CDLL(str(_sqlite3.__file__))
         register, cancel = library.sqlite3_auto_extension, library.sqlite3_cancel_auto_extension
     except (AttributeError, OSError) as error:
-        raise NotToBeHad(
+        raise NativeUnavailable(
             f"the sqlite3 of this Python cannot load extensions, and its SQLite was not found ({error})"
         ) from error
     entry = ctypes.cast(getattr(ctypes.CDLL(str(extension().__file__)), ENTRY), ctypes.c_void_p)
     if register(entry) != 0:
-        raise NotToBeHad("SQLite did not load the extension")
+        raise NativeUnavailable("SQLite did not load the extension")
     try:
         yield
     finally:
@@ -279,7 +281,7 @@ class _ConnectionGroup(NamedTuple):
 
 
 @contextmanager
-def proving(
+def check_in_parallel(
     case: Case, paths: Sequence[Path], plan: dict[str, Any], pulse: Pulse
 ) -> Iterator[Callable[[], int | None]]:
     """Check all rows in C, in parallel to the block. Yield a function that waits for the result.
@@ -310,8 +312,8 @@ def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connecti
         return connections
 
     try:
-        return reached(case.driver, connect)[1]
-    except NotToBeHad:
+        return connect_with_handles(case.driver, connect)[1]
+    except NativeUnavailable:
         return None
     except Exception as error:
         if driver.result_code(error) is None:

@@ -62,7 +62,7 @@ class Copy:
         return without_wal
 
 
-def layout_of(case: Case) -> Case:
+def layout_key(case: Case) -> Case:
     """Return the case without options of the load, as the key of cases that share the same files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
@@ -74,7 +74,7 @@ def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | No
         return None
     while copies and size + sum(copy.size for copy in copies.values()) > MOST:
         copies.pop(next(iter(copies)))  # remove the oldest copy
-    copy = copies[layout_of(case)] = Copy(paths)
+    copy = copies[layout_key(case)] = Copy(paths)
     return copy
 
 

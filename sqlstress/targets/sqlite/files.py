@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlstress import sqlite_codes as codes
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import MEANWHILE, Disturbance, Seal
+from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Seal
 from sqlstress.targets.sqlite.connections import PUT
 from sqlstress.targets.sqlite.drivers import Connection, Row, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # a worker imports this module, too, and needs none of these
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.sqlite.copies import Copy
 
-HELD_OPEN = ("", "-wal", "-shm")
+OPEN_SUFFIXES = ("", "-wal", "-shm")
 """Suffixes of the files that a connection keeps open. A rollback journal is open only in a transaction."""
 SPARE = "-spare"
 """Suffix of a WAL that is kept for the next trial."""
-SUFFIXES = (*HELD_OPEN, "-journal", SPARE)
+SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
 def paths(case: Case, folder: Path) -> list[Path]:
@@ -165,11 +165,11 @@ class SqliteTable:
 
         self.release()  # Windows cannot remove a file that this process has open
         by_layout, paths = self._copies, self._paths
-        if by_layout is not None and (copy := by_layout.pop(copies.layout_of(self._case), None)):
+        if by_layout is not None and (copy := by_layout.pop(copies.layout_key(self._case), None)):
             with suppress(OSError):  # the files are filled again below, and SQLite reports what is wrong
                 self._restore(copy, pulse)
                 self.stays = True
-                by_layout[copies.layout_of(self._case)] = copy
+                by_layout[copies.layout_key(self._case)] = copy
                 return
             self.release()
         self._discard()
@@ -301,10 +301,10 @@ def _checkpoint(connection: Connection) -> None:
 # index or trigger.
 
 
-MARKS = ("journal_mode", "schema_version", "user_version", "application_id")
+WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
 """Pragmas whose values no worker changes. Each change of a table, an index or a trigger increases the schema
 version, and so does VACUUM."""
-PATIENCE_MS = 1000
+LOCK_TIMEOUT_MS = 1000
 """Maximum wait for a lock, in ms. No worker is connected, so a lock that remains is another program's."""
 
 
@@ -351,13 +351,13 @@ class SqliteSnapshot:
         for name, mark in current.items():
             if mark != recorded[name]:
                 change = f"its {name} was {recorded[name]} and is {mark}"
-                return Disturbance(f"changed {path.name} {MEANWHILE}: {change}", by_outsider=True)
+                return Disturbance(f"changed {path.name} {DURING_MEASUREMENT}: {change}", by_outsider=True)
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
         """Return the marks of a database, read under the write lock, so that no process changes them."""
-        with closing(load_driver(self._driver).connect(path, PATIENCE_MS)) as connection:
+        with closing(load_driver(self._driver).connect(path, LOCK_TIMEOUT_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
-            marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in MARKS}
+            marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in WATCHED_PRAGMAS}
             connection.rows("ROLLBACK")
             return marks

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlstress.errors import SqlstressError, message_of
+from sqlstress.errors import SqlstressError, error_message
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import Definition, redefinitions
+from sqlstress.targets.place import Definition, schema_differences
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
@@ -29,7 +29,7 @@ _HEADING = "*** in database main ***"
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
     """Run quick_check, or integrity_check at the level "full", on every file."""
-    tally = Tally("integrity_check" if level == "full" else "quick_check")
+    tally = CheckCounter("integrity_check" if level == "full" else "quick_check")
     for path in paths:
         pulse()
         tally.checked += 1
@@ -73,7 +73,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as problem:
-        error = message_of(problem)
+        error = error_message(problem)
     lines = [line for row in rows for line in str(row[0]).splitlines()]
     return [line for line in lines if line not in ("ok", _HEADING)], error
 
@@ -91,7 +91,7 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
         return complaints  # the file without its WAL may have an older state
-    return complaints + call_apart(pulse, pages.complaints, path, trees)
+    return complaints + call_in_subprocess(pulse, pages.complaints, path, trees)
 
 
 def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition], pulse: Pulse) -> Check:
@@ -99,11 +99,11 @@ def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition
 
     SQLite's integrity check does not notice a changed definition.
     """
-    tally = Tally("schema")
+    tally = CheckCounter("schema")
     for path in paths:
         pulse()
         tally.checked += len(created)
-        for complaint in redefinitions(created, schema(case, path)):
+        for complaint in schema_differences(created, schema(case, path)):
             tally.problem(f"the schema of {path.name} {complaint}")
     return tally.check()
 

@@ -78,7 +78,7 @@ class Lock(NamedTuple):
     """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
 
 
-class Look(NamedTuple):
+class LockSample(NamedTuple):
     """The state and the locks of a database at one moment."""
 
     state: str
@@ -165,7 +165,7 @@ class _File:
             self._descriptor = -1
 
 
-class Database:
+class LockedFile:
     """A database that other processes use, observed without writing to it or locking it."""
 
     def __init__(self, path: Path) -> None:
@@ -180,7 +180,7 @@ class Database:
         self._file = _File(resolved)
         self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
 
-    def look(self) -> Look:
+    def look(self) -> LockSample:
         """Return the current locks and their holders. Raises EnvironmentFailure if a file is not readable."""
         try:
             return self._look()
@@ -189,23 +189,23 @@ class Database:
         except OSError as error:
             raise EnvironmentFailure(f"cannot read {self.path}: {error.strerror}.") from error
 
-    def _look(self) -> Look:
+    def _look(self) -> LockSample:
         if not self._file.follow():
-            return Look(MISSING, file=self._file.opened)
+            return LockSample(MISSING, file=self._file.opened)
         header = self._file.read(_HEADER)
         if len(header) < _HEADER:
-            return Look(EMPTY, self._rollback_locks(), file=self._file.opened)
+            return LockSample(EMPTY, self._rollback_locks(), file=self._file.opened)
         if header[_VERSION_AT] == _WAL_VERSION:
             return self._look_at_wal()
         (changes,) = _CHANGES.unpack(header)
-        return Look(ROLLBACK, self._rollback_locks(), changes, file=self._file.opened)
+        return LockSample(ROLLBACK, self._rollback_locks(), changes, file=self._file.opened)
 
-    def _look_at_wal(self) -> Look:
+    def _look_at_wal(self) -> LockSample:
         # A process in exclusive locking mode locks the database file and needs no wal-index.
         owner, index = self._file.exclusive_holder(_PENDING_AT, _SHARED_LENGTH + 2), self._index
         locks = [] if owner is None else [Lock(WRITE, owner), Lock(EXCLUSIVE, owner)]
         if not index.follow():
-            return Look(CLOSED, tuple(locks), file=self._file.opened)
+            return LockSample(CLOSED, tuple(locks), file=self._file.opened)
         if index.holder(_WRITE_AT, _READ_AT + _READERS - _WRITE_AT) is not None:
             exclusive = {WRITE: _WRITE_AT, CHECKPOINT: _CHECKPOINT_AT, RECOVERY: _RECOVERY_AT}
             held = [
@@ -216,7 +216,7 @@ class Database:
                 if (pid := index.holder(_READ_AT + slot)) is not None:
                     locks.append(Lock(READ, pid, slot))
         wal = next(filter(None, (walindex.parse(index.read(walindex.LENGTH)) for _ in range(_TRIES))), None)
-        return Look(WAL, tuple(locks), wal and wal.commits, wal, self._file.opened)
+        return LockSample(WAL, tuple(locks), wal and wal.commits, wal, self._file.opened)
 
     def _rollback_locks(self) -> tuple[Lock, ...]:
         file = self._file
@@ -240,7 +240,7 @@ class Database:
 
         Call it seldom: while Linux makes the list, no process can lock any file.
         """
-        return tuple(listed(self._index.identity)) if self._index.is_open else ()
+        return tuple(shared_read_locks(self._index.identity)) if self._index.is_open else ()
 
     def openers(self) -> Openers | None:
         """Return the processes that have the file open; None if the system lists no open files."""
@@ -264,7 +264,7 @@ class Database:
         self._index.close()
 
 
-def listed(identity: tuple[int, int]) -> Iterable[Lock]:
+def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
     """Yield the read locks on a wal-index with all holders, from /proc/locks; nothing on other systems."""
     if sys.platform != "linux":
         return
@@ -327,17 +327,17 @@ def _refuse_own(path: Path) -> None:
 # Samples of a lock: the times at which they are taken, and the length of holds estimated from them.
 
 
-class Sample(NamedTuple):
+class TimedSample(NamedTuple):
     """The locks of a database between two times, in seconds from the start of sampling."""
 
     asked_s: float
     """Time just before the locks were read."""
     answered_s: float
     """Time just after the locks were read. The difference includes time in which this process did not run."""
-    look: Look
+    look: LockSample
 
 
-def sampled(rate: int, look: Callable[[], Look]) -> Iterator[Sample]:
+def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSample]:
     """Sleep until the next sample is due and yield it, forever. `rate` is the number of samples per second.
 
     Each sample is taken at a random time in its interval. Otherwise it could coincide with a rhythm of the
@@ -351,11 +351,11 @@ def sampled(rate: int, look: Callable[[], Look]) -> Iterator[Sample]:
         asked_s = time.perf_counter() - started_s
         turn = max(turn + 1, int(asked_s / interval_s))
         current = look()
-        yield Sample(asked_s, time.perf_counter() - started_s, current)
+        yield TimedSample(asked_s, time.perf_counter() - started_s, current)
 
 
 @dataclass(slots=True)
-class Runs:
+class HoldTracker:
     """The successive holds of a lock by one process, or by any process, as estimated from samples."""
 
     samples: int = 0
@@ -370,7 +370,7 @@ class Runs:
     _last_free_s: float = 0.0
     _changes: int | None = None
 
-    def seen(self, sample: Sample, before_s: float, changes: int | None = None) -> None:
+    def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
         """Add a sample in which the lock was held; `before_s` is the `asked_s` of the sample before.
 
         If `changes` differs from the last sample, there was a commit in between, so this is a new hold.
@@ -389,13 +389,13 @@ class Runs:
         self.now_s = self._last_s - self._start_s
         self._update_longest(sample)
 
-    def free(self, sample: Sample) -> None:
+    def free(self, sample: TimedSample) -> None:
         """Add a sample in which the lock was not held by this process."""
         if self.is_held:
             self._update_longest(sample)
             self.is_held, self._changes, self.now_s = False, None, 0.0
 
-    def _update_longest(self, end: Sample) -> None:
+    def _update_longest(self, end: TimedSample) -> None:
         at_least_s, at_most_s = self._last_s - self._start_s, end.answered_s - self._last_free_s
         if (at_least_s, at_most_s) >= (self.longest_s, self.most_s):
             self.longest_s, self.most_s, self.longest_at_s = at_least_s, at_most_s, self._start_s

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlstress.system.files import mounts_in
+from sqlstress.system.files import parse_mountinfo
 
 _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -145,5 +145,5 @@ def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
     except OSError:
         return links, False
     # 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
-    points = {fields[4] for fields in mounts_in(text) if len(fields) > 4}
+    points = {fields[4] for fields in parse_mountinfo(text) if len(fields) > 4}
     return links, str(database) in points

@@ -41,7 +41,7 @@ SCHEMA = Tree("sqlite_schema", "sqlite_schema", 1, is_index=False, keyed=False)
 """B-tree of the schema, which every database has."""
 
 
-class Page(NamedTuple):
+class BtreePage(NamedTuple):
     """A page of a b-tree."""
 
     number: int
@@ -57,7 +57,7 @@ class Page(NamedTuple):
     """Whether the page is the first overflow page of an entry."""
 
 
-def tree_space(tree: Tree, pages: Iterable[Page]) -> TreeSpace:
+def tree_space(tree: Tree, pages: Iterable[BtreePage]) -> TreeSpace:
     kinds: Counter[str] = Counter()
     entries = overflowing = payload = unused = 0
     for page in pages:
@@ -182,7 +182,7 @@ _FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 """Size of a column's value in bytes, by type: NULL, integers of six sizes, a float, the constants 0 and 1."""
 
 
-def walk(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
+def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
     """Return the space of each b-tree of a file, and check that every page is used or free.
 
     Never call it in a process that has a connection to the file. The content of a WAL is not read. Raises
@@ -212,7 +212,7 @@ def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
     return []
 
 
-def _check_records(file: PageFile, page: Page, tree: Tree) -> None:
+def _check_records(file: PageFile, page: BtreePage, tree: Tree) -> None:
     """Raise DamagedFile if the size of a record on a page differs from the size in its header."""
     data = file.read(page.number)
     start = HEADER if page.number == 1 else 0
@@ -222,7 +222,7 @@ def _check_records(file: PageFile, page: Page, tree: Tree) -> None:
         size, begin = varint(data, offset + pointer_bytes)
         if not tree.keyed:
             _, begin = varint(data, begin)
-        local = data[begin : begin + stored_here(size, file.usable, tree.keyed)]
+        local = data[begin : begin + local_bytes(size, file.usable, tree.keyed)]
         try:
             is_sound = _size_by_header(local, size) == size
         except IndexError:
@@ -258,7 +258,7 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
     return value << 8 | data[place + 8], place + 9
 
 
-def pages(file: PageFile, tree: Tree) -> Iterator[Page]:
+def pages(file: PageFile, tree: Tree) -> Iterator[BtreePage]:
     """Yield the pages of a b-tree. Raises DamagedFile."""
     stack = [tree.root]
     while stack:
@@ -273,7 +273,7 @@ def pages(file: PageFile, tree: Tree) -> Iterator[Page]:
             yield from _overflow(file, first, length)
 
 
-def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], list[tuple[int, int]]]:
+def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int], list[tuple[int, int]]]:
     """Return a page, its children, and for each overflow the number of its first page and its bytes."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
@@ -300,7 +300,7 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], lis
     is_ordered = pointers_end <= content <= min(offsets, default=content)
     if not is_ordered or pointers_end + payload + unused > file.usable:
         raise DamagedFile(f"page {number} holds more than a page can")
-    return Page(number, kind, cells, payload, unused, False), children, overflows
+    return BtreePage(number, kind, cells, payload, unused, False), children, overflows
 
 
 def _payload(
@@ -321,7 +321,7 @@ def _payload(
             _, begin = varint(data, offset)
             if not keyed:  # the rowid is before the record
                 _, begin = varint(data, begin)
-            local = stored_here(size, usable, keyed)
+            local = local_bytes(size, usable, keyed)
             overflows.append((_number(data, begin + local), size - local))
             size = local
         total += size
@@ -333,7 +333,7 @@ def _max_local(usable: int, keyed: bool) -> int:
     return (usable - 12) * 64 // 255 - 23 if keyed else usable - 35
 
 
-def stored_here(size: int, usable: int, keyed: bool) -> int:
+def local_bytes(size: int, usable: int, keyed: bool) -> int:
     """Return the number of bytes in its cell for a record of this size; its other bytes are overflow."""
     max_local = _max_local(usable, keyed)
     if size <= max_local:
@@ -343,14 +343,14 @@ def stored_here(size: int, usable: int, keyed: bool) -> int:
     return local if local <= max_local else min_local
 
 
-def _overflow(file: PageFile, first: int, length: int) -> Iterator[Page]:
+def _overflow(file: PageFile, first: int, length: int) -> Iterator[BtreePage]:
     """Yield the pages of an overflow of `length` bytes that starts on page `first`."""
     room = file.usable - 4
     number, left = first, length
     while left > 0:
         data = file.take(number)
         stored = min(left, room)
-        yield Page(number, OVERFLOW, 0, stored, room - stored, number == first)
+        yield BtreePage(number, OVERFLOW, 0, stored, room - stored, number == first)
         left -= stored
         number = _number(data, 0)
     if number:

@@ -10,11 +10,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.errors import message_of
+from sqlstress.errors import error_message
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import TRIAL_FOLDER, Place, Seal
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.connections import Client, SqliteStore, native_store
+from sqlstress.targets.sqlite.connections import SqliteClient, SqliteStore, native_store
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.files import SqliteSnapshot, SqliteTable
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from sqlstress.targets.native import NativeStore
     from sqlstress.targets.place import Definition
     from sqlstress.targets.sqlite.drivers import Row
-    from sqlstress.targets.sqlite.shim import Watch
-    from sqlstress.targets.views import Answer, Directions, T
+    from sqlstress.targets.sqlite.shim import ShimRecorder
+    from sqlstress.targets.views import ConnectionInfo, DatabaseError, T
 
 
 class SqlitePlace(Place):
@@ -45,15 +45,15 @@ class SqlitePlace(Place):
         self.paths = files.paths(case, where)
         """Paths of the database files, by bucket."""
         self._table: SqliteTable | None = None
-        self._watch: Watch | None = None
+        self._watch: ShimRecorder | None = None
 
     # The recording of time for `--where`, and pauses.
 
-    def watch(self, trace: Any, process: int) -> Watch:
-        from sqlstress.targets.sqlite.shim import Watch
+    def watch(self, trace: Any, process: int) -> ShimRecorder:
+        from sqlstress.targets.sqlite.shim import ShimRecorder
 
         words, processes = trace
-        self._watch = Watch(self.case.driver, words, process, processes)
+        self._watch = ShimRecorder(self.case.driver, words, process, processes)
         return self._watch
 
     def pause(self, schedule: Sequence[int]) -> None:
@@ -75,9 +75,9 @@ class SqlitePlace(Place):
 
     # Methods for a worker.
 
-    def client(self, worker: int) -> Client:
+    def client(self, worker: int) -> SqliteClient:
         """Return a worker's client, not yet connected."""
-        return Client(self.case, self.paths, worker, self._watch)
+        return SqliteClient(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
         return SqliteStore(self.client(worker), begin)
@@ -93,7 +93,11 @@ class SqlitePlace(Place):
 
     def seal(self) -> Seal:
         # A user program may close its last connection at any time, and that deletes the WAL.
-        suffixes = files.HELD_OPEN[:1] if self.case.settings.journal_mode == pragmas.KEPT else files.HELD_OPEN
+        suffixes = (
+            files.OPEN_SUFFIXES[:1]
+            if self.case.settings.journal_mode == pragmas.KEPT
+            else files.OPEN_SUFFIXES
+        )
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in suffixes)
 
     # Methods for the parent.
@@ -107,9 +111,9 @@ class SqlitePlace(Place):
         return self._table
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
-        from sqlstress.targets.sqlite.connections import proving
+        from sqlstress.targets.sqlite.connections import check_in_parallel
 
-        return proving(self.case, self.paths, plan, pulse)
+        return check_in_parallel(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
         """Create every file again, with the settings of the case and these tables."""
@@ -162,10 +166,10 @@ class SqlitePlace(Place):
 
     # Methods for the user's SQL and programs.
 
-    def directions(self) -> Directions:
-        from sqlstress.targets.views import Directions
+    def directions(self) -> ConnectionInfo:
+        from sqlstress.targets.views import ConnectionInfo
 
-        return Directions(str(self.paths[0].absolute()), {})
+        return ConnectionInfo(str(self.paths[0].absolute()), {})
 
     def clear(self) -> None:
         """Remove all files, so that a user program starts without a database file."""
@@ -208,19 +212,19 @@ class _ParentConnection:
     def __init__(self, driver: str, connection: Connection) -> None:
         self._driver, self._connection = driver, connection
 
-    def answer(self, error: BaseException) -> Answer | None:
-        from sqlstress.targets.views import BUSY, INTERRUPTED, LACKING, REFUSED, Answer
+    def answer(self, error: BaseException) -> DatabaseError | None:
+        from sqlstress.targets.views import BUSY, INTERRUPTED, LACKING, REFUSED, DatabaseError
 
-        code, text = load_driver(self._driver).result_code(error), message_of(error).removesuffix(".")
+        code, text = load_driver(self._driver).result_code(error), error_message(error).removesuffix(".")
         if code is None:
             return None
         if codes.is_busy(code):
-            return Answer(BUSY, text)
+            return DatabaseError(BUSY, text)
         if code == codes.INTERRUPT:
-            return Answer(INTERRUPTED, text)
+            return DatabaseError(INTERRUPTED, text)
         if advice := codes.advice(code):
-            return Answer(LACKING, f"{text} ({advice})")
-        return Answer(REFUSED, text)
+            return DatabaseError(LACKING, f"{text} ({advice})")
+        return DatabaseError(REFUSED, text)
 
 
 class SqliteReader(_ParentConnection):

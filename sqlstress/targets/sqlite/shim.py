@@ -10,8 +10,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.targets.native import NotToBeHad, extension
-from sqlstress.targets.sqlite.connections import reached_once
+from sqlstress.targets.native import NativeUnavailable, extension
+from sqlstress.targets.sqlite.connections import driver_handle
 
 # The shared memory of 64-bit words in which each process records its time; native/where.h has its layout.
 #
@@ -25,20 +25,20 @@ STATEMENTS, STATEMENTS_NS, FROM, TO, PROCESSOR = range(11, 16)
 WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
-EVERY = 17
+STATEMENTS_PER_SAMPLE = 17
 """Number of statements of which one is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
 """Kinds of spans."""
 
-MOST_SPANS = 1 << 15
-BUDGET = 64 << 20
+MAX_SPANS = 1 << 15
+MAX_BYTES = 64 << 20
 """Maximum size of all areas together, in bytes."""
 
 
 def room(processes: int) -> int:
     """Return the number of spans for which the area of each of `processes` processes has room."""
-    return min(MOST_SPANS, (BUDGET // (8 * processes) - RING) // SPAN)
+    return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
 class Span(NamedTuple):
@@ -57,7 +57,7 @@ class Span(NamedTuple):
         return self.end - self.begin
 
 
-class Area:
+class SpanArea:
     """The shared memory of one process: fixed words, then the ring of spans."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
@@ -104,11 +104,11 @@ def size(processes: int) -> int:
     return processes * (RING + SPAN * room(processes))
 
 
-def areas(words: Any, processes: int) -> list[Area]:
-    return [Area(words, number, processes) for number in range(1, processes + 1)]
+def areas(words: Any, processes: int) -> list[SpanArea]:
+    return [SpanArea(words, number, processes) for number in range(1, processes + 1)]
 
 
-class Watch:
+class ShimRecorder:
     """The recording of this process's time. Make it before opening a database, at most once per process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
@@ -116,11 +116,11 @@ class Watch:
 
         Raises EnvironmentFailure if recording is not possible.
         """
-        self._area = Area(words, process, processes)
+        self._area = SpanArea(words, process, processes)
         try:
-            handle = reached_once(driver)
+            handle = driver_handle(driver)
             self._native: Any = extension()
-        except NotToBeHad as error:
+        except NativeUnavailable as error:
             raise EnvironmentFailure(f"--where is not available: {error}") from error
         self._area.words[ROOM] = self._area.room
         address = ctypes.addressof(ctypes.c_int64.from_buffer(self._area.words))
@@ -141,7 +141,7 @@ class Watch:
 
 SIDES = 2
 """Sides of a call, each with its own pauses: before and after."""
-LENGTHS = 256
+LENGTH_COUNT = 256
 """Number of pause lengths in a schedule, from which each pause draws one."""
 
 
@@ -152,8 +152,8 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
     The logarithms of the lengths are uniformly distributed between those of the shortest and the longest.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
-    lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTHS)]
-    return [random.getrandbits(62), LENGTHS, *(rate for rate in rates for _ in range(SIDES)), *lengths]
+    lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]
+    return [random.getrandbits(62), LENGTH_COUNT, *(rate for rate in rates for _ in range(SIDES)), *lengths]
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
@@ -162,14 +162,14 @@ def begin_pauses(driver: str, words: Sequence[int]) -> None:
     Raises EnvironmentFailure if the VFS of the library cannot be wrapped.
     """
     try:
-        handle, native = reached_once(driver), extension()
-    except NotToBeHad as error:
+        handle, native = driver_handle(driver), extension()
+    except NativeUnavailable as error:
         raise EnvironmentFailure(f"pauses inside SQLite are not available with {driver}: {error}.") from error
     problem = native.pauses_begin(handle.functions, array("q", words))
     if problem:
         raise EnvironmentFailure(f"pauses inside SQLite are not available with {driver}: {problem}.")
 
 
-def pauses_made() -> int:
+def pause_count() -> int:
     """Return the number of pauses that this process has made."""
     return int(extension().pauses_made())

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.errors import EnvironmentFailure, SqlstressError, message_of
+from sqlstress.errors import EnvironmentFailure, SqlstressError, error_message
 from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Driver, load_driver
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile, Page, Tree, tree_space
+from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, BtreePage, DamagedFile, Tree, tree_space
 
 DBSTAT = "dbstat"
 _LARGEST_PAGE = 1 << 16
@@ -55,7 +55,7 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
         name = type(error).__name__ if code is None else codes.name(code)
         failure = _damaged if codes.is_damage(code) else _impossible
         # SQLite's message may quote a name from a damaged schema, and the name may have line breaks.
-        raise failure(path, f"{name}: {' '.join(message_of(error).split())}") from error
+        raise failure(path, f"{name}: {' '.join(error_message(error).split())}") from error
 
 
 def _impossible(path: Path, reason: str) -> EnvironmentFailure:
@@ -82,7 +82,7 @@ def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
         if has_dbstat(load_driver(case.driver), connection):
             spaces = tuple(tree_space(tree, dbstat_pages(connection, tree)) for tree in trees)
     if spaces is None:
-        spaces = call_apart(pulse, pages.walk, path, trees)
+        spaces = call_in_subprocess(pulse, pages.measure_trees, path, trees)
     return Space(path.stat().st_size, page_size, page_count, free_pages, spaces)
 
 
@@ -103,7 +103,7 @@ def has_dbstat(driver: Driver, connection: Connection) -> bool:
     return True
 
 
-def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[Page]:
+def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[BtreePage]:
     """Yield the pages of a b-tree from dbstat. Raises DamagedFile."""
     rows = connection.rows(
         # The path of an overflow page ends in its number in the chain; the first page has number 0.
@@ -115,4 +115,4 @@ def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[Page]:
             raise DamagedFile(f"page {number} is not a page of {tree.name}")
         # In an empty page of 65,536 bytes the content offset 0 means 65,536. dbstat uses the 0.
         true_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
-        yield Page(number, kind, cells, payload, true_unused, bool(begins_overflow))
+        yield BtreePage(number, kind, cells, payload, true_unused, bool(begins_overflow))

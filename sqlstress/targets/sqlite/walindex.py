@@ -2,7 +2,7 @@
 
 The size of a WAL does not show its content, because the file is reused after a checkpoint. Its index, the
 file with the suffix -shm, does. On POSIX a process that opens and closes a database's files drops the locks
-of its own connections, so a worker must not call these functions.
+of its own connections, so a worker must use OpenIndex, and nothing else of this module.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """
@@ -57,6 +57,24 @@ def read(database: Path) -> WalIndex | None:
             return _read_consistent(words)
     except (OSError, ValueError):
         return None  # missing, or too short to be mapped
+
+
+class OpenIndex:
+    """The wal-index of a database for a process that has a connection to it."""
+
+    def __init__(self, database: Path) -> None:
+        """Raise OSError or ValueError if there is no complete index."""
+        self._file = database.with_name(f"{database.name}-shm").open("rb", buffering=0)
+        self._words = mmap.mmap(self._file.fileno(), LENGTH, access=mmap.ACCESS_READ)
+
+    def read(self) -> WalIndex | None:
+        """Return the content of the index; None if it keeps changing."""
+        return _read_consistent(self._words)
+
+    def close(self) -> None:
+        """Close the file: on POSIX after the process's last connection, on Windows before it."""
+        self._words.close()
+        self._file.close()
 
 
 def is_mid_checkpoint(database: Path) -> bool:

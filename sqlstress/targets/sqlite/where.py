@@ -16,11 +16,11 @@ from sqlstress.report.results import (
     HARNESS,
     HELD,
     OWN,
-    PARTS,
     PROCESSOR,
     READ,
     SQLITE,
     SYNC,
+    TIME_PARTS,
     WRITE,
     Held,
     Moment,
@@ -30,7 +30,7 @@ from sqlstress.report.results import (
 )
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite import shim as recording
-from sqlstress.targets.sqlite.shim import Area, Span
+from sqlstress.targets.sqlite.shim import Span, SpanArea
 
 # The lock holders during a wait: waits of one process are intersected with the holds of other processes.
 
@@ -55,7 +55,7 @@ class Blocked(NamedTuple):
     end: int
 
 
-class Row:
+class Timeline:
     """Spans of one process, in order of time. They do not overlap."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
@@ -69,10 +69,10 @@ class Row:
         return [span._replace(begin=max(begin, span.begin), end=min(end, span.end)) for span in spans]
 
 
-class Seen:
+class TrialSpans:
     """The spans that all processes of a trial recorded, by kind."""
 
-    def __init__(self, areas: Sequence[Area]) -> None:
+    def __init__(self, areas: Sequence[SpanArea]) -> None:
         spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
         self.waits: list[Span] = []
         self.transactions: list[Span] = []
@@ -86,10 +86,10 @@ class Seen:
                 self.waits.append(span)
             else:
                 spans[span.kind, 0 if span.kind in _ACTIVITIES else span.file, span.process].append(span)
-        self._rows: dict[tuple[int, int], dict[int, Row]] = defaultdict(dict)
+        self._rows: dict[tuple[int, int], dict[int, Timeline]] = defaultdict(dict)
         """Spans by kind and file, then by process. The file is 0 for all syncs and checkpoints."""
         for (kind, file, process), process_spans in spans.items():
-            self._rows[kind, file][process] = Row(process_spans)
+            self._rows[kind, file][process] = Timeline(process_spans)
         self._waits = defaultdict(list)
         for wait in self.waits:
             self._waits[wait.process].append(wait)
@@ -157,22 +157,22 @@ def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
 # The slowest operations: their time by cause, the lock holders, and a picture of the worst operation.
 
 
-FEWEST = 100
+MIN_OPERATIONS = 100
 """Smallest number of operations of which 1% is at least one operation."""
-MOST_HOLDERS = 8
-MOST_ROWS = 12
+MAX_HOLDERS = 8
+MAX_ROWS = 12
 _STEPS = 300
 """Number of parts into which the picture is divided. Spans with a smaller gap between them are merged."""
 WAIT = "wait"
 """Activity of a span in the picture, in addition to commit, sync, checkpoint and read."""
 
 
-def slowest(seen: Seen, operations: Sequence[Span]) -> Slowest | None:
+def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
     """Return the time of the slowest 1% of operations by cause; None for fewer than FEWEST operations.
 
     `operations` are sorted, slowest first.
     """
-    if len(operations) < FEWEST:
+    if len(operations) < MIN_OPERATIONS:
         return None
     slow = operations[: -(-len(operations) // 100)]
     parts: Counter[str] = Counter()
@@ -189,11 +189,13 @@ def slowest(seen: Seen, operations: Sequence[Span]) -> Slowest | None:
         total_ns=sum(operation.ns for operation in slow),
         parts=dict(parts),
         behind=dict(behind),
-        held_by=tuple(Held(*key, ns) for key, ns in holders.most_common(MOST_HOLDERS)),
+        held_by=tuple(Held(*key, ns) for key, ns in holders.most_common(MAX_HOLDERS)),
     )
 
 
-def _add_causes(seen: Seen, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]) -> None:
+def _add_causes(
+    seen: TrialSpans, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]
+) -> None:
     """Add the time of an operation to the sums by cause, and by lock holder and activity."""
     process, begin, end, *_ = operation
     waited_ns = held_ns = 0
@@ -215,7 +217,7 @@ def _add_causes(seen: Seen, operation: Span, parts: Counter[str], holders: Count
     )
 
 
-def moment(seen: Seen, worst: Span, processes: int) -> Moment:
+def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
     """Return an operation with the activities of all processes on its file during the operation."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
@@ -227,12 +229,12 @@ def moment(seen: Seen, worst: Span, processes: int) -> Moment:
     busy: Counter[int] = Counter()
     for number, activity, low, high in spans:
         busy[number] += (high - low) * (activity != WAIT) + 1
-    shown_processes = {process, *(number for number, _ in busy.most_common(MOST_ROWS - 1))}
+    shown_processes = {process, *(number for number, _ in busy.most_common(MAX_ROWS - 1))}
     shown_spans = tuple(sorted(span for span in spans if span[0] in shown_processes))
     return Moment(process, begin - seen.opens, end - begin, shown_spans)
 
 
-def _all_activities(seen: Seen, worst: Span, processes: int) -> Iterator[Blocked]:
+def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
     """Yield the activities of each process on the operation's file, during the operation."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
@@ -277,7 +279,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
-    seen = Seen(areas)
+    seen = TrialSpans(areas)
     if not complete or seen.contradiction():
         return None
     parts = [
@@ -297,7 +299,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         ),
         key=lambda operation: -operation.ns,
     )
-    common = [name for name in PARTS if all(name in part for part in parts)]
+    common = [name for name in TIME_PARTS if all(name in part for part in parts)]
     return Where(
         time_ns=sum(areas[worker.worker - 1].window_ns for worker in complete),
         parts={name: sum(part[name] for part in parts) for name in common},
@@ -308,7 +310,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
     )
 
 
-def split(area: Area, harness_ns: int, held_share: float) -> dict[str, int]:
+def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return the parts of a worker's window, in ns. Their sum is the window.
 
     `held_share` is the share of the worker's waits for locks in which another process held the lock.
@@ -322,12 +324,12 @@ def split(area: Area, harness_ns: int, held_share: float) -> dict[str, int]:
         parts = _without_processor(area, parts)
     wait, inside = parts.pop(_WAIT), parts.pop(_INSIDE)
     held = round(wait * held_share)
-    sqlite = min(area[recording.STATEMENTS_NS] * recording.EVERY, inside)
+    sqlite = min(area[recording.STATEMENTS_NS] * recording.STATEMENTS_PER_SAMPLE, inside)
     parts |= {HELD: held, FREE: wait - held, SQLITE: sqlite, BINDING: inside - sqlite}
-    return {name: parts[name] for name in PARTS if name in parts}
+    return {name: parts[name] for name in TIME_PARTS if name in parts}
 
 
-def _without_processor(area: Area, parts: Mapping[str, int]) -> dict[str, int]:
+def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
     """Subtract from each part the time that it waited for a processor, and add this time as a part.
 
     In parts in which a process sleeps, samples give this time. The rest is distributed over the parts that
@@ -347,7 +349,7 @@ def _without_processor(area: Area, parts: Mapping[str, int]) -> dict[str, int]:
     return {name: ns - rounded[name] for name, ns in parts.items()} | {PROCESSOR: sum(rounded.values())}
 
 
-def held_share(seen: Seen, process: int) -> float:
+def held_share(seen: TrialSpans, process: int) -> float:
     """Return the share of a worker's waits for locks in which another process held the lock."""
     total_ns = held_ns = 0
     for wait in seen.waits:
@@ -359,7 +361,7 @@ def held_share(seen: Seen, process: int) -> float:
     return held_ns / total_ns if total_ns else 0.0
 
 
-def _pending_ns(seen: Seen, workers: Sequence[Area]) -> int:
+def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
     """Return the time until the window closed of the longest wait that had not ended by then, in ns.
 
     The wait of a worker that died has no end.

@@ -1,4 +1,4 @@
-"""Tests of the figures that may be shown, and of the sentences that say what they mean."""
+"""The figures of a comparison that may be shown, and the sentences on their meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis.comparison import Compared, conclude
+from sqlstress.analysis.comparison import ComparedTable, comparison_findings
 from sqlstress.experiments.classics import STATEMENTS
 from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.methods import Method
@@ -29,27 +29,27 @@ def measured(*totals: float, files: int = 1, effective: dict[str, str] = EFFECTI
     return sweep(*totals, files=files, effective=effective)
 
 
-def ratios(compared: Compared, place: int = 1) -> list[float | None]:
-    found = [compared.ratio(row, place) for row in range(len(compared.table.keys))]
-    return [None if ratio is None else round(ratio, 9) for ratio in found]
+def ratios(compared: ComparedTable, place: int = 1) -> list[float | None]:
+    values = [compared.ratio(row, place) for row in range(len(compared.table.keys))]
+    return [None if ratio is None else round(ratio, 9) for ratio in values]
 
 
-def shapes(compared: Compared, place: int) -> list[float | None]:
+def shapes(compared: ComparedTable, place: int) -> list[float | None]:
     return [compared.shape(row, place) for row in range(len(compared.table.keys))]
 
 
-def told(*reports: Report, anyway: bool = False) -> list[str]:
-    return [finding.text for finding in conclude(side_by_side(*reports, anyway=anyway))]
+def conclusion_texts(*reports: Report, anyway: bool = False) -> list[str]:
+    return [finding.text for finding in comparison_findings(side_by_side(*reports, anyway=anyway))]
 
 
-def test_a_ratio_is_that_to_the_first_report() -> None:
-    one, two, three = (report(*measured(*totals)) for totals in ((100, 200), (50, 400), (25, 800)))
-    assert ratios(side_by_side(one, two, three)) == [0.5, 2.0]
-    assert ratios(side_by_side(one, two, three), 2) == [0.25, 4.0]
-    assert ratios(side_by_side(one, two), 0) == [None, None]
+def test_ratio_is_relative_to_the_first_report() -> None:
+    first, second, third = (report(*measured(*totals)) for totals in ((100, 200), (50, 400), (25, 800)))
+    assert ratios(side_by_side(first, second, third)) == [0.5, 2.0]
+    assert ratios(side_by_side(first, second, third), 2) == [0.25, 4.0]
+    assert ratios(side_by_side(first, second), 0) == [None, None]
 
 
-def test_a_ratio_that_means_nothing_is_shown_only_when_it_is_asked_for_and_the_shape_is_always() -> None:
+def test_meaningless_ratio_needs_anyway_but_the_shape_does_not() -> None:
     full, normal = report(*measured(100, 150)), report(*measured(500, 250, effective=NORMAL))
     compared = side_by_side(full, normal)
     assert ratios(compared) == [None, None]
@@ -58,22 +58,22 @@ def test_a_ratio_that_means_nothing_is_shown_only_when_it_is_asked_for_and_the_s
     assert shapes(compared, 1) == [1.0, 0.5]
 
 
-def test_the_shape_of_a_layout_starts_from_one_process_on_the_same_layout() -> None:
+def test_shape_is_relative_to_one_process_on_the_same_layout() -> None:
     both = report(*measured(100, 150), *measured(50, 200, files=20))
     assert shapes(side_by_side(both, both), 0) == [1.0, 1.5, 1.0, 4.0]
     without = report(*measured(100, 150)[1:])
     assert shapes(side_by_side(without, without), 0) == [None]
 
 
-def test_wrong_data_has_no_rate_and_neither_has_what_was_not_measured() -> None:
+def test_wrong_or_unmeasured_run_has_no_rate() -> None:
     wrong = with_trials(measured(900)[0], verdict=Verdict((Check("last write", "failed"),)))
     died = with_trials(wrong, error="worker 2 was killed")
-    none = replace(wrong, trials=())
-    for run_of_two in (wrong, died, none):
+    empty = replace(wrong, trials=())
+    for run_of_two in (wrong, died, empty):
         compared = side_by_side(report(*measured(100)), report(run_of_two), anyway=True)
         assert compared.rate(0, 0) == 100
         assert (compared.rate(0, 1), compared.ratio(0, 1), compared.trial(0, 1)) == (None, None, None)
-        assert list(conclude(compared)) == []
+        assert list(comparison_findings(compared)) == []
 
 
 FULL, FASTER = report(*measured(100, 200)), report(*measured(500, 800, effective=NORMAL))
@@ -85,24 +85,24 @@ WITHOUT_ONE = report(*measured(100, 150)[1:])
 ONE = report(*measured(100))
 PAIRS = report(*sweep(50, case=Case(workload="classic"), effective=EFFECTIVE))
 CONCLUDED: dict[str, list[str]] = {
-    "two layouts": told(
+    "two layouts": conclusion_texts(
         report(*measured(100, 200), *measured(100, 400, files=20)),
         report(*measured(80, 100), *measured(100, 600, files=20)),
     ),
-    "another durability": told(FULL, FASTER),
-    "another durability, anyway": told(FULL, FASTER, anyway=True),
-    "other units": told(ONE, PAIRS),
-    "one trial each": told(report(*measured(100, 95, 110)), report(*measured(10, 20, 30))),
-    "another shape": told(FLAT, STEEP),
-    "the same shape": told(STEEP, STEEP),
-    "one shape of three is another": told(FLAT, STEEP, FLAT),
-    "a noisy shape": told(STEEP, NOISY),
-    "no case of one process": told(WITHOUT_ONE, WITHOUT_ONE),
-    "one case": told(ONE, ONE),
+    "another durability": conclusion_texts(FULL, FASTER),
+    "another durability, anyway": conclusion_texts(FULL, FASTER, anyway=True),
+    "other units": conclusion_texts(ONE, PAIRS),
+    "one trial each": conclusion_texts(report(*measured(100, 95, 110)), report(*measured(10, 20, 30))),
+    "another shape": conclusion_texts(FLAT, STEEP),
+    "the same shape": conclusion_texts(STEEP, STEEP),
+    "one shape of three is another": conclusion_texts(FLAT, STEEP, FLAT),
+    "a noisy shape": conclusion_texts(STEEP, NOISY),
+    "no case of one process": conclusion_texts(WITHOUT_ONE, WITHOUT_ONE),
+    "one case": conclusion_texts(ONE, ONE),
 }
 
 
-def test_what_is_concluded_is_said_with_its_reason() -> None:
+def test_conclusions_have_their_reasons() -> None:
     assert_golden_texts("comparison-conclusions.txt", CONCLUDED)
 
 
@@ -111,7 +111,7 @@ def fixed(case: Case, **fields: Any) -> Run:
     return run(1, 1, trial(1.0, **{"effective": EFFECTIVE, **fields}), case=case)
 
 
-def test_methods_are_compared_by_their_rows_a_second() -> None:
+def test_methods_are_compared_by_rows_per_second() -> None:
     def methods(*rates: float) -> Report:
         cases = [
             Case(workload="methods", spec=Method("insert", name, True, 10, 1.0)) for name in ("BLK", "JSON")
@@ -120,24 +120,24 @@ def test_methods_are_compared_by_their_rows_a_second() -> None:
 
     compared = side_by_side(methods(100, 200), methods(50, 400))
     assert ratios(compared) == [0.5, 2.0] and shapes(compared, 0) == [None, None]
-    assert told(methods(100, 200), methods(50, 400)) == [
+    assert conclusion_texts(methods(100, 200), methods(50, 400)) == [
         "B showed 0.50 to 2.0 times A's rows per second, over 2 cases. That may be chance: use "
         "--repeat 5 for both."
     ]
-    assert told(methods(100), methods(50)) == [
+    assert conclusion_texts(methods(100), methods(50)) == [
         "B showed 0.50 times A's rows per second at insert 10 by BLK + WAL + TSC, sqlite3, 1 process. "
         "That may be chance: use --repeat 4 for both."
     ]
 
 
-def test_cycles_are_compared_by_their_sum_and_not_by_the_time_in_which_the_wal_was_looked_at() -> None:
+def test_cycles_are_compared_by_the_time_of_their_statements() -> None:
     def cycles(ms: int, seconds: float) -> Report:
         series = Series(STATEMENTS, "ns", (ms * NS_PER_MS,) * 100, worker=1)
         return report(fixed(Case(workload="cycles", spec=Cycling()), series=(series,), seconds=seconds))
 
     compared = side_by_side(cycles(1, 3.0), cycles(2, 0.3))
     assert compared.rate(0, 0) == pytest.approx(1000) and ratios(compared) == [0.5]
-    assert told(cycles(1, 3.0), cycles(2, 0.3)) == [
+    assert conclusion_texts(cycles(1, 3.0), cycles(2, 0.3)) == [
         "B showed 0.50 times A's cycles per second at wal, 1 process. That may be chance: use "
         "--repeat 4 for both."
     ]

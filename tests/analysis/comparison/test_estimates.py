@@ -1,4 +1,4 @@
-"""Tests of what the trials of two reports let one say: how they compare, or that nothing can be told."""
+"""Estimated ratios of two reports from their trials, and the cases where no verdict is possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.baseline import check
-from sqlstress.analysis.comparison import conclude, logarithms, rate_verdict
+from sqlstress.analysis.comparison import comparison_findings, logarithms, rate_verdict
 from sqlstress.report import Report
 from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, UNCLEAR, Ratio, verdict, without_interval
 from tests.ab_report import around
@@ -21,15 +21,15 @@ EFFECTIVE = settings_read_back()
 rates = st.lists(st.floats(1, 1e6), min_size=5, max_size=9)
 
 
-def of(*cases: list[float]) -> Report:
+def report_of(*cases: list[float]) -> Report:
     return report(*several(cases, effective=EFFECTIVE))
 
 
-def told(one: Report, other: Report) -> str:
-    return next(iter(conclude(side_by_side(one, other)))).text
+def first_conclusion(first_report: Report, second_report: Report) -> str:
+    return next(iter(comparison_findings(side_by_side(first_report, second_report)))).text
 
 
-BASE = of(around(100, 6, 0.03))
+BASE = report_of(around(100, 6, 0.03))
 
 
 ONE_AND_20_FILES = [
@@ -38,28 +38,30 @@ ONE_AND_20_FILES = [
     )
     for rate in (100, 50)
 ]
-TWO_CASES = [of(around(rate, 4), around(rate, 4)) for rate in (100, 50)]
-TWENTY_CASES = of(*[around(100, 4)] * 20)
+TWO_CASES = [report_of(around(rate, 4), around(rate, 4)) for rate in (100, 50)]
+TWENTY_CASES = report_of(*[around(100, 4)] * 20)
 COMPARED = {
-    "different": (BASE, of(around(80, 6, 0.03))),
-    "equal": (BASE, of(around(101, 6, 0.03))),
-    "unclear": (BASE, of(around(80, 6, 2.0))),
-    "one trial": (of([100.0]), of([50.0])),
-    "three trials": (of([100.0] * 3), of([50.0] * 3)),
-    "enough trials": (of(around(100, 4)), of(around(50, 4))),
-    # All claims together are held at one error rate.
+    "different": (BASE, report_of(around(80, 6, 0.03))),
+    "equal": (BASE, report_of(around(101, 6, 0.03))),
+    "unclear": (BASE, report_of(around(80, 6, 2.0))),
+    "one trial": (report_of([100.0]), report_of([50.0])),
+    "three trials": (report_of([100.0] * 3), report_of([50.0] * 3)),
+    "enough trials": (report_of(around(100, 4)), report_of(around(50, 4))),
+    # All claims together share a single error rate.
     "enough trials for one case, of two": (TWO_CASES[0], TWO_CASES[1]),
     "enough trials for one case, of 20": (TWENTY_CASES, TWENTY_CASES),
     "a verdict each": (ONE_AND_20_FILES[0], ONE_AND_20_FILES[1]),
 }
 
 
-def test_what_is_said_of_two_cases_is_what_their_trials_show() -> None:
-    assert_golden_texts("compared.txt", {name: told(*reports) for name, reports in COMPARED.items()})
+def test_conclusion_follows_from_the_trials_of_two_cases() -> None:
+    assert_golden_texts(
+        "compared.txt", {name: first_conclusion(*reports) for name, reports in COMPARED.items()}
+    )
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("ratio", "expected"),
     [
         (Ratio(0.5, 0.4, 0.6, 9), DIFFERENT),
         (Ratio(1.5, 1.01, 2.0, 9), DIFFERENT),
@@ -70,11 +72,11 @@ def test_what_is_said_of_two_cases_is_what_their_trials_show() -> None:
         (without_interval(0.1), TOO_FEW),
     ],
 )
-def test_the_verdict_is_that_of_the_interval(found: Ratio, said: str) -> None:
-    assert rate_verdict(found) == said
+def test_verdict_follows_from_the_interval(ratio: Ratio, expected: str) -> None:
+    assert rate_verdict(ratio) == expected
 
 
-def test_a_difference_that_is_shown_and_small_is_called_what_is_asked_for() -> None:
+def test_small_difference_has_the_requested_verdict() -> None:
     small = Ratio(1.02, 1.01, 1.03, 9)
     assert verdict(small, 0.1) == EQUAL
     assert verdict(small, 0.1, slight=DIFFERENT) == DIFFERENT
@@ -84,20 +86,24 @@ def test_a_difference_that_is_shown_and_small_is_called_what_is_asked_for() -> N
 
 @given(rates, rates)
 def test_compare_and_check_estimate_the_same(before: list[float], after: list[float]) -> None:
-    one, other = of(before), of(after)
-    (case,) = check(one, other, "tps", 0.1).cases
-    found = side_by_side(one, other).estimate(0, 1)
-    assert found and (found.estimate, found.low, found.high) == (case.ratio, case.low, case.high)
+    first_report, second_report = report_of(before), report_of(after)
+    (case,) = check(first_report, second_report, "tps", 0.1).cases
+    estimated = side_by_side(first_report, second_report).estimate(0, 1)
+    assert estimated and (estimated.estimate, estimated.low, estimated.high) == (
+        case.ratio,
+        case.low,
+        case.high,
+    )
 
 
-def test_a_case_with_a_trial_that_stood_still_has_no_interval() -> None:
+def test_case_with_an_idle_trial_has_no_interval() -> None:
     stood = run(1, 1, trial(100.0), trial(0.0), trial(120.0))
     assert logarithms(stood) == []
     assert logarithms(replace(stood, trials=stood.trials[::2])) != []
-    found = side_by_side(report(stood), report(stood)).estimate(0, 1)
-    assert found == without_interval(1.0)
+    estimated = side_by_side(report(stood), report(stood)).estimate(0, 1)
+    assert estimated == without_interval(1.0)
 
 
-def test_however_many_trials_there_are_it_takes_no_time() -> None:
-    many = of([100.0 + n for n in range(5000)])
-    assert "about equal" in told(many, many)
+def test_comparison_of_many_trials_is_fast() -> None:
+    many = report_of([100.0 + n for n in range(5000)])
+    assert "about equal" in first_conclusion(many, many)

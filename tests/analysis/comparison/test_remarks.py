@@ -1,4 +1,4 @@
-"""Tests of what is only to be said: each difference found and named, and none that is not there."""
+"""Differences that are only reported: each is found and named, and equal values are not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.example_report import assert_golden_texts
 from tests.several import with_trials
 
 
-def of(case: Case | None = None, **surroundings: Any) -> Report:
+def report_of(case: Case | None = None, **surroundings: Any) -> Report:
     return report(*sweep(1000, case=case, effective=settings_read_back()), **surroundings)
 
 
@@ -30,7 +30,7 @@ def read_back(**effective: str) -> Report:
     return report(*sweep(1000, effective=settings_read_back(**effective)))
 
 
-def judged(*statuses: str) -> Report:
+def report_with_verdicts(*statuses: str) -> Report:
     runs = sweep(*[1000] * len(statuses), effective=settings_read_back())
     checks = [Verdict((Check("last write", status),)) for status in statuses]
     return report(*(with_trials(run, verdict=verdict) for run, verdict in zip(runs, checks, strict=True)))
@@ -41,49 +41,52 @@ OPTIONS = ("DEFAULT_SYNCHRONOUS=2", "THREADSAFE=1", "COMPILER=gcc-12", "ENABLE_P
 
 PATCHED = library(source_id="2026-01-02 patched")
 PAIRS: dict[str, tuple[Report, Report]] = {
-    "driver": (of(), of(Case(driver="apsw"), builds=library(driver="apsw"))),
-    "waiting": (of(), of(Case(settings=Settings(busy_timeout_ms=500)))),
-    "amount": (of(), of(Case(ops=700))),
+    "driver": (report_of(), report_of(Case(driver="apsw"), builds=library(driver="apsw"))),
+    "waiting": (report_of(), report_of(Case(settings=Settings(busy_timeout_ms=500)))),
+    "amount": (report_of(), report_of(Case(ops=700))),
     "layout": tuple(report(*sweep(1, files=files, effective=settings_read_back())) for files in (1, 20)),  # type: ignore[dict-item]
-    "version": (of(), of(builds=library(version="3.40.1"))),
-    "build of the same version": (of(), of(builds=PATCHED)),
-    "options of the library": (of(), of(builds=library(compile_options=OPTIONS))),
+    "version": (report_of(), report_of(builds=library(version="3.40.1"))),
+    "build of the same version": (report_of(), report_of(builds=PATCHED)),
+    "options of the library": (report_of(), report_of(builds=library(compile_options=OPTIONS))),
     "settings": (
         read_back(wal_autocheckpoint="1000"),
         read_back(wal_autocheckpoint="1000", page_size="8192", cache_size="-2000"),
     ),
-    "call that syncs": (of(), of(sync=WINDOWS)),
-    "cost of a sync": (of(), of(sync=replace(LINUX, overwrite_p50_ns=3_690_000))),
-    "cost of a sync, about the same": (of(), of(sync=replace(LINUX, overwrite_p50_ns=100_000))),
-    "Python": (of(), of(host=replace(HOST, python="CPython 3.14.0"))),
-    "sqlstress": (of(), replace(of(), tool_version="9.0")),
-    "not verified": (judged("ok"), judged("skipped")),
-    "verified in part": (judged("ok", "ok"), judged("ok", "skipped")),
-    "wrong": (judged("ok", "ok"), judged("ok", "failed")),
-    "not known whether it is right": (judged("ok", "ok"), judged("unknown", "unknown")),
+    "call that syncs": (report_of(), report_of(sync=WINDOWS)),
+    "cost of a sync": (report_of(), report_of(sync=replace(LINUX, overwrite_p50_ns=3_690_000))),
+    "cost of a sync, about the same": (report_of(), report_of(sync=replace(LINUX, overwrite_p50_ns=100_000))),
+    "Python": (report_of(), report_of(host=replace(HOST, python="CPython 3.14.0"))),
+    "sqlstress": (report_of(), replace(report_of(), tool_version="9.0")),
+    "not verified": (report_with_verdicts("ok"), report_with_verdicts("skipped")),
+    "verified in part": (report_with_verdicts("ok", "ok"), report_with_verdicts("ok", "skipped")),
+    "wrong": (report_with_verdicts("ok", "ok"), report_with_verdicts("ok", "failed")),
+    "not known whether it is right": (
+        report_with_verdicts("ok", "ok"),
+        report_with_verdicts("unknown", "unknown"),
+    ),
 }
 
 
-def test_a_difference_is_found_and_named_and_forbids_nothing() -> None:
-    found = {}
-    for name, (one, other) in PAIRS.items():
-        compared = side_by_side(one, other)
+def test_difference_is_named_and_allows_ratios() -> None:
+    differences = {}
+    for name, (first_report, second_report) in PAIRS.items():
+        compared = side_by_side(first_report, second_report)
         assert compared.reasons(1) == ()
-        found[name] = [f"{subject}: {a} / {b}" for subject, (a, b) in values(compared).items()]
-    assert_golden_texts("differences.txt", found)
+        differences[name] = [f"{subject}: {a} / {b}" for subject, (a, b) in values(compared).items()]
+    assert_golden_texts("differences.txt", differences)
 
 
-def test_what_is_not_known_is_none() -> None:
+def test_unknown_value_of_a_difference_is_missing() -> None:
     unknown = report(
         *sweep(1000, effective={}), builds=(), sync=None, host=replace(HOST, python="", cores=None)
     )
-    found = values(side_by_side(of(), unknown))
+    differences = values(side_by_side(report_of(), unknown))
     names = ("SQLite's version", "settings such as page_size", "Python's version")
-    assert [found[name][1] for name in names] == [None] * 3
-    assert found.keys() == {"durability", *names}, "what follows from these is not told apart"
+    assert [differences[name][1] for name in names] == [None] * 3
+    assert differences.keys() == {"durability", *names}, "what follows from these is not told apart"
 
 
-def test_a_driver_without_a_library_has_none() -> None:
+def test_driver_without_a_library_has_no_version() -> None:
     dry = report(*sweep(1000, case=Case(driver="dry"), effective={}), builds=())
-    assert values(side_by_side(of(), dry))["SQLite's version"] == ("3.51.3", "none")
+    assert values(side_by_side(report_of(), dry))["SQLite's version"] == ("3.51.3", "none")
     assert values(side_by_side(dry, dry)) == {}

@@ -1,8 +1,7 @@
-"""An application from its file to its report: right ones, wrong ones, and those that misbehave."""
+"""An application from its file to its report: correct, wrong, and misbehaving applications."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import sys
 import time
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 import sqlstress
 from sqlstress.api import Report
@@ -19,16 +17,14 @@ from sqlstress.cli.commands import run
 from sqlstress.errors import SqlstressError
 from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml
-from sqlstress.report import from_json
-from sqlstress.report.json_schema import report_schema
-from sqlstress.show.json_file import report_json
+from sqlstress.report import read
 from sqlstress.user_work import AFTER, OURS, UNDER, UNKNOWN
 from tests.pages import ROOT
 from tests.rows import fault
 
 BANK = ROOT / "examples" / "app" / "bank.py"
 SHORT: dict[str, Any] = {"ops": 20, "repeat": 1, "concurrency": 2}
-"""By number: a slow disk may leave a window empty, and a fast one does more than is of use."""
+"""By number: a slow disk may leave a window empty, and a fast disk does more than needed."""
 HEAD = """
 import os, random, signal, sqlite3, sys, time
 from sqlstress import check, connect, setup, transaction
@@ -54,7 +50,7 @@ def measured(folder: Path, text: str, **options: Any) -> Report:
 
 
 def codes(report: Report) -> set[str]:
-    return {one.code for one in report.findings}
+    return {finding.code for finding in report.findings}
 
 
 def left(folder: Path) -> list[str]:
@@ -76,11 +72,11 @@ def none_lost(query, database):
     query("SELECT x FROM t")
 """
     report = measured(tmp_path, WRITES + damages, concurrency=1, verify="quick")
-    statuses = {one.name: one.status for one in report.runs[0].verdict.checks}
+    statuses = {check.name: check.status for check in report.runs[0].verdict.checks}
     assert statuses["quick_check"] == "failed" and statuses[AFTER] == "unknown", statuses
 
 
-def test_a_library_that_sets_itself_up_in_a_transaction_is_told_where_to(tmp_path: Path) -> None:
+def test_setup_by_a_library_in_a_transaction_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     text = """
 @transaction
 def lazy(c):
@@ -90,33 +86,22 @@ def lazy(c):
     assert error and error.endswith("; let @setup do that once, with your library"), error
 
 
-def test_the_bank_is_measured_checked_saved_and_shown_again(
+def test_bank_is_measured_checked_and_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["app", str(BANK), "-c1,2", "--repeat=1", "--duration=700ms", "--no-progress", "--details"]
-    assert (
-        run([*words, *(f"-oa.{name}" for name in ("json", "csv", "md", "html", "xml")), "-obmf:a.bmf"]) == 0
-    )
-    shown = capsys.readouterr().out
-    said = " ".join(shown.split())
+    assert run([*words, "-oa.json"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
     assert "bank.py: transfer 75%, balance 25%; 1 check before, during and after" in said
     assert "journal_mode=wal, synchronous=full, busy timeout 30s, foreign keys off" in said
     assert "writes begin IMMEDIATE (3 connections)" in said
-    text = Path("a.json").read_text(encoding="utf-8")
-    report = from_json(text)
-    assert report_json(report) == text
-    Draft202012Validator(report_schema()).validate(json.loads(text))
-    for one in report.runs:
-        (trial,) = one.trials
-        assert set(trial.latency) == {"transfer", "balance"} and one.verdict.status == "ok"
+    for measured_run in read(Path("a.json")).runs:
+        (trial,) = measured_run.trials
+        assert set(trial.latency) == {"transfer", "balance"} and measured_run.verdict.status == "ok"
         assert trial.effective == {"journal_mode": "wal", "synchronous": "full", "busy_timeout": "30000"}
-        assert {check.name for check in one.verdict.checks} >= {NAME, UNDER, AFTER}
-    assert run(["report", "a.json", "--details"]) == 0
-    assert capsys.readouterr().out == shown
-    Path("b.json").write_text(text, encoding="utf-8")
-    assert run(["compare", "a.json", "b.json"]) == 0
-    assert left(tmp_path) == ["a.bmf", "a.csv", "a.html", "a.json", "a.md", "a.xml", "b.json"]
+        assert {check.name for check in measured_run.verdict.checks} >= {NAME, UNDER, AFTER}
+    assert left(tmp_path) == ["a.json"]
 
 
 def test_a_plan_can_name_a_file(tmp_path: Path) -> None:
@@ -124,12 +109,12 @@ def test_a_plan_can_name_a_file(tmp_path: Path) -> None:
     plan.write_text(f"[[case]]\nworkload = 'app'\nfile = '{BANK}'\nconcurrency = '1,3'\n", encoding="utf-8")
     cases = from_toml(plan)
     assert [case.concurrency for case in cases] == [1, 3]
-    assert [one.name for one in cases[0].spec.transactions] == ["transfer", "balance"]
-    assert [one.name for one in cases[0].spec.data.checks] == ["no_money_appears"]
+    assert [item.name for item in cases[0].spec.transactions] == ["transfer", "balance"]
+    assert [item.name for item in cases[0].spec.data.checks] == ["no_money_appears"]
 
 
 @pytest.mark.thorough
-def test_what_is_raised_is_counted_by_what_sqlite_said(tmp_path: Path) -> None:
+def test_exceptions_are_counted_by_sqlite_error_code(tmp_path: Path) -> None:
     text = """
 @transaction
 def upgrade(c):
@@ -148,10 +133,10 @@ def odd(c):
     os.chdir("/")
     raise ValueError("mine")
 """
-    # So many calls of each process meet others, however long a busy machine takes for them.
+    # The calls suffice to conflict with each other, even if a busy machine is slow.
     report = measured(tmp_path, text, concurrency=4, ops=60)
     (trial,) = report.runs[0].trials
-    raised = {one.what: one for one in trial.sightings if one.topic == "exception"}
+    raised = {sighting.what: sighting for sighting in trial.sightings if sighting.topic == "exception"}
     assert raised["ValueError"].example == "mine" and raised["ValueError"].traits["transaction"] == "odd"
     assert set(raised) <= {"ValueError", "SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT"} and len(raised) > 1
     assert trial.failed and (trial.busy or 0) + (trial.busy_snapshot or 0) > 0
@@ -198,7 +183,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no signals
         ("os.kill(os.getpid(), 9)", "was killed by SIGKILL"),
     ],
 )
-def test_a_transaction_that_ends_its_process_is_told(end: str, said: str, tmp_path: Path) -> None:
+def test_transaction_that_ends_its_process_is_reported(end: str, said: str, tmp_path: Path) -> None:
     report = measured(tmp_path, WRITES.replace("c.execute", f"{end} or c.execute"))
     assert report.exit_code == 4
     assert said in report.problems[0]
@@ -207,7 +192,7 @@ def test_a_transaction_that_ends_its_process_is_told(end: str, said: str, tmp_pa
 
 @posix
 @pytest.mark.thorough
-def test_what_a_transaction_forks_does_not_come_back(tmp_path: Path) -> None:
+def test_forked_child_does_not_return_into_the_loop(tmp_path: Path) -> None:
     text = """
 @transaction
 def forks(c):
@@ -239,7 +224,7 @@ def forks(c):
         ),
     ],
 )
-def test_what_fails_before_the_load_is_told_in_a_line(text: str, said: str, tmp_path: Path) -> None:
+def test_failure_before_the_load_is_a_one_line_error(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(SqlstressError, match=said) as caught:
         measured(tmp_path, text)
     assert "\n" not in str(caught.value)
@@ -247,7 +232,7 @@ def test_what_fails_before_the_load_is_told_in_a_line(text: str, said: str, tmp_
 
 
 @pytest.mark.thorough
-def test_an_application_that_works_elsewhere_has_not_passed_and_one_that_is_not_seen_is_undecided(
+def test_application_on_other_files_fails_and_an_unseen_one_is_unknown(
     tmp_path: Path,
 ) -> None:
     text = f"""
@@ -300,7 +285,7 @@ def add(c):
 
 
 @pytest.mark.thorough
-def test_what_lies_beside_the_database_belongs_to_it(tmp_path: Path) -> None:
+def test_database_next_to_the_main_one_is_verified_too(tmp_path: Path) -> None:
     report = measured(tmp_path, BESIDE)
     checks = {check.name: (check.status, check.checked) for check in report.runs[0].verdict.checks}
     assert checks["quick_check"] == ("ok", 2) and checks[NAME][0] == "ok"
@@ -310,7 +295,7 @@ def test_what_lies_beside_the_database_belongs_to_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_damaged_beside_the_database_fails(tmp_path: Path) -> None:
+def test_damaged_database_next_to_the_main_one_fails(tmp_path: Path) -> None:
     damage = """
         other = Path(os.environ["SQLSTRESS_DATABASE"]).with_name("other.db")
         other.write_bytes(b"SQLite format 3" + bytes(4000))
@@ -328,7 +313,7 @@ NOTING = (
 
 
 @pytest.mark.thorough
-def test_notes_and_the_end_of_each_process_are_given_to_checks_that_run_last(tmp_path: Path) -> None:
+def test_last_checks_get_the_notes_and_the_end_of_each_process(tmp_path: Path) -> None:
     text = (
         NOTING.replace("@transaction", "from sqlstress import counter, finish, note\n@transaction")
         + """
@@ -359,7 +344,7 @@ def made(path):
 
 
 @pytest.mark.thorough
-def test_a_note_that_is_not_taken_is_no_verdict_on_the_data(tmp_path: Path) -> None:
+def test_refused_note_leaves_the_verdict_unknown(tmp_path: Path) -> None:
     text = "from sqlstress import note\n" + NOTING.replace('note("added")', "note(lambda: 1)")
     report = measured(tmp_path, text + "@check\ndef none(notes): assert False")
     assert report.exit_code == 4 and "note() cannot keep what was given" in report.problems[0]
@@ -367,7 +352,7 @@ def test_a_note_that_is_not_taken_is_no_verdict_on_the_data(tmp_path: Path) -> N
 
 
 @pytest.mark.thorough
-def test_what_went_wrong_without_a_failure_is_shown(tmp_path: Path) -> None:
+def test_errors_in_logs_and_threads_are_findings(tmp_path: Path) -> None:
     text = """
 import logging, threading
 @transaction
@@ -379,7 +364,11 @@ def add(c):
     thread.join()
 """
     report = measured(tmp_path, text)
-    found = {one.facts["logged"]: one.facts["what"] for one in report.findings if one.code == "unraised"}
+    found = {
+        finding.facts["logged"]: finding.facts["what"]
+        for finding in report.findings
+        if finding.code == "unraised"
+    }
     assert found == {True: "saving failed", False: "ZeroDivisionError"}
     assert report.runs[0].verdict.status == "ok"
 
@@ -402,7 +391,7 @@ def add(c):
     begun = time.monotonic()
     report = measured(tmp_path, text)
     assert time.monotonic() - begun < 300
-    (found,) = [one for one in report.findings if one.code == "thread-did-not-end"]
+    (found,) = [thread for thread in report.findings if thread.code == "thread-did-not-end"]
     assert (found.facts["count"], found.facts["names"]) == (2, ["poller"])
     assert report.runs[0].verdict.status == "ok"
 
@@ -428,14 +417,14 @@ def add(c):
 
 
 @pytest.mark.thorough
-def test_a_connection_that_threads_use_at_once_is_asked_at_the_end(tmp_path: Path) -> None:
+def test_settings_of_a_shared_connection_are_read_at_the_end(tmp_path: Path) -> None:
     report = measured(tmp_path, SHARED, ledger=True)
     (run,) = report.runs
     assert "off" in run.trials[0].effective["synchronous"]
-    checks = {one.name: (one.status, one.note) for one in run.verdict.checks}
+    checks = {finding.name: (finding.status, finding.note) for finding in run.verdict.checks}
     assert checks[NAME][0] == "ok", checks
     assert checks["ledger"][0] == "unknown" and "several threads" in checks["ledger"][1], checks
-    (why,) = [one.facts["why"] for one in report.findings if one.code == "not-rehearsed"]
+    (why,) = [finding.facts["why"] for finding in report.findings if finding.code == "not-rehearsed"]
     assert "several threads" in why
 
 
@@ -457,12 +446,12 @@ def hold_and_start(c):
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
-def test_what_an_application_starts_is_told_apart_from_its_transactions_by_the_lock(tmp_path: Path) -> None:
+def test_program_that_the_app_starts_is_a_separate_lock_holder(tmp_path: Path) -> None:
     report = measured(tmp_path, STARTS, where=True, concurrency=1, ops=2)
     (lock,) = (trial.write_lock for run in report.runs for trial in run.trials)
     assert lock
-    named = [one for one in lock.holders if one.program != UNKNOWN]
-    started, own = sorted(named, key=lambda one: one.program == OURS)
+    named = [holder for holder in lock.holders if holder.program != UNKNOWN]
+    started, own = sorted(named, key=lambda holder: holder.program == OURS)
     assert "BEGIN IMMEDIATE" in started.program and own.program == OURS
     assert min(started.held.most_s, own.held.most_s) >= 0.3
 
@@ -481,7 +470,7 @@ def seen(query):
 """
 
 
-def test_one_process_runs_the_checks_before_during_and_after_the_load(
+def test_checks_before_during_and_after_the_load_run_in_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -490,7 +479,7 @@ def test_one_process_runs_the_checks_before_during_and_after_the_load(
     looks = [line.split() for line in Path("looks").read_text().splitlines()]
     assert len(looks) >= 3 and len({process for process, _ in looks}) == trial.attempts
     assert (looks[0][1], looks[-1][1]) == ("0", str(SHORT["ops"]))
-    assert {one.name: one.status for one in trial.verdict.checks}[UNDER] == "ok"
+    assert {check.name: check.status for check in trial.verdict.checks}[UNDER] == "ok"
 
 
 @fault(
@@ -498,7 +487,7 @@ def test_one_process_runs_the_checks_before_during_and_after_the_load(
     "the process that runs the checks dies beside the load",
     "exit 4; the workers' figures are kept and verified",
 )
-def test_checks_that_end_their_process_beside_the_load_are_told_and_run_after_it(
+def test_checks_that_end_their_process_are_reported_and_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -507,7 +496,7 @@ def test_checks_that_end_their_process_beside_the_load_are_told_and_run_after_it
     assert trial.error and trial.error.startswith(
         "checks under load stopped: the process that runs the checks"
     )
-    statuses = {one.name: one.status for one in trial.verdict.checks}
+    statuses = {check.name: check.status for check in trial.verdict.checks}
     assert (statuses[UNDER], statuses[AFTER]) == ("unknown", "ok")
 
 
@@ -547,7 +536,7 @@ def raised_sentence(folder: Path, text: str, ops: int) -> str:
 
 
 def cause_sentence(tmp_path: Path, source: str, ops: int) -> str:
-    """Return what is said of the only failed statement of an application."""
+    """Return the sentence on the only failed statement of an application."""
     report = measured(tmp_path, source, concurrency=1, ops=ops)
     (finding,) = [finding for finding in report.findings if finding.code == "failed-statement"]
     return finding.text

@@ -1,4 +1,6 @@
-"""The first worker that opens the database finds what setup left; no worker opens it for itself."""
+"""The first worker that opens the database gets the state that setup left; no worker opens it before the
+user's code.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def opened(path):
 
 @pytest.mark.parametrize("text", [ROLLBACK, CRASHED, NO_FILE], ids=["rollback", "crashed WAL", "no file"])
 @pytest.mark.thorough
-def test_the_first_worker_finds_what_setup_left(text: str, tmp_path: Path) -> None:
+def test_first_worker_gets_the_state_that_setup_left(text: str, tmp_path: Path) -> None:
     report = measured(tmp_path, text)
     assert report.exit_code == 0, report.text()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == ["own.py"]
@@ -128,9 +130,10 @@ def test_a_worker_never_opens_the_file_itself(library: str, tmp_path: Path) -> N
     report = measured(tmp_path, text, concurrency=2)
     assert report.exit_code == 0, report.text()
     lines = [line.split(" ", 2) for line in log.read_text().splitlines()]
-    of_process = {pid: [what for one, what, _ in lines if one == pid] for pid, _, _ in lines}
+    of_process = {pid: [what for sighting, what, _ in lines if sighting == pid] for pid, _, _ in lines}
     assert set(map(tuple, of_process.values())) == ({("sqlite3.connect",)} if opens else set()), lines
     if opens:
         assert "foreign keys off, although tables declare some" in " ".join(report.text().split()) or any(
-            one.traits.get("foreign_keys") == "off, declared" for one in report.runs[0].trials[0].sightings
+            sighting.traits.get("foreign_keys") == "off, declared"
+            for sighting in report.runs[0].trials[0].sightings
         )

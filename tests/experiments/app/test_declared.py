@@ -1,4 +1,4 @@
-"""What a file declares; and what is said of one that can't be used, whatever it does when it is imported."""
+"""Declarations of a user's file, and the errors for unusable files, whatever their import does."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 import sqlstress
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import user_file
-from sqlstress.experiments.app.user_file import called
+from sqlstress.experiments.app.user_file import bind_argument
 from sqlstress.target import DEFAULT
 from tests.rows import thorough
 
 HEAD = "import os, sys, time\nfrom sqlstress import check, connect, setup, transaction\n"
 
 
-def written(folder: Path, text: str) -> str:
+def write_file(folder: Path, text: str) -> str:
     (folder / "bank.py").write_text(HEAD + text, encoding="utf-8")
     return str(folder / "bank.py")
 
 
-def test_a_file_is_looked_at_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_file_is_examined_in_its_own_process(tmp_path: Path) -> None:
     (tmp_path / "shared.py").write_text(
         "from sqlstress import transaction\n@transaction\ndef audit(c): pass\n", encoding="utf-8"
     )
@@ -44,7 +44,7 @@ def sum_holds(query): pass
 def none_lost(query, notes): pass
 """
     before = set(sys.modules)
-    seen = user_file.look(written(tmp_path, text), DEFAULT, allow_others=False)
+    seen = user_file.look(write_file(tmp_path, text), DEFAULT, allow_others=False)
     assert seen == ({"audit": 1, "transfer": 3}, {"sum_holds": False, "none_lost": True})
     assert not {"bank", "shared"} & (set(sys.modules) - before)
 
@@ -77,26 +77,26 @@ T = "@transaction\ndef t(c): pass\n"
         ),
     ],
 )
-def test_a_file_that_can_not_be_used_is_told_in_a_line(text: str, said: str, tmp_path: Path) -> None:
+def test_unusable_file_is_a_one_line_error(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        user_file.look(written(tmp_path, text), DEFAULT, allow_others=False)
+        user_file.look(write_file(tmp_path, text), DEFAULT, allow_others=False)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 @pytest.mark.thorough
-def test_an_import_that_has_no_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_file, "IMPORT_S", 1.0)
+def test_endless_import_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_file, "MAX_IMPORT_S", 1.0)
     with pytest.raises(UsageError, match=r"takes longer than 1 s to import\. It may be waiting"):
-        user_file.look(written(tmp_path, "time.sleep(600)"), DEFAULT, allow_others=False)
+        user_file.look(write_file(tmp_path, "time.sleep(600)"), DEFAULT, allow_others=False)
 
 
-def test_a_marked_function_works_as_before_and_is_given_something_if_it_needs_it() -> None:
+def test_marked_function_works_as_before_and_may_take_an_argument() -> None:
     @sqlstress.transaction(weight=3)
     def double(number: int) -> int:
         return 2 * number
 
     assert (double(2), double.__name__) == (4, "double")
-    assert called(double, 7)() == 14
-    assert called(lambda: 3, 7)() == 3
-    assert called(lambda given=1: given, 7)() == 1
-    assert called([7, 7].count, 7)() == 2
+    assert bind_argument(double, 7)() == 14
+    assert bind_argument(lambda: 3, 7)() == 3
+    assert bind_argument(lambda given=1: given, 7)() == 1
+    assert bind_argument([7, 7].count, 7)() == 2

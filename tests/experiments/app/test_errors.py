@@ -1,4 +1,4 @@
-"""Exceptions are told by what SQLite said, below what wraps it."""
+"""Exceptions are classified by SQLite's error code, even if they are wrapped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sqlalchemy
 
 from sqlstress.experiments.app.worker import Errors, code_of, name_of
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.user_work.source import MOST_KINDS
+from sqlstress.user_work.source import MAX_KINDS
 
 
 def by_sqlite(path: str) -> None:
@@ -43,10 +43,10 @@ def by_apsw(path: str) -> None:
 
 
 @pytest.mark.parametrize("write", [by_sqlite, by_sqlalchemy, by_peewee, by_apsw])
-def test_a_lock_is_told_whatever_wraps_it(write: Callable[[str], None], tmp_path: Path) -> None:
+def test_lock_is_recognized_in_every_wrapper(write: Callable[[str], None], tmp_path: Path) -> None:
     path = str(tmp_path / "app.db")
     connect: Any = pytest.importorskip("apsw").Connection if write is by_apsw else sqlite3.connect
-    # By the same library: another one in this process would not see its lock.
+    # By the same library: another library in this process would not see its lock.
     with closing(connect(path)) as holder:
         holder.execute("CREATE TABLE t (x)")
         holder.execute("BEGIN IMMEDIATE")
@@ -56,7 +56,7 @@ def test_a_lock_is_told_whatever_wraps_it(write: Callable[[str], None], tmp_path
 
 
 def snapshot(path: Path) -> sqlite3.OperationalError:
-    """Return what SQLite says to one who writes after it read what is out of date."""
+    """Return SQLite's error for a write after a read of an outdated snapshot."""
     with (
         closing(sqlite3.connect(path, isolation_level=None)) as one,
         closing(sqlite3.connect(path, isolation_level=None)) as other,
@@ -71,7 +71,7 @@ def snapshot(path: Path) -> sqlite3.OperationalError:
         return caught.value
 
 
-def test_busy_and_busy_snapshot_are_counted_apart_and_others_by_their_class(tmp_path: Path) -> None:
+def test_busy_snapshot_is_counted_and_other_errors_by_class(tmp_path: Path) -> None:
     errors = Errors()
     inner = snapshot(tmp_path / "app.db")
     wrapped = RuntimeError("Django's")
@@ -80,28 +80,28 @@ def test_busy_and_busy_snapshot_are_counted_apart_and_others_by_their_class(tmp_
         errors.add("transfer", error)
     assert (errors.busy, errors.busy_snapshot) == (0, 3)
     assert code_of(wrapped) == BUSY_SNAPSHOT
-    assert told(errors) == [
+    assert errors_of(errors) == [
         ("SQLITE_BUSY_SNAPSHOT", "sqlite3.OperationalError", 1, "database is locked"),
         ("SQLITE_BUSY_SNAPSHOT", "RuntimeError", 2, "Django's"),
         ("ValueError", "ValueError", 2, "first of two"),
     ]
 
 
-def told(errors: Errors) -> list[tuple[str, str, int, str]]:
+def errors_of(errors: Errors) -> list[tuple[str, str, int, str]]:
     return [
         (what, traits["raised"], count, example) for _, what, count, example, traits in errors.sightings()
     ]
 
 
 class Refused(Exception):
-    """What a library for PostgreSQL raises: the server's SQLSTATE is one of its attributes."""
+    """An exception as a library for PostgreSQL raises it, with the server's SQLSTATE as an attribute."""
 
     def __init__(self, name: str, state: object) -> None:
         super().__init__("refused")
         setattr(self, name, state)
 
 
-def test_a_server_s_refusals_are_told_by_their_sqlstate_below_the_wrappers() -> None:
+def test_wrapped_refusals_of_a_server_are_counted_by_sqlstate() -> None:
     errors = Errors()
     wrapped = RuntimeError("Django's")
     wrapped.__cause__ = Refused("pgcode", "40P01")
@@ -111,7 +111,7 @@ def test_a_server_s_refusals_are_told_by_their_sqlstate_below_the_wrappers() -> 
     for state in ("23505", None, "x" * 1000, 5):
         errors.add("transfer", Refused("sqlstate", state))
     assert (errors.busy, errors.busy_snapshot) == (2, 1)
-    kinds = [what for what, _, _, _ in told(errors)]
+    kinds = [what for what, _, _, _ in errors_of(errors)]
     assert kinds[:4] == ["SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03", "SQLSTATE 23505"]
     assert len(kinds) == 5 and kinds[4].endswith("Refused")
 
@@ -121,7 +121,7 @@ class Odd(Exception):
         raise TypeError
 
 
-def test_whatever_is_raised_is_told_and_takes_little_room() -> None:
+def test_odd_exceptions_are_counted_in_little_space() -> None:
     errors = Errors()
     errors.add("odd", Odd())
     errors.add("long", ValueError("x" * 10**6))
@@ -130,7 +130,7 @@ def test_whatever_is_raised_is_told_and_takes_little_room() -> None:
     errors.add("circle", circle)
     for number in range(100):
         errors.add(f"transaction {number}", KeyError(number))
-    found = told(errors)
-    assert len(found) == MOST_KINDS + 1 and sum(count for _, _, count, _ in found) == 103
+    found = errors_of(errors)
+    assert len(found) == MAX_KINDS + 1 and sum(count for _, _, count, _ in found) == 103
     assert max(len(example) for _, _, _, example in found) == 160
     assert found[0][3] == "(it can't be written)"

@@ -1,4 +1,4 @@
-"""The examples and the recipes, right and wrong ones. Only the check of a wrong one fails."""
+"""The examples and the recipes, right and wrong ones. Only the checks of wrong programs fail."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ OF_LIBRARIES, RECIPES = (
     for folder in ("app", "recipes")
 )
 NEW_FILE = "recipes/new_file.py"
-"""A program that needs no sqlstress to show its race."""
+"""A program that shows its race without sqlstress."""
 NAMES = [name for name in (*OF_LIBRARIES, *RECIPES) if name != NEW_FILE]
 
 
 def failed(name: str, folder: Path, ops: int, examples: Path = EXAMPLES) -> list[str]:
-    """Run an example by four processes; return the checks that failed, after seeing that it did something.
+    """Run an example by four processes; return the failed checks, after testing that it completed something.
 
-    Without its check, too, a wrong one is told from a right one on SQLite.
+    On SQLite the suspected races, too, must distinguish wrong from right programs.
     """
     options: dict[str, Any] = {"file": str(examples / name), "directory": folder, "ops": ops}
     if "psycopg" in name:
@@ -37,21 +37,21 @@ def failed(name: str, folder: Path, ops: int, examples: Path = EXAMPLES) -> list
     report = sqlstress.measure("app", concurrency=4, repeat=1, **options)
     (trial,) = report.runs[0].trials
     assert trial.error is None and trial.transactions > 0 and not trial.failed
-    races = {one.what for one in trial.sightings if one.topic == SUSPICION} - {DEFERRED}
+    races = {sighting.what for sighting in trial.sightings if sighting.topic == SUSPICION} - {DEFERRED}
     assert not races or ("wrong" in name and "psycopg" not in name), races
     if "wrong" in name and "psycopg" not in name and not races:
-        # A limit that was reached in this second lets nothing through: both must be seen in one run.
+        # If this run reached its limit, no transaction got through: both signs must be seen in one run.
         return []
     return [check.name for check in trial.verdict.checks if check.status == "failed"]
 
 
 TRIES = 10
-"""A race needs processes that meet, which a busy machine may keep apart for a while."""
+"""Attempts: a race needs concurrent processes, which a busy machine may keep separate for a while."""
 
 
 @pytest.mark.parametrize("name", mostly_thorough(NAMES, ["recipes/job_queue_wrong.py"]))
-def test_a_wrong_example_breaks_its_check_and_a_right_one_does_not(name: str, tmp_path: Path) -> None:
-    # A right one has the checks of a few operations as of many.
+def test_only_wrong_examples_fail_their_checks(name: str, tmp_path: Path) -> None:
+    # The checks of a right program hold after a few operations as well as after many.
     if "wrong" in name:
         assert any(failed(name, tmp_path, 300) for _ in range(TRIES))
     else:
@@ -79,18 +79,18 @@ def test_only_the_wrong_way_to_open_a_new_file_is_refused(tmp_path: Path) -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", OF_LIBRARIES)
-def test_they_do_so_every_time(name: str, tmp_path: Path) -> None:
+def test_examples_have_the_same_outcome_every_time(name: str, tmp_path: Path) -> None:
     wrong = "wrong" in name
     for _ in range(20 if wrong else 100):
         assert bool(failed(name, tmp_path, 500)) == wrong
 
 
-def test_the_page_shows_the_first_one_as_it_is() -> None:
+def test_page_shows_the_first_example_verbatim() -> None:
     python = [text for language, text in blocks(ROOT / "docs" / "app.md") if language == "python"]
     assert python[0] == (EXAMPLES / "app" / "bank.py").read_text(encoding="utf-8")
 
 
-def test_each_recipe_has_a_right_and_a_wrong_form_and_the_pages_name_every_example() -> None:
+def test_recipes_have_a_right_and_a_wrong_form_and_pages_name_examples() -> None:
     right = {name for name in RECIPES if "wrong" not in name and name != NEW_FILE}
     assert right == {name.replace("_wrong", "") for name in RECIPES if "wrong" in name}
     for page, names in (("app.md", OF_LIBRARIES), ("recipes.md", RECIPES)):

@@ -1,4 +1,4 @@
-"""A row of ours in each transaction that commits stands for what was acknowledged, and for nothing else."""
+"""A row of ours in each committed transaction proves the acknowledged ones, and only those."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ import pytest
 
 import sqlstress
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app.ledger import MADE, Ledger, acknowledged
+from sqlstress.experiments.app.ledger import SETUP_SQL, Ledger, acknowledged
 from sqlstress.experiments.app.work import LEDGER
 from sqlstress.experiments.hunt.study import study_of
 from sqlstress.report import Check
 from sqlstress.user_work import notes
 from tests.experiments.app.test_app import SHORT, WRITES, measured
 from tests.pages import ROOT
+from tests.rows import thorough
 
 ADD = "INSERT INTO t VALUES (1)"
 
 
 @pytest.fixture
 def ours(tmp_path: Path) -> Iterator[SimpleNamespace]:
-    """A ledger, and what connects to a database with its table; the connections are closed at the end."""
+    """A ledger, and a function that connects to a database with its table; all is closed at the end."""
     notes.begin(tmp_path)
     ledger, opened = Ledger(tmp_path, 3), []
 
@@ -40,7 +41,7 @@ def ours(tmp_path: Path) -> Iterator[SimpleNamespace]:
         return connection
 
     with closing(sqlite3.connect(tmp_path / "app.db")) as made:
-        made.executescript(";".join(("CREATE TABLE t (x)", *MADE)))
+        made.executescript(";".join(("CREATE TABLE t (x)", *SETUP_SQL)))
     yield SimpleNamespace(
         connect=connect, ledger=ledger, told=lambda: [*acknowledged(tmp_path, 3)], rows=lambda: rows(tmp_path)
     )
@@ -90,7 +91,7 @@ def and_closes(c: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("commit", [by_commit, by_with, by_statements, by_script, and_begins, and_closes])
-def test_a_commit_that_returned_is_told_and_its_row_is_there(
+def test_returned_commit_is_acknowledged_and_has_a_row(
     ours: SimpleNamespace, commit: Callable[[sqlite3.Connection], None]
 ) -> None:
     for _ in range(2):
@@ -99,7 +100,7 @@ def test_a_commit_that_returned_is_told_and_its_row_is_there(
     assert ours.ledger.unproved == 0
 
 
-def test_what_was_undone_only_read_or_stood_alone_gets_no_row(ours: SimpleNamespace) -> None:
+def test_rollback_read_and_single_statement_have_no_row(ours: SimpleNamespace) -> None:
     connection = ours.connect()
     connection.execute(ADD)
     connection.rollback()
@@ -112,7 +113,7 @@ def test_what_was_undone_only_read_or_stood_alone_gets_no_row(ours: SimpleNamesp
     assert (ours.told(), ours.rows(), ours.ledger.unproved) == ([], [], 1)
 
 
-def test_a_commit_that_fails_is_not_told_until_it_succeeds(ours: SimpleNamespace) -> None:
+def test_failed_commit_is_not_acknowledged_until_it_succeeds(ours: SimpleNamespace) -> None:
     reader, writer = ours.connect(isolation_level=None), ours.connect()
     reader.executescript("BEGIN; SELECT * FROM t")
     cursor = reader.execute("SELECT count(*) FROM t")
@@ -126,7 +127,7 @@ def test_a_commit_that_fails_is_not_told_until_it_succeeds(ours: SimpleNamespace
     assert ours.told() == [1] and ours.rows() == [(3, 1)]
 
 
-def test_a_row_that_a_savepoint_took_back_does_not_count(ours: SimpleNamespace) -> None:
+def test_row_undone_by_a_savepoint_does_not_count(ours: SimpleNamespace) -> None:
     connection = ours.connect(isolation_level=None)
     connection.executescript("CREATE TABLE p (id INTEGER PRIMARY KEY); PRAGMA foreign_keys=ON")
     connection.execute("CREATE TABLE k (p REFERENCES p DEFERRABLE INITIALLY DEFERRED)")
@@ -139,7 +140,7 @@ def test_a_row_that_a_savepoint_took_back_does_not_count(ours: SimpleNamespace) 
     assert ours.told() == [2] and ours.rows() == [(3, 2)]
 
 
-def test_a_transaction_that_sqlite_rolled_back_after_its_commit_failed_is_not_told(
+def test_transaction_rolled_back_by_a_failed_commit_is_not_acknowledged(
     ours: SimpleNamespace,
 ) -> None:
     reader, writer = ours.connect(isolation_level=None), ours.connect(isolation_level=None)
@@ -155,7 +156,7 @@ def test_a_transaction_that_sqlite_rolled_back_after_its_commit_failed_is_not_to
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file there")
-def test_a_commit_for_which_there_is_no_room_is_not_told(ours: SimpleNamespace) -> None:
+def test_commit_on_a_full_disk_is_not_acknowledged(ours: SimpleNamespace) -> None:
     if sys.platform == "win32":  # for mypy
         return
     import resource
@@ -177,7 +178,7 @@ def test_a_commit_for_which_there_is_no_room_is_not_told(ours: SimpleNamespace) 
     assert ours.told() == [1]
 
 
-def test_who_uses_temporary_tables_gets_no_row_and_no_lock_of_main(ours: SimpleNamespace) -> None:
+def test_use_of_temporary_tables_has_no_row_and_no_lock_of_main(ours: SimpleNamespace) -> None:
     connection, reader = ours.connect(isolation_level=None), ours.connect(isolation_level=None)
     cursor = reader.execute("SELECT 1 FROM sqlite_schema")
     for sql in ("CREATE TEMP TABLE own (x)", "BEGIN", "INSERT INTO own VALUES (1)", "COMMIT", "SELECT 1"):
@@ -186,7 +187,7 @@ def test_who_uses_temporary_tables_gets_no_row_and_no_lock_of_main(ours: SimpleN
     assert (ours.told(), ours.rows(), ours.ledger.unproved) == ([], [], 1)
 
 
-def test_a_library_that_calls_from_c_is_heard_too(ours: SimpleNamespace) -> None:
+def test_library_that_calls_from_c_is_recorded_too(ours: SimpleNamespace) -> None:
     connection = ours.connect()
 
     def partly() -> None:
@@ -197,7 +198,7 @@ def test_a_library_that_calls_from_c_is_heard_too(ours: SimpleNamespace) -> None
     assert ours.told() == [1] and ours.rows() == [(3, 1)]
 
 
-def test_where_the_user_profiles_nothing_is_entered(ours: SimpleNamespace) -> None:
+def test_transaction_under_a_users_profiler_has_no_row(ours: SimpleNamespace) -> None:
     connection = ours.connect()
     sys.setprofile(lambda *_: None)
     by_commit(connection)
@@ -231,7 +232,7 @@ def forget(c):
 
 def ledger_of(folder: Path, text: str) -> Check:
     (run,) = measured(folder, text, ledger=True).runs
-    (check,) = (one for one in run.verdict.checks if one.name == LEDGER)
+    (check,) = (result for result in run.verdict.checks if result.name == LEDGER)
     return check
 
 
@@ -242,8 +243,8 @@ def test_a_commit_that_is_lost_is_wrong_data(tmp_path: Path) -> None:
     assert check.counterexamples == ("1 acknowledged commit of worker 1 is lost",)
 
 
-@pytest.mark.parametrize("text", [WRITES, FORGETS.format("DROP TABLE IF EXISTS sqlstress_ledger")])
-def test_where_nothing_can_be_proved_that_is_the_verdict(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", [WRITES, thorough(FORGETS.format("DROP TABLE IF EXISTS sqlstress_ledger"))])
+def test_ledger_without_a_proof_is_unknown(tmp_path: Path, text: str) -> None:
     check = ledger_of(tmp_path, text)
     assert check.status == "unknown" and check.note, check
 

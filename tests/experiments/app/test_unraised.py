@@ -10,13 +10,13 @@ from contextlib import closing
 
 import pytest
 
-from sqlstress.experiments.app.worker import Unraised
+from sqlstress.experiments.app.worker import OtherErrors
 
 
 @pytest.fixture
-def unraised() -> Iterator[Unraised]:
+def unraised() -> Iterator[OtherErrors]:
     before, make = threading.excepthook, logging.getLogRecordFactory()
-    one = Unraised(lambda text: text.replace("secret", "..."))
+    one = OtherErrors(lambda text: text.replace("secret", "..."))
     one.watch()
     yield one
     threading.excepthook = before
@@ -33,7 +33,7 @@ def raises(error: BaseException) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_what_ends_a_thread_is_counted_unless_it_is_an_exit(unraised: Unraised) -> None:
+def test_exception_that_ends_a_thread_is_counted_except_exit(unraised: OtherErrors) -> None:
     for error in (KeyError("secret"), KeyError("b"), SystemExit(3)):
         raises(error)
     with (
@@ -55,7 +55,7 @@ def test_what_ends_a_thread_is_counted_unless_it_is_an_exit(unraised: Unraised) 
 
 
 def test_records_at_error_are_counted_by_logger_and_kind(
-    unraised: Unraised, caplog: pytest.LogCaptureFixture
+    unraised: OtherErrors, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = logging.getLogger("app.store")
     for number in (1, 2):
@@ -63,9 +63,11 @@ def test_records_at_error_are_counted_by_logger_and_kind(
     log.warning("slow")
     logging.getLogger("app.store.silent").propagate = False
     logging.getLogger("app.store.silent").critical("gone")
-    # Its own mistake is no reason to fail here.
+    # A mistake of the logging call itself must not fail here.
     logging.getLogRecordFactory()("app.store", logging.ERROR, "", 1, "%d", ("no number",), None)
-    found = {(one[1], one[2], one[3], one[4]["logger"]) for one in unraised.sightings()}
+    found = {
+        (sighting[1], sighting[2], sighting[3], sighting[4]["logger"]) for sighting in unraised.sightings()
+    }
     assert found == {
         ("saving N failed: ...", 2, "saving 1 failed: ...", "app.store"),
         ("gone", 1, "gone", "app.store.silent"),

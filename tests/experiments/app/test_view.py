@@ -1,4 +1,4 @@
-"""What is shown of an application: golden files, and sentences by hand."""
+"""Presentation of an application: golden files, and sentences on made-up facts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,11 @@ from sqlstress.analysis.advice import advise
 from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import report_text
 from sqlstress.user_work import SUSPICION
 from sqlstress.user_work.show import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
-from tests.example_report import assert_golden, assert_golden_texts
-
-
-def test_the_report_is_shown_as_its_golden_files() -> None:
-    assert_golden("app.txt", report_text(app_report()))
-    assert_golden("app.md", report_markdown(app_report()))
+from tests.example_report import assert_golden_texts
 
 
 def with_sightings(*sightings: Sighting) -> Report:
@@ -29,11 +23,11 @@ def with_sightings(*sightings: Sighting) -> Report:
     return replace(report, runs=(replace(run, trials=(replace(run.trials[0], sightings=sightings),)),))
 
 
-def said(**traits: str) -> dict[str, str]:
-    """Return what is said of a connection that is like the golden one but for these traits, by code."""
+def texts_of_connection(**traits: str) -> dict[str, str]:
+    """Return the texts by code for a connection that has these traits, and otherwise harmless ones."""
     calm = {"busy_timeout": "5000", "foreign_keys": "on", "upgrades": "no"}
     report = with_sightings(Sighting("connection", "sqlite3", 1, "", {**TRAITS, **calm, **traits}))
-    return {one.code: one.text for one in advise(report)}
+    return {finding.code: finding.text for finding in advise(report)}
 
 
 UNWISE: dict[str, dict[str, str]] = {
@@ -48,22 +42,24 @@ UNWISE: dict[str, dict[str, str]] = {
 }
 
 
-def test_what_is_unwise_is_said_and_nothing_else() -> None:
-    calm = said()
+def test_each_unwise_setting_has_one_finding() -> None:
+    calm = texts_of_connection()
     found = {}
     for name, traits in UNWISE.items():
-        found[name] = [f"{code}: {text}" for code, text in said(**traits).items() if code not in calm]
+        found[name] = [
+            f"{code}: {text}" for code, text in texts_of_connection(**traits).items() if code not in calm
+        ]
         assert len(found[name]) == 1, name
     assert_golden_texts("unwise.txt", found)
 
 
-def test_a_suspicion_is_the_cause_beside_wrong_data_and_else_a_suspicion() -> None:
-    (suspicion,) = (one for one in SIGHTINGS if one.topic == SUSPICION)
-    found = {one.code: one.text for one in advise(app_report())}
+def test_suspicion_is_a_probable_cause_only_with_wrong_data() -> None:
+    (suspicion,) = (entry for entry in SIGHTINGS if entry.topic == SUSPICION)
+    found = {entry.code: entry.text for entry in advise(app_report())}
     assert found["suspicion"].startswith("Probable cause of a lost update: transfer reads account outside")
     assert "(bank.py:27), then UPDATE account" in found["suspicion"]
     again = replace(suspicion, traits={**suspicion.traits, "then_at": "bank.py:30"})
-    (text,) = (one.text for one in advise(with_sightings(suspicion, again)) if one.code == "suspicion")
+    (text,) = (entry.text for entry in advise(with_sightings(suspicion, again)) if entry.code == "suspicion")
     assert text.startswith("Suspicion, although every check passed, of a lost update")
 
 
@@ -74,19 +70,19 @@ def test_suspicion_of_each_kind_is_shown_with_its_statement(kind: str) -> None:
     assert [finding for finding in findings if "SELECT 1" in finding.text]
 
 
-def test_a_deferred_transaction_is_told_once_and_with_its_statements_where_they_are_known() -> None:
+def test_deferred_transaction_is_reported_once_with_its_statements() -> None:
     traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
     upgrade = Sighting("connection", "sqlite3", 1, "", {**TRAITS, "upgrades": "yes"})
     traced = Sighting(SUSPICION, "deferred-upgrade", 30, "", traits)
     (text,) = (
-        one.text
-        for one in advise(with_sightings(upgrade, traced, Sighting(SUSPICION, "unknown", 1)))
-        if one.code == "deferred-upgrade"
+        finding.text
+        for finding in advise(with_sightings(upgrade, traced, Sighting(SUSPICION, "unknown", 1)))
+        if finding.code == "deferred-upgrade"
     )
     assert "First SELECT 1, then UPDATE account. If another" in text
 
 
-def test_what_a_saved_report_may_hold_is_shown_in_lines() -> None:
+def test_odd_traits_of_a_saved_report_are_shown_in_short_lines() -> None:
     odd = (
         Sighting("connection", "", -1, "\x1b[31m", {}),
         Sighting("connection", "", 1, "", {**TRAITS, "busy_timeout": "9" * 5000, "database": "x" * 9999}),
@@ -100,8 +96,8 @@ def test_what_a_saved_report_may_hold_is_shown_in_lines() -> None:
     assert "\x1b" not in text and len(text) < 9000
 
 
-def test_where_no_check_was_given_nothing_is_called_ok() -> None:
-    """Updates may be lost while SQLite finds its files sound: that is no proof of the user's data."""
+def test_report_without_checks_is_not_called_ok() -> None:
+    """Updates may be lost although SQLite finds its files intact, so this does not prove the user's data."""
     report = app_report()
     sound = Verdict((Check("quick_check", "ok", 1),))
     runs = tuple(
@@ -119,7 +115,7 @@ def test_where_no_check_was_given_nothing_is_called_ok() -> None:
 
 def settings(*traits: dict[str, str]) -> str:
     """Return the lines on connections with these traits, in one line."""
-    report = with_sightings(*(Sighting(CONNECTION, "sqlite3", 1, "", one) for one in traits))
+    report = with_sightings(*(Sighting(CONNECTION, "sqlite3", 1, "", trait) for trait in traits))
     return " ".join(report_text(report).split())
 
 
@@ -138,7 +134,7 @@ def test_ways_to_begin_are_listed_once() -> None:
         ({"watched": THREADED}, "writes not examined (check_same_thread=False, several threads at work)"),
     ],
 )
-def test_a_connection_without_a_write_says_why(traits: dict[str, str], words: str) -> None:
+def test_connection_without_a_write_has_the_reason(traits: dict[str, str], words: str) -> None:
     assert words in settings({**TRAITS, "writes_begin": "", **traits})
 
 

@@ -1,4 +1,4 @@
-"""What is seen of connections, without touching the code that opens them."""
+"""Watching of connections, without changes of the code that opens them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.app import ALONE
-from sqlstress.experiments.app.watch import Begins
+from sqlstress.experiments.app import SINGLE_STATEMENT
+from sqlstress.experiments.app.watch import WriteTransactions
 from tests.pages import ROOT
 
 WATCH = """
@@ -28,8 +28,8 @@ print(json.dumps(watch.sightings()))
 """
 
 
-def seen(code: str, folder: Path) -> Any:
-    """Run code in a process whose connections are watched; return what was seen. A hook stays for good."""
+def watch_code(code: str, folder: Path) -> Any:
+    """Run code in a process with watched connections; return the sightings. The hook cannot be removed."""
     done = subprocess.run(
         [sys.executable, "-c", WATCH, code],
         cwd=folder,
@@ -41,7 +41,7 @@ def seen(code: str, folder: Path) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_connection_is_seen_as_it_works(tmp_path: Path) -> None:
+def test_connection_has_the_traits_of_its_work(tmp_path: Path) -> None:
     code = """
 def app():
     before = sys.getprofile()
@@ -56,7 +56,7 @@ def app():
     assert sys.getprofile() is before
 app()
 """
-    ((topic, what, count, _, traits),) = seen(code, tmp_path)
+    ((topic, what, count, _, traits),) = watch_code(code, tmp_path)
     assert (topic, what, count) == ("connection", "sqlite3", 1)
     assert traits == {
         "database": "this",
@@ -74,7 +74,7 @@ app()
     }
 
 
-def test_settings_that_come_after_the_first_query_count(tmp_path: Path) -> None:
+def test_settings_after_the_first_query_count(tmp_path: Path) -> None:
     code = """
 late = sqlite3.connect("app.db", isolation_level=None)
 late.execute("SELECT * FROM t").fetchall()
@@ -85,22 +85,22 @@ with late:
     late.execute("BEGIN IMMEDIATE")
     late.execute("INSERT INTO t VALUES (NULL)")
 """
-    ((_, _, _, _, traits),) = seen(code, tmp_path)
+    ((_, _, _, _, traits),) = watch_code(code, tmp_path)
     assert (traits["synchronous"], traits["busy_timeout"]) == ("normal", "7")
     assert traits["writes_begin"] == "each statement alone, IMMEDIATE"
 
 
-def test_what_is_rolled_back_is_no_commit(tmp_path: Path) -> None:
+def test_rolled_back_transaction_is_no_commit(tmp_path: Path) -> None:
     code = """
 own = sqlite3.connect("app.db")
 own.execute("INSERT INTO t VALUES (NULL)")
 own.rollback()
 """
-    ((_, _, _, _, traits),) = seen(code, tmp_path)
+    ((_, _, _, _, traits),) = watch_code(code, tmp_path)
     assert (traits["writes_begin"], traits["committed"]) == ("DEFERRED", "no")
 
 
-def test_other_databases_other_threads_and_subclasses_are_seen(tmp_path: Path) -> None:
+def test_watch_includes_other_databases_threads_and_subclasses(tmp_path: Path) -> None:
     code = """
 class Own(sqlite3.Connection):
     def __init__(self, *given, **named):
@@ -124,12 +124,14 @@ beside = sqlite3.connect("beside.db")
 beside.execute("SELECT 1").fetchall()
 idle = sqlite3.connect("app.db")
 """
-    found = seen(code, tmp_path)
-    told = {one[4]["database"]: one[4] for one in found if one[0] == "connection"}
+    found = watch_code(code, tmp_path)
+    told = {sighting[4]["database"]: sighting[4] for sighting in found if sighting[0] == "connection"}
     assert set(told) == {"this", ":memory:", str(tmp_path.parent / "other.db"), "inside: beside.db"}
     assert told["this"]["foreign_keys"] == "on"
     assert told[str(tmp_path.parent / "other.db")]["writes_begin"] == "IMMEDIATE"
-    assert [one[0] for one in found if one[0] != "connection"] == []  # an idle connection has no settings
+    assert [
+        sighting[0] for sighting in found if sighting[0] != "connection"
+    ] == []  # an idle connection has no settings
 
 
 def test_a_connection_without_a_write_shows_its_locks_and_its_limit(tmp_path: Path) -> None:
@@ -143,14 +145,14 @@ long = sqlite3.connect("app.db", isolation_level=None)
 for _ in range(300):
     long.execute("SELECT * FROM t").fetchall()
 """
-    traits = [one[4] for one in seen(code, tmp_path)]
-    assert [(one["locks"], one["watched"]) for one in traits] == [
+    traits = [sighting[4] for sighting in watch_code(code, tmp_path)]
+    assert [(sighting["locks"], sighting["watched"]) for sighting in traits] == [
         ("IMMEDIATE", "all statements"),
         ("", "the first statements"),
     ]
 
 
-def test_a_connection_that_was_let_go_of_and_closed_counts_as_unread(tmp_path: Path) -> None:
+def test_connection_without_references_counts_as_unread(tmp_path: Path) -> None:
     code = """
 def spin():
     while True:
@@ -161,12 +163,12 @@ shared = sqlite3.connect("app.db", check_same_thread=False)
 shared.execute("SELECT * FROM t").fetchall()
 shared.close()
 """
-    assert [tuple(one[:3]) for one in seen(code, tmp_path)] == [
+    assert [tuple(sighting[:3]) for sighting in watch_code(code, tmp_path)] == [
         ("connections that could not be read", "sqlite3", 1)
     ]
 
 
-def test_so_many_are_looked_at_and_the_others_counted(tmp_path: Path) -> None:
+def test_connections_beyond_the_limit_are_only_counted(tmp_path: Path) -> None:
     code = """
 for _ in range(60):
     c = sqlite3.connect("app.db")
@@ -174,8 +176,11 @@ for _ in range(60):
         c.execute("SELECT * FROM t").fetchall()
     c.close()
 """
-    found = seen(code, tmp_path)
-    assert [(one[0], one[2]) for one in found] == [("connection", 50), ("connections not looked at", 10)]
+    found = watch_code(code, tmp_path)
+    assert [(sighting[0], sighting[2]) for sighting in found] == [
+        ("connection", 50),
+        ("connections not looked at", 10),
+    ]
 
 
 @pytest.mark.thorough
@@ -203,17 +208,17 @@ def with_a_function(own):
     own.execute("INSERT INTO t VALUES (twice(NULL))")
 app(with_a_function)
 """
-    found = seen(code, tmp_path)
+    found = watch_code(code, tmp_path)
     assert sum(count for _, _, count, _, _ in found) == 8
 
 
-# How transactions begin, read from what was traced: against SQLite itself, and on statements by hand.
+# The way transactions begin, from traced statements: of SQLite itself, and made-up ones.
 
 
-def begun(*statements: str) -> tuple[list[str], int]:
-    begins = Begins()
-    for one in statements:
-        begins.add(one)
+def begins_of(*statements: str) -> tuple[list[str], int]:
+    begins = WriteTransactions()
+    for statement in statements:
+        begins.add(statement)
     return list(begins.ways), begins.upgrades
 
 
@@ -227,7 +232,7 @@ def begun(*statements: str) -> tuple[list[str], int]:
         (["BEGIN", "SELECT 1", "ROLLBACK TO a", "UPDATE t SET x = 1"], ["DEFERRED"], 1),
         (["SAVEPOINT a", "SELECT 1", "UPDATE t SET x = 1", "RELEASE a"], ["DEFERRED"], 1),
         (["/* django */ BEGIN EXCLUSIVE", "REPLACE INTO t VALUES (1)"], ["EXCLUSIVE"], 0),
-        (["-- why\n\n-- and how\nINSERT INTO t VALUES (1)", "-- DELETE FROM t"], [ALONE], 0),
+        (["-- why\n\n-- and how\nINSERT INTO t VALUES (1)", "-- DELETE FROM t"], [SINGLE_STATEMENT], 0),
         (
             ["BEGIN", "WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) DELETE FROM t"],
             ["DEFERRED"],
@@ -236,20 +241,22 @@ def begun(*statements: str) -> tuple[list[str], int]:
         (["-- PRAGMA busy_timeout", "PRAGMA busy_timeout", "SELECT 1"], [], 0),
     ],
 )
-def test_a_transaction_is_told_by_how_it_begins(
+def test_transaction_is_classified_by_its_begin(
     statements: list[str], ways: list[str], upgrades: int
 ) -> None:
-    assert begun(*statements) == (ways, upgrades)
+    assert begins_of(*statements) == (ways, upgrades)
 
 
-@pytest.mark.parametrize(("options", "ways"), [({}, ["DEFERRED"]), ({"isolation_level": None}, [ALONE])])
-def test_what_python_begins_by_itself_is_seen(options: dict[str, Any], ways: list[str]) -> None:
-    begins = Begins()
+@pytest.mark.parametrize(
+    ("options", "ways"), [({}, ["DEFERRED"]), ({"isolation_level": None}, [SINGLE_STATEMENT])]
+)
+def test_implicit_transaction_of_python_is_seen(options: dict[str, Any], ways: list[str]) -> None:
+    begins = WriteTransactions()
     with closing(sqlite3.connect(":memory:", **options)) as connection:
         connection.execute("CREATE TABLE t (x)")
         connection.set_trace_callback(begins.add)
         connection.execute("SELECT * FROM t").fetchall()
         connection.execute("INSERT INTO t VALUES (1)")
         connection.commit()
-    # What is read before Python begins a transaction is not in it: that is how an update is lost.
+    # Reads before Python's implicit BEGIN are outside of the transaction: that is how an update is lost.
     assert (list(begins.ways), begins.upgrades) == (ways, 0)

@@ -7,22 +7,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.options.option import LOAD, Nothing, chosen, option, options_of
-from sqlstress.options.parsing import whole
+from sqlstress.options.option import LOAD, NoOptions, option, options_of, select_options
+from sqlstress.options.parsing import whole_number
 from sqlstress.report.case import Case, common
 from sqlstress.request import Request
 
 if TYPE_CHECKING:
-    from sqlstress.show.shown import Shown
+    from sqlstress.show.shown import Presenter
     from tests.experiments.appends.work import AppendsWork
     from tests.experiments.appends.worker import AppendsSource
 
 
 @dataclass(frozen=True, slots=True)
 class Appending:
-    """What each process appends."""
+    """Options of a case of appends."""
 
-    rows: int = option(whole(1, 1000), 100, LOAD, "Rows of each process, a transaction each.")
+    rows: int = option(whole_number(1, 1000), 100, LOAD, "Rows of each process, a transaction each.")
 
 
 class AppendsExperiment(Experiment):
@@ -37,10 +37,10 @@ class AppendsExperiment(Experiment):
         help="Measure N processes that append rows to one table.",
         example="sqlstress appends --rows 50",
     )
-    options = (*common("concurrency"), *chosen(options_of(Appending)), *common("synchronous", "seed"))
+    options = (*common("concurrency"), *select_options(options_of(Appending)), *common("synchronous", "seed"))
 
-    def cases(self, request: Request[Appending, Nothing]) -> Iterator[Case]:
-        for concurrency in request.some("concurrency"):
+    def cases(self, request: Request[Appending, NoOptions]) -> Iterator[Case]:
+        for concurrency in request.values_for("concurrency"):
             yield replace(request.case, concurrency=concurrency)
 
     def rate_units(self, case: Case) -> str:
@@ -56,7 +56,7 @@ class AppendsExperiment(Experiment):
 
         return AppendsSource
 
-    def presenter(self) -> Shown:
-        from sqlstress.show.shown import Shown
+    def presenter(self) -> Presenter:
+        from sqlstress.show.shown import Presenter
 
-        return Shown()
+        return Presenter()

@@ -1,22 +1,22 @@
-"""What the parent does: the table, and the proof that what was acknowledged is in it."""
+"""The parent's half: the table, and the proof that all acknowledged rows are in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlstress.engine.ordered import Ledger, shared_words
+from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
 from sqlstress.report import Check
 from sqlstress.report.case import Case
-from sqlstress.report.results import Tally
+from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class AppendsWork(ProvenWork):
-    """One trial."""
+    """The parent's half of one trial."""
 
     place: SqlitePlace
 
@@ -32,11 +32,11 @@ class AppendsWork(ProvenWork):
         yield examined("appended rows", lambda: self._appended(outcomes))
 
     def _appended(self, outcomes: Sequence[Outcome]) -> Check:
-        tally = Tally("appended rows")
+        tally = CheckCounter("appended rows")
         with self.place.opened() as connection:
             found = [tuple(row) for row in connection.rows("SELECT worker, number FROM log")]
         for outcome in outcomes:
-            for row in range(Ledger(self.shared[0], outcome.worker).acknowledged()):
+            for row in range(OperationLedger(self.shared[0], outcome.worker).acknowledged()):
                 tally.checked += 1
                 if found.count((outcome.worker, row)) != 1:
                     tally.problem(f"row {row} of worker {outcome.worker} is not there once")

@@ -1,10 +1,10 @@
-"""What a worker does."""
+"""The worker's half, which appends rows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.ordered import OrderedSource, Step
+from sqlstress.engine.ordered import OrderedSource, OrderedStep
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AppendsSource(OrderedSource):
-    """Appends its rows."""
+    """Appends the worker's rows to the table."""
 
     kinds = ("append",)
 
@@ -21,5 +21,5 @@ class AppendsSource(OrderedSource):
     ) -> None:
         client = place.client(worker)
         append = client.connect(0).writer("INSERT INTO log VALUES (?, ?)")
-        steps = (Step(0, append, (worker, row), 1) for row in range(case.spec.rows))
+        steps = (OrderedStep(0, append, (worker, row), 1) for row in range(case.spec.rows))
         super().__init__(shared[0], worker, client, steps)

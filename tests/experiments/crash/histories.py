@@ -1,4 +1,4 @@
-"""Databases written by hand: what so many transactions leave in the files, and what the writers were told."""
+"""Databases written by hand: the files after some transactions, and the writers' acknowledgements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Acknowledged, Contents, check_acknowledged, check_whole
+from sqlstress.experiments.crash.database import (
+    AcknowledgedRecords,
+    Contents,
+    check_acknowledged,
+    check_whole,
+)
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.report import Check
@@ -17,7 +22,7 @@ from sqlstress.report.case import Case
 BUCKETS = 2
 CASE = Case(workload="crash", buckets=BUCKETS, seed=7, spec=Transactions(batch=3, value_size=16))
 FEW = (0, 1, 2, RECORDS, RECORDS + 1)
-"""Records that transactions write: so few that they write the same ones again."""
+"""Records that transactions write: so few that several transactions write the same record."""
 
 
 @dataclass
@@ -25,7 +30,7 @@ class History:
     """Transactions in the order of their commits."""
 
     records: Records = field(default_factory=lambda: Records(CASE))
-    told: dict[int, Acknowledged] = field(default_factory=dict)
+    told: dict[int, AcknowledgedRecords] = field(default_factory=dict)
     logs: list[list[Entry]] = field(default_factory=lambda: [[] for _ in range(BUCKETS)])
     rows: list[dict[Any, Any]] = field(default_factory=lambda: [{} for _ in range(BUCKETS)])
 
@@ -34,20 +39,20 @@ class History:
             self.put(self.records.created(record))
 
     def put(self, entry: Entry) -> None:
-        """Write the rows of a transaction."""
+        """Write the rows of a transaction into the files."""
         self.rows[entry.record // RECORDS].update(self.records.rows(entry))
 
     def commit(self, writer: int, record: int, acknowledged: bool = True) -> Entry:
-        """Carry out a writer's next transaction."""
-        before = self.told.get(writer, Acknowledged(0, 0))
+        """Run a writer's next transaction."""
+        before = self.told.get(writer, AcknowledgedRecords(0, 0))
         entry = Entry(writer, before.most + 1, record)
-        self.told[writer] = Acknowledged(before.least + acknowledged, before.most + 1)
+        self.told[writer] = AcknowledgedRecords(before.least + acknowledged, before.most + 1)
         self.logs[record // RECORDS].append(entry)
         self.put(entry)
         return entry
 
     def checks(self) -> list[Check]:
-        """Return what is said of it."""
+        """Return both checks of the history."""
         files = [Contents(log, rows) for log, rows in zip(self.logs, self.rows, strict=True)]
         return [check_acknowledged(self.told, files), check_whole(self.records, files)]
 
@@ -61,7 +66,7 @@ writes = st.lists(st.tuples(st.integers(1, 3), st.sampled_from(FEW)), min_size=1
 
 
 def history_of(written: Sequence[tuple[int, int]]) -> History:
-    """Return the history in which all transactions were acknowledged."""
+    """Return a history with all transactions acknowledged."""
     history = History()
     for writer, record in written:
         history.commit(writer, record)

@@ -1,7 +1,7 @@
-"""What a dead process leaves in real files: it is recognised, recovered and proved, or found to be wrong.
+"""Files that a dead process leaves: they are recognised, recovered and proved, or found to be wrong.
 
-A copy of the files of an open connection is what is left when its process dies at that moment: the system
-keeps what a dead process has written.
+A copy of the files of an open connection equals the files after a death of its process at that moment,
+because the system keeps all that a dead process has written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Acknowledged, Database, Remains
+from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase, Remains
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.report import Verdict
@@ -38,12 +38,12 @@ CASE = Case(
     settings=Settings(synchronous="off", wal_autocheckpoint=0, cache_size=10),
     spec=Transactions(batch=8, value_size=2000),
 )
-"""The cache is so small that a transaction is written to the file before its end."""
+"""The cache is so small that SQLite writes a transaction to the file before its end."""
 NOTHING = Remains(0, 0, 0)
 CRASHING = ("wal", "delete", "truncate", "persist")
 
 
-def of_mode(journal_mode: str) -> Case:
+def case_in_mode(journal_mode: str) -> Case:
     return replace(CASE, settings=replace(CASE.settings, journal_mode=journal_mode))
 
 
@@ -59,30 +59,30 @@ def writer(case: Case, folder: Path) -> Iterator[Connection]:
         connection.close()
 
 
-def created(case: Case, folder: Path) -> Database:
-    database = Database(SqlitePlace(case, folder))
+def created(case: Case, folder: Path) -> CrashDatabase:
+    database = CrashDatabase(SqlitePlace(case, folder))
     database.create()
     return database
 
 
-def crashed(database: Database, place: Path) -> Database:
-    """Return the database as it would be if every process had died."""
+def crashed(database: CrashDatabase, place: Path) -> CrashDatabase:
+    """Return a copy of the database, as if every process had died."""
     place.mkdir()
     for file in database.place.where.iterdir():
         shutil.copy(file, place)
-    found = Database(SqlitePlace(database.case, place))
+    found = CrashDatabase(SqlitePlace(database.case, place))
     found.schema = database.schema
     return found
 
 
 def write(case: Case, connection: Connection, count: int, before: int = 0) -> None:
-    """Carry out so many transactions of writer 1, who has carried out some before."""
+    """Run `count` transactions of writer 1, which has run `before` transactions."""
     records = Records(case)
     for entry in islice(transactions(case, records, 1), before, before + count):
         writing(connection, "immediate")((records.rows(entry), entry))
 
 
-def verdict(database: Database, told: Acknowledged) -> Verdict:
+def verdict(database: CrashDatabase, told: AcknowledgedRecords) -> Verdict:
     found = database.judge(database.examine(), {1: told})
     database.release()
     return found
@@ -92,10 +92,10 @@ def verdict(database: Database, told: Acknowledged) -> Verdict:
 @pytest.mark.parametrize("journal_mode", CRASHING)
 @settings(max_examples=examples(0.12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(0, 3), steps=st.integers(0, 10))
-def test_a_process_that_dies_at_any_step_of_a_transaction_leaves_it_undone_and_the_others_there(
+def test_death_at_any_step_undoes_one_transaction_and_keeps_the_others(
     journal_mode: str, count: int, steps: int
 ) -> None:
-    case = of_mode(journal_mode)
+    case = case_in_mode(journal_mode)
     records = Records(case)
     with TemporaryDirectory() as own:
         folder = Path(own) / "living"
@@ -109,31 +109,31 @@ def test_a_process_that_dies_at_any_step_of_a_transaction_leaves_it_undone_and_t
                 connection.rows(sql, params)
             dead = crashed(database, Path(own) / "dead")
         examined = dead.examine()
-        told = {1: Acknowledged(count, count + 1)}
+        told = {1: AcknowledgedRecords(count, count + 1)}
         assert dead.judge(examined, told).status == "ok"
         assert dead.settle(examined, told) == 0
-        assert dead.told == {1: Acknowledged(count, count)}
+        assert dead.told == {1: AcknowledgedRecords(count, count)}
         dead.release()
 
 
-def test_a_transaction_that_was_committed_and_not_acknowledged_is_counted(tmp_path: Path) -> None:
+def test_committed_but_unacknowledged_transaction_is_counted(tmp_path: Path) -> None:
     database = created(CASE, tmp_path)
     with writer(CASE, tmp_path) as connection:
         write(CASE, connection, 3)
     examined = database.examine()
-    assert database.judge(examined, {1: Acknowledged(2, 3)}).status == "ok"
-    assert database.settle(examined, {1: Acknowledged(2, 3)}) == 1
-    assert database.told == {1: Acknowledged(3, 3)}
+    assert database.judge(examined, {1: AcknowledgedRecords(2, 3)}).status == "ok"
+    assert database.settle(examined, {1: AcknowledgedRecords(2, 3)}) == 1
+    assert database.told == {1: AcknowledgedRecords(3, 3)}
     database.release()
 
 
-def test_a_wal_and_a_hot_journal_are_recognised_before_anybody_opens_the_files(tmp_path: Path) -> None:
+def test_wal_and_hot_journal_are_recognised_before_the_files_are_opened(tmp_path: Path) -> None:
     for mode, expected in (
         ("wal", Remains(1, 0, 0)),
         ("delete", Remains(0, 1, 0)),
         ("persist", Remains(0, 1, 0)),
     ):
-        case, folder = of_mode(mode), tmp_path / mode
+        case, folder = case_in_mode(mode), tmp_path / mode
         folder.mkdir()
         database = created(case, folder)
         assert database.remains() == NOTHING
@@ -148,7 +148,7 @@ def test_a_wal_and_a_hot_journal_are_recognised_before_anybody_opens_the_files(t
         assert idle.remains() == (expected if mode == "wal" else NOTHING)
 
 
-def test_a_checkpoint_that_was_cut_off_is_recognised(tmp_path: Path) -> None:
+def test_interrupted_checkpoint_is_recognised(tmp_path: Path) -> None:
     folder = tmp_path / "living"
     folder.mkdir()
     database = created(CASE, folder)
@@ -160,25 +160,26 @@ def test_a_checkpoint_that_was_cut_off_is_recognised(tmp_path: Path) -> None:
         cut = crashed(database, tmp_path / "cut")
     shm = cut.place.paths[0].with_name("kv.db-shm")
     words = bytearray(shm.read_bytes())
-    # As SQLite leaves it: the number of frames to copy is there, the number of those copied is still 0.
+    # The state in which SQLite leaves it: the number of frames to copy is set, the number of copied ones is
+    # still 0.
     assert struct.unpack_from("=I", words, 96) == (0,)
     struct.pack_into("=I", words, 128, frames)
     shm.write_bytes(words)
     assert (whole.remains(), cut.remains()) == (Remains(1, 0, 0), Remains(1, 0, 1))
-    assert verdict(cut, Acknowledged(4, 4)).status == "ok"
+    assert verdict(cut, AcknowledgedRecords(4, 4)).status == "ok"
     assert not walindex.is_mid_checkpoint(tmp_path / "nowhere.db")
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Database:
-    """A database with four transactions, whose files nobody has open."""
+def closed_database(tmp_path: Path) -> CrashDatabase:
+    """A database with four transactions, without open connections."""
     database = created(CASE, tmp_path)
     with writer(CASE, tmp_path) as connection:
         write(CASE, connection, 4)
     return database
 
 
-def execute(database: Database, sql: str) -> None:
+def execute(database: CrashDatabase, sql: str) -> None:
     with closing(sqlite3.connect(database.place.paths[0])) as connection, connection:
         assert connection.execute(sql).rowcount > 0
 
@@ -198,23 +199,27 @@ def execute(database: Database, sql: str) -> None:
         ),
     ],
 )
-def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, check: str, told: str) -> None:
-    assert verdict(written, Acknowledged(4, 4)).status == "ok"
-    execute(written, sql)
-    found = verdict(written, Acknowledged(4, 4))
+def test_change_of_the_files_fails_a_check(
+    closed_database: CrashDatabase, sql: str, check: str, told: str
+) -> None:
+    assert verdict(closed_database, AcknowledgedRecords(4, 4)).status == "ok"
+    execute(closed_database, sql)
+    found = verdict(closed_database, AcknowledgedRecords(4, 4))
     assert found.status == "failed"
-    assert [told in " ".join(one.counterexamples) for one in found.checks if one.name == check] == [True]
+    assert [told in " ".join(result.counterexamples) for result in found.checks if result.name == check] == [
+        True
+    ]
 
 
 @fault("crash", "a definition changed after a crash, or made unreadable", "it is named")
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
-def test_a_changed_definition_is_found(written: Database, instead: bytes) -> None:
-    with closing(sqlite3.connect(written.place.paths[0])) as connection, connection:
+def test_a_changed_definition_is_found(closed_database: CrashDatabase, instead: bytes) -> None:
+    with closing(sqlite3.connect(closed_database.place.paths[0])) as connection, connection:
         connection.execute("PRAGMA writable_schema = on")
         ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'log'").fetchall()
         changed = sql.encode().replace(b"INTEGER", instead, 2).replace(instead, b"INTEGER", 1)
         connection.execute("UPDATE sqlite_schema SET sql = CAST(? AS TEXT) WHERE name = 'log'", (changed,))
-    found = verdict(written, Acknowledged(4, 4))
+    found = verdict(closed_database, AcknowledgedRecords(4, 4))
     (integrity,) = [check for check in found.checks if check.name == "integrity_check"]
     assert integrity.counterexamples[0].startswith("kv.db: its schema lacks definition ")
     assert "which nobody created" in integrity.counterexamples[1]
@@ -222,8 +227,8 @@ def test_a_changed_definition_is_found(written: Database, instead: bytes) -> Non
 
 @fault("crash", "a file cut off, overwritten or gone after a crash", "it fails with SQLite's answer")
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
-def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str) -> None:
-    (path,) = written.place.paths
+def test_a_damaged_file_fails_and_raises_nothing(closed_database: CrashDatabase, damage: str) -> None:
+    (path,) = closed_database.place.paths
     data = bytearray(path.read_bytes())
     if damage == "gone":
         path.unlink()
@@ -233,13 +238,13 @@ def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str)
         start = 0 if damage == "header" else 4096
         data[start : start + 4096] = b"\xff" * 4096
         path.write_bytes(data)
-    found = verdict(written, Acknowledged(4, 4))
+    found = verdict(closed_database, AcknowledgedRecords(4, 4))
     assert found.status == "failed"
     (integrity,) = [check for check in found.checks if check.name == "integrity_check"]
     assert integrity.counterexamples[0].startswith("kv.db: ")
 
 
-def test_a_full_disk_is_no_damage(written: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_no_damage(closed_database: CrashDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = 13
@@ -247,10 +252,10 @@ def test_a_full_disk_is_no_damage(written: Database, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("sqlstress.experiments.crash.database.read", full)
     with pytest.raises(sqlite3.OperationalError):
-        written.examine()
-    written.release()
+        closed_database.examine()
+    closed_database.release()
 
 
 def test_settings_are_read_back_when_the_files_are_made(tmp_path: Path) -> None:
-    effective = Database(SqlitePlace(of_mode("persist"), tmp_path)).create()
+    effective = CrashDatabase(SqlitePlace(case_in_mode("persist"), tmp_path)).create()
     assert (effective["journal_mode"], effective["synchronous"]) == ("persist", "off")

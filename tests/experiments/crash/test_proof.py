@@ -1,4 +1,4 @@
-"""The proof after a crash accepts what a crash may leave, and rejects everything else with an example."""
+"""The proof after a crash accepts every state that a crash may leave, and rejects others with an example."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Acknowledged, Contents, check_acknowledged
+from sqlstress.experiments.crash.database import AcknowledgedRecords, Contents, check_acknowledged
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, WHOLE
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS, Entry
 from tests.experiments.crash.histories import History, history_of, writes
 
 
 @given(writes, st.sets(st.integers(1, 3)))
-def test_what_was_acknowledged_is_accepted_and_so_is_what_was_under_way(
+def test_acknowledged_transactions_and_those_under_way_are_accepted(
     written: list[tuple[int, int]], under_way: set[int]
 ) -> None:
     history = history_of(written)
     for writer in under_way:
         history.commit(writer, writer, acknowledged=False)
     for writer, (least, most) in history.told.items():
-        if writer not in under_way:  # one that left nothing
-            history.told[writer] = Acknowledged(least, most + 1)
+        if writer not in under_way:  # a transaction under way that left nothing
+            history.told[writer] = AcknowledgedRecords(least, most + 1)
     assert history.problems() == []
     acknowledged, whole = history.checks()
     assert (acknowledged.checked, whole.checked) == (len(written), history.records.count)
 
 
 @given(writes, st.data())
-def test_any_acknowledged_transaction_that_is_not_in_the_log_is_missed(
+def test_acknowledged_transaction_missing_from_the_log_is_reported(
     written: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     history = history_of(written)
@@ -44,7 +44,7 @@ def test_any_acknowledged_transaction_that_is_not_in_the_log_is_missed(
 
 
 @given(writes, st.data())
-def test_any_row_of_any_record_that_is_not_as_the_log_says_is_found(
+def test_row_that_contradicts_the_log_is_reported(
     written: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     history = history_of(written)
@@ -58,7 +58,7 @@ def test_any_row_of_any_record_that_is_not_as_the_log_says_is_found(
 
 
 @given(writes, st.data())
-def test_any_row_that_is_gone_is_missed(written: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_missing_row_is_reported(written: list[tuple[int, int]], data: st.DataObject) -> None:
     history = history_of(written)
     del history.rows[1][data.draw(st.sampled_from(sorted(history.rows[1])))]
     assert [check.problems for check in history.checks()] == [0, 1]
@@ -71,18 +71,18 @@ def tear(history: History) -> None:
 
 
 def tear_one_under_way(history: History) -> None:
-    history.told[1] = Acknowledged(2, 3)
+    history.told[1] = AcknowledgedRecords(2, 3)
     key, value = history.records.rows(Entry(1, 3, 9))[1]
     history.rows[0][key] = value
 
 
 def put_without_logging(history: History) -> None:
-    history.told[1] = Acknowledged(2, 3)
+    history.told[1] = AcknowledgedRecords(2, 3)
     history.put(Entry(1, 3, 9))
 
 
 def log_without_putting(history: History) -> None:
-    history.told[1] = Acknowledged(2, 3)
+    history.told[1] = AcknowledgedRecords(2, 3)
     history.logs[0].append(Entry(1, 3, 9))
 
 
@@ -133,20 +133,20 @@ def log(*entry: Any) -> Callable[[History], None]:
         "twice", "a stranger", "in another file", "an impossible number", "nonsense",
     ],
 )  # fmt: skip
-def test_what_no_crash_may_leave_is_rejected_with_an_example(
+def test_impossible_state_after_a_crash_is_rejected_with_an_example(
     change: Callable[[History], None], check: str, told: str
 ) -> None:
     history = history_of([(1, 0), (2, 0), (1, RECORDS), (2, 5)])
     assert history.problems() == []
     change(history)
-    failed = {one.name: one for one in history.checks() if one.status == "failed"}
+    failed = {failure.name: failure for failure in history.checks() if failure.status == "failed"}
     assert check in failed
     assert any(told in text for text in failed[check].counterexamples)
 
 
-def test_numbers_that_no_transaction_has_are_named_whatever_they_are() -> None:
+def test_invalid_numbers_of_transactions_are_named() -> None:
     log: list[Any] = [Entry(1, 0, 0), (1, "x", 0), Entry(1, 1, 0)]
-    check = check_acknowledged({1: Acknowledged(1, 1)}, [Contents(log, {})])
+    check = check_acknowledged({1: AcknowledgedRecords(1, 1)}, [Contents(log, {})])
     assert check.counterexamples == (
         "transaction 'x' of writer 1 is there, and was never begun",
         "transaction 0 of writer 1 is there, and was never begun",

@@ -1,4 +1,4 @@
-"""Rounds of real writers that are really killed, with something done to them or to their files between."""
+"""Rounds of real writers that are really killed, with interference with them or their files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import study as crash
-from sqlstress.experiments.crash.database import Database, Remains
+from sqlstress.experiments.crash.database import CrashDatabase, Remains
 from sqlstress.experiments.crash.spec import Kills, Transactions
 from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, KillStudy, Strike, Victims, draw
 from sqlstress.report.case import Case, Settings
-from sqlstress.studies.sweep import follow
+from sqlstress.studies.sweep import run_on_bench
 from tests.engine.benches import bench
 from tests.rows import fault
 
@@ -38,8 +38,8 @@ ALONE = TOGETHER._replace(alone=True, then_s=0.01)
 
 
 @pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Strike], None]:
-    """Have every round be as it is told."""
+def fix_strike(monkeypatch: pytest.MonkeyPatch) -> Callable[[Strike], None]:
+    """Let every round have the strike that is passed, at first TOGETHER."""
 
     def always(strike: Strike) -> None:
         monkeypatch.setattr(crash, "draw", lambda seed, number, writers: strike)
@@ -49,21 +49,21 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Callable[[Strike], None]:
 
 
 def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], None]) -> None:
-    """Do something to the file of each round when its writers are dead, before anybody opens it."""
-    look = Database.remains
+    """Change the file of each round after the death of its writers, before the study opens it."""
+    look = CrashDatabase.remains
 
-    def and_act(self: Database) -> Remains:
+    def and_act(self: CrashDatabase) -> Remains:
         found = look(self)
         act(self.place.paths[0])
         return found
 
-    monkeypatch.setattr(Database, "remains", and_act)
+    monkeypatch.setattr(CrashDatabase, "remains", and_act)
 
 
 def kills(folder: Path, rounds: int, *, keep: bool = False, case: Case = CASE) -> Kills:
-    """Return what so many rounds found."""
+    """Return the results of `rounds` rounds."""
     study = KillStudy(Kills(case, rounds))
-    assert not follow(study, bench(folder, keep=keep)).interrupted
+    assert not run_on_bench(study, bench(folder, keep=keep)).interrupted
     return study.kills
 
 
@@ -77,15 +77,15 @@ def execute(path: Path, sql: str) -> None:
     "acknowledged transactions dropped between a kill and the next opening",
     "each is named, with its round",
 )
-@pytest.mark.usefixtures("drawn")
-def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
+@pytest.mark.usefixtures("fix_strike")
+def test_loss_is_reported_by_round_and_the_next_round_has_a_new_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     between(monkeypatch, lambda path: execute(path, "DELETE FROM log"))
     found = kills(tmp_path, 2)
     assert (found.rounds, found.kills, found.databases, found.error) == (2, 4, 3, None)
     assert found.verdict.status == "failed"
-    assert found.lost == found.acknowledged > 1
+    assert found.lost_count == found.acknowledged > 1
     assert found.verdict.counterexamples[0].startswith("round 1: transaction 1 of writer ")
     assert list(tmp_path.iterdir()) == []
 
@@ -95,20 +95,20 @@ def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
     "a row changed between a kill and the next opening, with `--keep`",
     "its record is named; the files stay",
 )
-@pytest.mark.usefixtures("drawn")
-def test_files_in_which_something_is_wrong_are_kept_where_databases_are(
+@pytest.mark.usefixtures("fix_strike")
+def test_wrong_files_are_kept_in_the_folder_of_databases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     between(monkeypatch, lambda path: execute(path, "UPDATE record SET value = 1 WHERE key = 3"))
-    assert kills(tmp_path, 1, keep=True).torn == 1
+    assert kills(tmp_path, 1, keep=True).torn_count == 1
     with closing(sqlite3.connect(tmp_path / "round-1" / "kv.db")) as connection:
         assert connection.execute("SELECT value FROM record WHERE key = 3").fetchone() == (1,)
     assert (tmp_path / "kv.db").exists()
 
 
 @pytest.mark.thorough
-@pytest.mark.usefixtures("drawn")
-def test_each_round_goes_on_with_the_files_of_the_one_before(
+@pytest.mark.usefixtures("fix_strike")
+def test_each_round_continues_with_the_files_of_the_previous_round(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writers: list[int] = []
@@ -126,10 +126,10 @@ def test_each_round_goes_on_with_the_files_of_the_one_before(
 
 @pytest.mark.thorough
 @fault("crash", "one of several writers killed", "the others go on, and the files are proved")
-def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
-    tmp_path: Path, drawn: Callable[[Strike], None]
+def test_survivors_of_a_kill_go_on_and_their_work_is_examined_too(
+    tmp_path: Path, fix_strike: Callable[[Strike], None]
 ) -> None:
-    drawn(ALONE)
+    fix_strike(ALONE)
     found = kills(tmp_path, 2)
     checked = {check.name: check.checked for check in found.verdict.checks}
     assert (found.alone, found.kills) == (2, 4)
@@ -139,8 +139,8 @@ def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
 
 @fault("crash", "one writer killed and the others stopped", "named as survivors that did not go on")
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
-def test_others_that_do_not_go_on_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Callable[[Strike], None]
+def test_survivors_that_do_not_go_on_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fix_strike: Callable[[Strike], None]
 ) -> None:
     kill = Victims.kill
 
@@ -149,7 +149,7 @@ def test_others_that_do_not_go_on_are_told(
         for number in self.alive:
             os.kill(self._processes[number - 1].pid or 0, signal.Signals["SIGSTOP"])
 
-    drawn(ALONE._replace(then_s=0.0))
+    fix_strike(ALONE._replace(then_s=0.0))
     monkeypatch.setattr(Victims, "kill", kill_and_stop)
     monkeypatch.setattr(crash, "GOES_ON_S", 0.3)
     (told,) = kills(tmp_path, 1).verdict.counterexamples
@@ -160,8 +160,8 @@ def test_others_that_do_not_go_on_are_told(
 
 @pytest.mark.thorough
 @fault("crash", "a writer of a crash test killed by somebody else", "the test ends; what was proved is kept")
-@pytest.mark.usefixtures("drawn")
-def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
+@pytest.mark.usefixtures("fix_strike")
+def test_writer_that_ends_by_itself_ends_the_test_with_its_proof(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait, rounds = Victims.let_write, count(1)
@@ -180,7 +180,7 @@ def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("drawn")
+@pytest.mark.usefixtures("fix_strike")
 def test_a_database_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> None:
     case = replace(CASE, settings=Settings(page_size=512, pragmas=(("auto_vacuum", "7"),)))
     with pytest.raises(UsageError, match="PRAGMA auto_vacuum=7 was not accepted"):
@@ -188,7 +188,7 @@ def test_a_database_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-# How writers are killed is drawn from the seed, and covers everything that is to be covered.
+# The kind and moment of kills are drawn from the seed, and all kinds occur.
 
 
 @given(st.integers(0, 2**32), st.integers(0, 10**6), st.integers(1, 256))
@@ -203,7 +203,7 @@ def test_every_writer_is_killed_once_and_the_moments_are_within_bounds(
     assert strike == draw(seed, number, writers)
 
 
-def test_a_hundred_rounds_have_all_kinds_of_kills_and_moments_from_the_first_to_the_last() -> None:
+def test_hundred_rounds_have_all_kinds_and_moments_of_kills() -> None:
     strikes = [draw(1, number, 3) for number in range(100)]
     kinds = {(strike.opening, strike.alone, strike.held) for strike in strikes}
     assert len(kinds) == 8

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from sqlstress.experiments.classics import STATEMENTS
 from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.cycles_show import LEVELS, Series, bars, picture
 from sqlstress.report import Run
 from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
@@ -52,45 +47,6 @@ def test_several_processes_are_shown_by_their_means_and_their_fairness() -> None
     assert column(settings, "processes") == ["2", "1"]
     assert column(settings, "total ms")[0] == "18.0"
     assert column(settings, "fairness")[0] == "0.80"
-
-
-@pytest.mark.parametrize(
-    ("values", "shown"),
-    [
-        ([5, 5, 5], "███"),
-        ([100, 10, 1], "█▅▁"),
-        ([1000, 950, 500, 100], "██▆▁"),
-        ([10, 20, 40, 80, 160, 320, 640, 1280], "▁▂▃▄▅▆▇█"),
-        ([0, 0], "▁▁"),
-        ([7], "█"),
-    ],
-)
-def test_a_bar_is_as_high_as_the_logarithm_of_its_value(values: list[int], shown: str) -> None:
-    assert len(bars(values)) == len(values)
-    assert bars(values) == shown
-
-
-@given(st.lists(st.integers(-5, 1 << 62), min_size=1, max_size=300))
-def test_a_higher_value_has_no_lower_bar(values: list[int]) -> None:
-    heights = [LEVELS.index(bar) for bar in bars(values)]
-    ranked = [height for _, height in sorted(zip(values, heights, strict=True))]
-    assert ranked == sorted(ranked)
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.text("abc ", max_size=30),
-            st.lists(st.integers(0, 10**13), min_size=1, max_size=400).map(tuple),
-            st.frozensets(st.integers(1, 400), max_size=5),
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_any_picture_fits_a_terminal(lines: list[Series]) -> None:
-    shown = list(picture(lines))
-    assert max(map(len, shown)) <= WIDTH
 
 
 def test_other_rows_or_cycles_stand_in_a_table_of_their_own() -> None:

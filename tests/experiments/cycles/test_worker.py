@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import DONE, TIMEOUT, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
@@ -21,7 +20,6 @@ from sqlstress.experiments.classics.cycles_worker import (
     CHECKPOINT,
     COMMIT,
     INSERT,
-    PATIENCE_S,
     CyclesSource,
     calls_of,
     definition,
@@ -34,7 +32,7 @@ from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.place import SqlitePlace
 from sqlstress.targets.views import Operation
 from tests.experiments.cycles.cases import case_of, values
-from tests.experiments.measured import SALT, Measured, measure, wait_for
+from tests.experiments.measured import SALT, Measured, measure
 from tests.halves import open_work
 from tests.pulses import nothing
 from tests.rows import mostly_thorough, thorough
@@ -208,25 +206,6 @@ def test_a_run_that_takes_too_long_keeps_the_cycles_done_by_then(tmp_path: Path)
 def test_a_transaction_over_a_run_that_takes_too_long_is_undone(tmp_path: Path) -> None:
     done = whole(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
     assert values(done) == []
-
-
-@pytest.mark.thorough
-def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(tmp_path: Path) -> None:
-    def kill(pool: Pool) -> None:
-        wait_for(lambda: pool.done_so_far() >= 100)
-        pool._processes[1].kill()
-
-    case = case_of(cycles=4000)
-    done = measure(case, tmp_path, kill)
-    assert done.problem
-    assert done.problem.startswith("the cycle watcher ")
-    assert len(done.series(STATEMENTS)) == 4000
-    assert done.series(WAL_FRAMES) == ()
-    assert done.verdict().status == "ok"
-    (one,) = done.ended
-    assert one.done
-    totals = one.done.totals
-    assert PATIENCE_S <= (totals.last_ns - totals.first_ns) / NS_PER_S < 10 * PATIENCE_S
 
 
 # The calls of a worker's connection.

@@ -1,4 +1,4 @@
-"""Programs that answer lines: what they answer is counted, whatever it is, and none of them stays."""
+"""Programs that answer lines: every answer is counted, and no program survives the trial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from sqlstress.experiments.exec.programs import LONGEST_ANSWER, Dialogue, Ended
+from sqlstress.experiments.exec.programs import LONGEST_ANSWER, CommandExit, Dialogue
 from tests.experiments.exec.test_worker import PYTHON, has_ended
 
 ECHO = "import sys\nfor line in sys.stdin: print('ok', line.strip(), flush=True)"
@@ -35,10 +35,10 @@ def test_a_program_is_started_once_and_answers_each_line() -> None:
         assert [one.ask(b"%d\n" % number) for number in (1, 2)] == ["ok 1", "ok 2"]
         pid = one.pid
         assert one.ask(b"3\n") == "ok 3" and one.pid == pid
-        assert one.leave() == Ended(0, False, False)
+        assert one.leave() == CommandExit(0, False, False)
 
 
-def test_a_line_may_end_as_it_does_on_windows() -> None:
+def test_line_may_have_a_windows_line_end() -> None:
     with dialogue(
         "import sys; input(); sys.stdout.buffer.write(b'ok 1\\r\\n'); sys.stdout.flush(); input()"
     ) as one:
@@ -49,7 +49,7 @@ def test_a_program_that_has_ended_is_started_again() -> None:
     code = "import sys; print('ok', sys.stdin.readline().strip(), flush=True); sys.exit(3)"
     with dialogue(code) as one:
         assert one.ask(b"1\n") == "ok 1"
-        assert one.ask(b"2\n") == Ended(3, False, False)
+        assert one.ask(b"2\n") == CommandExit(3, False, False)
         assert one.ask(b"3\n") == "ok 3"
 
 
@@ -65,20 +65,23 @@ def test_a_program_that_has_ended_is_started_again() -> None:
 def test_a_program_that_gives_no_answer_is_ended(code: str, too_late: bool | None) -> None:
     with dialogue(code, timeout_s=0.3 if too_late else 30.0) as one:
         answer = one.ask(b"1\n")
-        if too_late is None:  # as much of it as is looked at
+        if too_late is None:  # the whole part of the answer that is examined
             assert isinstance(answer, str) and len(answer) == LONGEST_ANSWER
         else:
-            assert isinstance(answer, Ended) and (answer.too_late, answer.stayed) == (too_late, not too_late)
+            assert isinstance(answer, CommandExit) and (answer.too_late, answer.stayed) == (
+                too_late,
+                not too_late,
+            )
             assert one.pid is None
 
 
-def test_an_answer_of_several_lines_is_seen_as_one_text() -> None:
+def test_answer_of_several_lines_is_one_text() -> None:
     with dialogue("input(); print('ok\\nok', flush=True); input()") as one:
         assert one.ask(b"1\n") == "ok\nok"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
-def test_in_the_last_moment_the_program_is_ended() -> None:
+def test_program_is_ended_at_the_end_of_the_trial() -> None:
     one = Dialogue(os.environ, [*PYTHON, ECHO], 2, 30.0)
     one.ask(b"1\n")
     pid = one.pid
@@ -86,11 +89,11 @@ def test_in_the_last_moment_the_program_is_ended() -> None:
     one.end()
     assert has_ended(pid)
     assert one._running
-    one._running.communicate()  # a process that goes on has to wait for it
+    one._running.communicate()  # a process that continues has to wait for it
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the files of a process")
-def test_what_a_program_and_its_children_have_open_is_seen(tmp_path: object) -> None:
+def test_open_files_of_a_program_and_its_children_are_known(tmp_path: object) -> None:
     from sqlstress.experiments.exec.programs import family, has_open
 
     path = f"{tmp_path}/kv.db"

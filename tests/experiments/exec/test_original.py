@@ -66,7 +66,7 @@ def test_path_with_spaces_is_refused(database: Path) -> None:
         refuse_original(["sqlite3", str(path)], str(path))
 
 
-def test_other_names_of_the_original_are_refused(database: Path) -> None:
+def test_hard_link_to_the_original_is_refused(database: Path) -> None:
     Path("hard.db").hardlink_to(database)
     with pytest.raises(UsageError, match=r"'hard\.db', which is the original"):
         refuse_original(["sqlite3", "hard.db"], "app.db")
@@ -96,7 +96,7 @@ def test_script_that_names_the_original_is_refused(database: Path, text: str, re
         refuse_original([sys.executable, "script.py", "{db}", "SELECT 1"], "app.db")
 
 
-def test_reading_a_file_shows(tmp_path: Path) -> None:
+def test_read_of_a_file_is_visible(tmp_path: Path) -> None:
     (copy := tmp_path / "copy.db").write_bytes(b"1")
     changed_ns = copy.stat().st_mtime_ns
     if marked_unread(copy) is None:
@@ -109,7 +109,7 @@ def test_reading_a_file_shows(tmp_path: Path) -> None:
     assert not original.copy_is_unread
 
 
-def test_without_times_of_reading_nothing_is_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_never_unread_without_access_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (copy := tmp_path / "copy.db").write_bytes(b"1")
     read = Path.read_bytes
 
@@ -143,7 +143,7 @@ def test_change_without_use_of_the_copy_stops_the_load(database: Path, tmp_path:
         original.check(opened_by_command=False, copy_was_opened=False)
 
 
-def test_change_by_an_unseen_program_stops_the_load_if_open_files_are_known(
+def test_change_by_an_unseen_program_stops_the_load_with_known_open_files(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "copy.db"

@@ -1,4 +1,4 @@
-"""How commands are shown: a report that was measured once, as text and as Markdown."""
+"""Presentation of commands: a kept report, as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -8,28 +8,23 @@ from pathlib import Path
 import pytest
 
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.exec import STDERR
-from sqlstress.experiments.exec.show import BUSY, RECOVERY, SNAPSHOT, TABLE, lock_cause, locked
+from sqlstress.experiments.exec import ORIGINAL, STDERR
+from sqlstress.experiments.exec.show import BUSY, RECOVERY, SNAPSHOT, TABLE, databases, lock_cause, locked
 from sqlstress.experiments.exec.spec import Command
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
 from sqlstress.report.results import Holder, Holds, Sighting, WriteLock
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import report_text
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
 from sqlstress.user_work import OURS, UNKNOWN
+from sqlstress.user_work.options import Data
 from tests.example_report import assert_golden, example_report
 
 REPORT = Path(__file__).parents[2] / "corpus" / "own-exec.json"
 
 
-def test_the_report_is_shown_as_kept() -> None:
-    assert_golden("exec.txt", report_text(read(REPORT)))
-    assert_golden("exec.md", report_markdown(read(REPORT)))
-
-
-def test_who_held_the_write_lock_is_shown_by_program() -> None:
+def test_holders_of_the_write_lock_are_shown_by_program() -> None:
     report = read(REPORT)
     several = next(run for run in report.runs if run.case.concurrency > 1 and run.case.spec.command)
     lock = WriteLock(
@@ -86,6 +81,23 @@ def locked_findings(concurrency: int, failed_ms: float, message: str = "database
     case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
     group = Group(case, (replace(run, case=case, trials=(trial,)),))
     return [finding.facts["cause"] for finding in locked(group)]
+
+
+@pytest.mark.parametrize(
+    ("traits", "text"),
+    [
+        ({"pid": "4711"}, "(size 1 to 2), while process 4711 had it open."),
+        ({}, "(size 1 to 2), by a program that was not seen. If it is your command, write {db} in it"),
+    ],
+    ids=["known process", "unknown process"],
+)
+def test_changed_original_names_the_process_or_the_remedy(traits: dict[str, str], text: str) -> None:
+    run = example_report().runs[0]
+    sighting = Sighting(ORIGINAL, "size 1 to 2", 1, traits=traits)
+    case = Case(workload="exec", spec=Command(command=("sh", "{db}"), data=Data(database="my.db")))
+    trial = replace(run.trials[0], sightings=(sighting,))
+    (finding,) = databases(Group(case, (replace(run, case=case, trials=(trial,)),)))
+    assert finding.text.startswith(f"my.db itself changed during the load {text}")
 
 
 def test_cure_follows_the_number_of_processes_and_the_time() -> None:

@@ -1,4 +1,6 @@
-"""The worker's half: commands run to their end, nothing that they started stays, their words are heard."""
+"""The worker's half: commands run to their end, none of their processes survives, and their output is
+counted.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.programs import KEPT, Ear, Ended, Starter
-from sqlstress.experiments.exec.template import Given, filled, parsed
+from sqlstress.experiments.exec.programs import KEPT, CommandExit, CommandStarter, Ear
+from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
 from sqlstress.targets.dry import DryPlace
-from sqlstress.user_work.messages import LONGEST, OTHERS, kind_of, line_of
-from sqlstress.user_work.source import MOST_KINDS, Kinds
+from sqlstress.user_work.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key
+from sqlstress.user_work.source import MAX_KINDS, KindCounter
 from tests.drawing import CHARACTERS
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
@@ -31,22 +33,22 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no process
 
 
 @contextmanager
-def starter(timeout_s: float = 30.0, stdin: str | None = None, error: int = 2) -> Iterator[Starter]:
-    one = Starter(os.environ, stdin, error, timeout_s)
+def starter(timeout_s: float = 30.0, stdin: str | None = None, error: int = 2) -> Iterator[CommandStarter]:
+    one = CommandStarter(os.environ, stdin, error, timeout_s)
     try:
         yield one
     finally:
         one.close()
 
 
-def test_a_command_ends_with_its_exit_code_or_is_not_there() -> None:
+def test_command_has_an_exit_code_or_is_missing() -> None:
     with starter() as one:
-        assert one.run([*PYTHON, "raise SystemExit(77)"]) == Ended(77, False, False)
+        assert one.run([*PYTHON, "raise SystemExit(77)"]) == CommandExit(77, False, False)
         with pytest.raises(EnvironmentFailure, match=r"^cannot start 'nowhere/tool': "):
             one.run(["nowhere/tool"])
 
 
-def test_standard_input_is_empty_unless_a_file_is_given_which_each_command_reads_anew(tmp_path: Path) -> None:
+def test_each_command_reads_its_standard_input_from_the_start(tmp_path: Path) -> None:
     code = "import sys; raise SystemExit(len(sys.stdin.read()))"
     with starter() as one:
         assert one.run([*PYTHON, code]).code == 0
@@ -55,7 +57,7 @@ def test_standard_input_is_empty_unless_a_file_is_given_which_each_command_reads
         assert [one.run([*PYTHON, code]).code for _ in range(2)] == [7, 7]
 
 
-def test_a_command_that_never_ends_is_ended() -> None:
+def test_endless_command_is_ended() -> None:
     with starter(timeout_s=0.2) as one:
         ended = one.run([*PYTHON, "import time; time.sleep(1000)"])
     assert ended.too_late and not ended.left_behind
@@ -63,22 +65,22 @@ def test_a_command_that_never_ends_is_ended() -> None:
 
 
 @posix
-def test_what_a_command_started_is_ended_with_it_and_what_it_leaves_behind_is_told(tmp_path: Path) -> None:
+def test_descendants_of_a_command_are_ended_and_leftovers_reported(tmp_path: Path) -> None:
     child = tmp_path / "child"
     with starter(timeout_s=0.5) as one:
         assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}; wait"]).too_late
     assert has_ended(int(child.read_text()))
     with starter() as one:
-        assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}"]) == Ended(0, False, True)
+        assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}"]) == CommandExit(0, False, True)
     assert has_ended(int(child.read_text()))
 
 
 @posix
-def test_in_the_last_moment_the_command_is_ended_and_none_is_started_any_more(tmp_path: Path) -> None:
+def test_command_is_ended_at_the_end_and_no_other_starts(tmp_path: Path) -> None:
     child = tmp_path / "child"
-    one = Starter(os.environ, None, 2, 30.0)
+    one = CommandStarter(os.environ, None, 2, 30.0)
     words = ["sh", "-c", f"echo $$ > {child}.new; mv {child}.new {child}; exec sleep 1000"]
-    # The thread stays where it would start the next command, as it does until its process has ended.
+    # The thread remains where it would start the next command, until its process ends.
     threading.Thread(target=lambda: (one.run(words), one.run(words)), daemon=True).start()
     while not child.exists():
         time.sleep(0.01)
@@ -90,7 +92,7 @@ def test_in_the_last_moment_the_command_is_ended_and_none_is_started_any_more(tm
 
 
 def has_ended(pid: int) -> bool:
-    """Wait until a process has ended; one that nobody has asked how it ended has ended."""
+    """Wait until a process has ended; a zombie has ended, too."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         try:
@@ -102,11 +104,11 @@ def has_ended(pid: int) -> bool:
     return False
 
 
-# What commands write is heard command by command, whole or in pieces, and floods take no memory.
+# The output of commands is read command by command, whole or in pieces, and floods take no memory.
 
 
-def heard(commands: Sequence[Sequence[bytes]]) -> list[str]:
-    """Let commands write pieces; return what was heard of each."""
+def texts_of(commands: Sequence[Sequence[bytes]]) -> list[str]:
+    """Let commands write pieces; return the text of each command."""
     texts: list[str] = []
     ear = Ear(texts.append)
     for pieces in commands:
@@ -118,23 +120,23 @@ def heard(commands: Sequence[Sequence[bytes]]) -> list[str]:
 
 
 @given(st.lists(st.lists(st.binary(max_size=300), max_size=4), max_size=8))
-def test_each_command_is_heard_with_its_own_words(commands: list[list[bytes]]) -> None:
-    assert heard(commands) == [b"".join(pieces).decode(errors="replace") for pieces in commands]
+def test_each_command_has_its_own_text(commands: list[list[bytes]]) -> None:
+    assert texts_of(commands) == [b"".join(pieces).decode(errors="replace") for pieces in commands]
 
 
-def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
+def test_flood_is_cut_to_its_beginning_and_end() -> None:
     flood = [b"begin"] + [b"x" * 60_000] * 50 + [b"end"]
-    first, second = heard([flood, [b"after"]])
+    first, second = texts_of([flood, [b"after"]])
     assert len(first) == 2 * KEPT
     assert (first[:5], first[-3:], second) == ("begin", "end", "after")
 
 
 def test_a_mark_that_comes_in_pieces_is_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlstress.experiments.exec.programs._PIECE", 1)
-    assert heard([[b"ab"], [], [b"c"]]) == ["ab", "", "c"]
+    assert texts_of([[b"ab"], [], [b"c"]]) == ["ab", "", "c"]
 
 
-# Messages are counted by kind, whatever numbers and paths they have, and never more than a few kinds.
+# Messages are counted by kind, regardless of numbers and paths, and the number of kinds is limited.
 
 
 TRACEBACK = """Traceback (most recent call last):
@@ -203,8 +205,8 @@ Stack trace:
         ("", ""),
     ],
 )
-def test_the_line_that_says_what_was_wrong(text: str, line: str) -> None:
-    assert line_of(text) == line
+def test_line_with_the_error_is_chosen(text: str, line: str) -> None:
+    assert error_line(text) == line
 
 
 @pytest.mark.parametrize(
@@ -217,46 +219,48 @@ def test_the_line_that_says_what_was_wrong(text: str, line: str) -> None:
         ("2026-11-22 10:00:01 busy", "2027-01-02 23:59:59 busy"),
     ],
 )
-def test_numbers_and_paths_make_no_kind(one: str, other: str) -> None:
-    assert kind_of(one) == kind_of(other)
+def test_numbers_and_paths_do_not_change_the_kind(one: str, other: str) -> None:
+    assert group_key(one) == group_key(other)
 
 
-def test_words_make_kinds() -> None:
-    for one, other in (("locked", "busy"), ("table t1", "table t2"), ("and/or", "either/or")):
-        assert kind_of(one) != kind_of(other)
+def test_different_words_are_different_kinds() -> None:
+    for message, other in (("locked", "busy"), ("table t1", "table t2"), ("and/or", "either/or")):
+        assert group_key(message) != group_key(other)
 
 
 @given(st.lists(st.text(CHARACTERS), max_size=60))
 def test_every_message_is_counted_the_first_is_kept_and_memory_is_bounded(texts: list[str]) -> None:
-    kinds = Kinds(OTHERS)
+    kinds = KindCounter(OTHER_KINDS)
     for text in texts:
-        if line := line_of(text):
-            kinds.add(kind_of(line), line)
-    lines = list(filter(None, map(line_of, texts)))
-    assert kinds.counts.total() == len(lines) and len(kinds.counts) <= MOST_KINDS + (OTHERS in kinds.counts)
+        if line := error_line(text):
+            kinds.add(group_key(line), line)
+    lines = list(filter(None, map(error_line, texts)))
+    assert kinds.counts.total() == len(lines) and len(kinds.counts) <= MAX_KINDS + (
+        OTHER_KINDS in kinds.counts
+    )
     for kind, example in kinds.examples.items():
-        assert len(example) <= LONGEST
-        assert kind == OTHERS or example == next(line for line in lines if kind_of(line) == kind)
+        assert len(example) <= MAX_CHARS
+        assert kind == OTHER_KINDS or example == next(line for line in lines if group_key(line) == kind)
 
 
-# What stands for values in the words of a command is filled in, everything else stays to the letter.
+# Placeholders in the words of a command are replaced; all other text is unchanged.
 
 
 GIVEN = Given(7, 3, "/data/kv.db", 20, Random(1))
 
 
 def words(*templates: str, values: Given = GIVEN) -> list[str]:
-    return filled(parsed(templates), values)
+    return fill(parse(templates), values)
 
 
-def test_what_stands_for_values_is_filled_in() -> None:
+def test_placeholders_are_replaced() -> None:
     assert words("add", "{n}:{worker}", "--db={db}", "{inner}", "") == [
         *("add", "7:3", "--db=/data/kv.db", "20", ""),
     ]
 
 
 @given(st.text(CHARACTERS))
-def test_any_text_stays_as_it_is_when_its_braces_are_doubled(text: str) -> None:
+def test_text_with_doubled_braces_is_unchanged(text: str) -> None:
     assert words(text.replace("{", "{{").replace("}", "}}")) == [text]
 
 
@@ -271,11 +275,11 @@ def test_a_random_number_lies_within_its_bounds_and_follows_from_the_seed(
 
 
 @pytest.mark.parametrize("word", ["{foo}", "{}", "{", "{ n }", "{random:1}", "{random:a:b}", '{"a"}'])
-def test_what_stands_for_nothing_is_told_with_what_there_is(word: str) -> None:
+def test_unknown_placeholder_is_refused_with_the_known_ones(word: str) -> None:
     with pytest.raises(UsageError, match=r"unknown placeholder .* Use \{n\}, .*, or \{\{ for a brace\.$"):
-        parsed([word])
+        parse([word])
     with pytest.raises(UsageError, match=r"write \{random:1:5\}"):
-        parsed(["{random:5:1}"])
+        parse(["{random:5:1}"])
 
 
 @given(st.text(CHARACTERS))

@@ -1,4 +1,4 @@
-"""What a hunt's checks accept and reject: histories written by hand, with a single thing wrong in each."""
+"""The checks of a hunt on histories written by hand, each with a single fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlstress.experiments.hunt.proof import (
     STALE,
     TORN,
     TOTAL,
-    Snapshot,
+    SnapshotState,
     Writer,
     contradictions,
     losses,
@@ -18,7 +18,7 @@ from sqlstress.experiments.hunt.proof import (
 )
 from sqlstress.experiments.hunt.spec import filler_of
 
-SOUND = Snapshot(
+SOUND = SnapshotState(
     acknowledged=[4, 9],
     seen=[4, 7],
     counts={0: 4, 1: 10},
@@ -30,7 +30,7 @@ SOUND = Snapshot(
 )
 
 
-def test_one_state_that_is_new_enough_is_accepted() -> None:
+def test_consistent_and_current_state_is_accepted() -> None:
     assert [*contradictions(SOUND)] == []
     unused = SOUND._replace(
         acknowledged=[0, 0], seen=[0, 0], counts={}, parts={}, log=[], again={}, begun=[0, 0]
@@ -55,20 +55,18 @@ def test_one_state_that_is_new_enough_is_accepted() -> None:
         ({"counts": {0: -1, 1: 10}}, STALE, "-1 transactions of writer 1"),
     ],
 )
-def test_what_can_not_be_is_rejected(wrong: dict[str, Any], check: str, words: str) -> None:
+def test_contradiction_is_rejected(wrong: dict[str, Any], check: str, words: str) -> None:
     found = [*contradictions(SOUND._replace(**wrong))]
     assert (check, True) in [(doubt.check, words in doubt.text) for doubt in found], found
 
 
 WRITER = Writer(1, acknowledged=9, begun=10, last={16: 9, 17: 3, 18: 0})
 FOUND = {16: 9, 17: 3, 18: 0}
-"""What it has left in its rows."""
+"""Last transactions in the writer's rows, by row."""
 
 
 @pytest.mark.parametrize(("count", "changed"), [(9, {}), (10, {17: 10}), (10, {18: 10})])
-def test_a_commit_whose_end_nobody_was_told_of_may_be_there_or_not(
-    count: int, changed: dict[int, int]
-) -> None:
+def test_unacknowledged_commit_may_be_there_or_not(count: int, changed: dict[int, int]) -> None:
     assert [*losses(WRITER, {1: count}, FOUND | changed)] == []
 
 
@@ -85,7 +83,7 @@ def test_a_commit_whose_end_nobody_was_told_of_may_be_there_or_not(
         ({1: "x"}, {17: b""}, "the database has 'x'"),
     ],
 )
-def test_what_was_acknowledged_and_is_gone_is_rejected(
+def test_missing_acknowledged_commit_is_rejected(
     counts: dict[int, Any], changed: dict[int, Any], words: str
 ) -> None:
     assert words in "; ".join(losses(WRITER, counts, FOUND | changed))

@@ -1,4 +1,4 @@
-"""What rounds are drawn, and what smaller ones are made of them."""
+"""The drawing of rounds, and the smaller rounds made from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiment import get_experiment
-from sqlstress.experiments.hunt.rounds import LEFT_OUT, calmer, drawn, scheduled, smaller
+from sqlstress.experiments.hunt.rounds import LEFT_OUT, calmer, draw_round, scheduled, smaller
 from sqlstress.experiments.hunt.spec import (
     POINTS,
     ROLES,
@@ -21,20 +21,20 @@ from sqlstress.experiments.hunt.spec import (
     pause_rate,
     role_of,
 )
-from sqlstress.plan import planned
+from sqlstress.plan import plan_of
 from sqlstress.report.case import Case
 
 NUMBERS = st.integers(0, 5000)
 
 
 def base(**given: Any) -> Case:
-    """Return what rounds are made of, with options as they are typed."""
-    return planned({"seed": "5", **given}, "hunt").cases[0]
+    """Return the base case of rounds, with options as on the command line."""
+    return plan_of({"seed": "5", **given}, "hunt").cases[0]
 
 
 @given(NUMBERS)
-def test_a_round_is_one_that_a_report_can_hold(number: int) -> None:
-    case = drawn(base(), number)
+def test_drawn_round_is_complete_and_valid(number: int) -> None:
+    case = draw_round(base(), number)
     assert None not in asdict(case.spec).values()
     assert case.concurrency == sum(counts(case.spec).values()) >= 1
     assert set(case.spec.pause_at) <= set(POINTS)
@@ -43,29 +43,29 @@ def test_a_round_is_one_that_a_report_can_hold(number: int) -> None:
 
 
 @given(NUMBERS)
-def test_a_round_is_the_same_each_time_and_others_are_different(number: int) -> None:
-    assert drawn(base(), number) == drawn(base(), number)
-    assert drawn(base(), number) != drawn(base(), number + 1)
-    assert drawn(base(), number) != drawn(base(seed="6"), number)
+def test_round_depends_on_number_and_seed_only(number: int) -> None:
+    assert draw_round(base(), number) == draw_round(base(), number)
+    assert draw_round(base(), number) != draw_round(base(), number + 1)
+    assert draw_round(base(), number) != draw_round(base(seed="6"), number)
 
 
 @given(NUMBERS)
-def test_what_is_given_is_not_drawn(number: int) -> None:
-    case = drawn(base(writers="7", churn="off", **{"page-size": "8192", "pause-at": "fetch"}), number)
+def test_given_option_is_not_drawn(number: int) -> None:
+    case = draw_round(base(writers="7", churn="off", **{"page-size": "8192", "pause-at": "fetch"}), number)
     assert (case.spec.writers, case.spec.churn, case.spec.pause_at) == (7, False, ("fetch",))
     assert case.settings.page_size == 8192
 
 
-def test_as_given_leaves_out_what_is_not_given() -> None:
-    case = drawn(base(writers="3"), 1, as_given=True)
+def test_round_as_given_has_only_the_given_options() -> None:
+    case = draw_round(base(writers="3"), 1, as_given=True)
     assert case.spec == Round(writers=3)
     assert {name: getattr(case.settings, name) for name in SETTINGS} == {
         name: LEFT_OUT[name] for name in SETTINGS
     }
 
 
-def test_rounds_differ_in_all_that_can_be_drawn() -> None:
-    cases = [drawn(base(), number) for number in range(300)]
+def test_rounds_differ_in_every_drawn_option() -> None:
+    cases = [draw_round(base(), number) for number in range(300)]
     for name in asdict(Round()):
         assert len({getattr(case.spec, name) for case in cases}) > 1, name
     for name in SETTINGS:
@@ -74,7 +74,7 @@ def test_rounds_differ_in_all_that_can_be_drawn() -> None:
 
 @given(NUMBERS)
 def test_every_process_has_a_role_and_a_rate_of_pauses(number: int) -> None:
-    case = drawn(base(), number)
+    case = draw_round(base(), number)
     roles = [role_of(case.spec, process) for process in range(1, case.concurrency + 1)]
     assert len(set(roles)) == case.concurrency
     assert {name: sum(role.name == name for role in roles) for name in ROLES} == counts(case.spec)
@@ -82,7 +82,7 @@ def test_every_process_has_a_role_and_a_rate_of_pauses(number: int) -> None:
 
 
 def _size(case: Case) -> tuple[int, ...]:
-    """Return how much a round has, as numbers that only fall when it is made smaller."""
+    """Return the size of a round, as numbers that only decrease in smaller rounds."""
     spec = case.spec
     settings = sum(getattr(case.settings, name) is not None for name in SETTINGS)
     beside = (spec.reopen, spec.filler, spec.batch, int(spec.churn), len(spec.checkpoint))
@@ -91,16 +91,16 @@ def _size(case: Case) -> tuple[int, ...]:
 
 
 @given(NUMBERS)
-def test_smaller_rounds_have_more_of_nothing(number: int) -> None:
-    case = drawn(base(), number)
+def test_smaller_rounds_have_no_larger_size(number: int) -> None:
+    case = draw_round(base(), number)
     for candidate in smaller(case):
         assert all(less <= more for less, more in zip(_size(candidate), _size(case), strict=True))
         assert candidate.concurrency == sum(counts(candidate.spec).values())
         assert candidate.spec.writers >= 1 and candidate.spec.pause_at and candidate.spec.checkpoint
 
 
-def test_a_smallest_round_has_no_smaller_one() -> None:
-    least = drawn(base(), 0, as_given=True)
+def test_smallest_round_has_no_smaller_round() -> None:
+    least = draw_round(base(), 0, as_given=True)
     least = replace(least, spec=replace(least.spec, pause_at=("read",), checkpoint=("full",)))
     assert set(smaller(least)) == {least}
 
@@ -121,6 +121,6 @@ def test_the_user_s_work_pauses_as_drawn_or_as_given(number: int, processes: int
         assert 1 <= fewer.concurrency <= processes
 
 
-def test_the_face_draws_what_has_no_default() -> None:
-    drawn_options = {one.name for one in get_experiment("races").options if one.default is None}
+def test_experiment_draws_the_options_without_default() -> None:
+    drawn_options = {option.name for option in get_experiment("races").options if option.default is None}
     assert {"writers", "checkpointers", "pause-at", "journal-mode"} <= drawn_options

@@ -1,4 +1,4 @@
-"""How a hunt is shown: what was tried, what was found, the smallest round, and a command."""
+"""Presentation of a hunt: the rounds, the fault, the smallest round, and a command."""
 
 from __future__ import annotations
 

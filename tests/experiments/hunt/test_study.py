@@ -1,4 +1,4 @@
-"""A hunt as a whole: rounds until something is found, made smaller, said with a command that repeats it."""
+"""A hunt as a whole: rounds until a finding, smaller rounds, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import pytest
 import sqlstress
 from sqlstress.engine.pool import Pauses, Pool
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import NOBODY
+from sqlstress.engine.study import SILENT
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, WRITES
-from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt, Hunting
+from sqlstress.experiments.hunt.result import BUILTIN_LOAD, Hunt, Hunting
 from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, pauses_of
 from sqlstress.experiments.hunt.spec import CHECKPOINTER, Round, Schedule, pause_rate, role_of
 from sqlstress.experiments.hunt.study import HuntStudy
-from sqlstress.plan import planned
+from sqlstress.plan import plan_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.studies.sweep import follow
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.studies.sweep import run_on_bench
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.experiments.measured import measure, rejected, statuses
@@ -36,30 +36,32 @@ TAKEN_BACK = fault("checkers", "a commit taken back while others go on, or while
 
 FINE = Verdict((Check(WRITES, "ok", 5),))
 WRONG = Verdict((Check(WRITES, "failed", 5, 1, ("row 1 is gone",)),))
-needs_extension = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+needs_extension = pytest.mark.skipif(
+    native_unavailable("sqlite3") is not None, reason="there is no C extension here"
+)
 TRIAL = example_report().runs[0].trials[0]
 
 
 class Scripted:
-    """A runner whose rounds fail as a function of their case says; a round takes a second."""
+    """A runner whose rounds fail as a function of the case decides; a round takes a second."""
 
     def __init__(self, fails: Callable[[Case], bool], error: str | None = None, fine: Verdict = FINE) -> None:
         self.fails, self.error, self.fine = fails, error, fine
-        self.observer, self.rounds = NOBODY, 0
+        self.observer, self.rounds = SILENT, 0
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
         self.rounds += 1
         return replace(TRIAL, verdict=WRONG if self.fails(case) else self.fine, error=self.error)
 
 
-BLANK_HUNT = Hunt("sqlite3", OWN_LOAD, 5, max_time_s=60.0)
+BLANK_HUNT = Hunt("sqlite3", BUILTIN_LOAD, 5, max_time_s=60.0)
 
 
 def hunted(runner: Scripted, blank: Hunt = BLANK_HUNT, *, shrink_time_s: float = 1000.0) -> Hunt:
-    """Return what a hunt finds."""
-    rounds = OwnRounds(planned({"seed": "5"}, "hunt").cases[0], Hunting())
+    """Run a hunt with made-up rounds, and return it."""
+    rounds = OwnRounds(plan_of({"seed": "5"}, "hunt").cases[0], Hunting())
     study = HuntStudy(blank, rounds, shrink_time_s, clock=lambda: float(runner.rounds))
-    follow(study, Bench(BLANK, runner))  # type: ignore[arg-type]
+    run_on_bench(study, Bench(BLANK, runner))  # type: ignore[arg-type]
     return study.hunt
 
 
@@ -68,7 +70,7 @@ def test_a_hunt_ends_when_its_time_is_up() -> None:
     assert (hunt.rounds, hunt.found, hunt.error) == (60, None, None)
 
 
-def test_it_stops_at_the_first_finding_and_makes_it_as_small_as_it_can() -> None:
+def test_hunt_stops_at_the_first_finding_and_shrinks_its_round() -> None:
     runner = Scripted(lambda case: case.spec.checkpointers >= 2 and "fetch" in case.spec.pause_at)
     hunt = hunted(runner)
     assert hunt.found and hunt.smallest
@@ -85,7 +87,7 @@ def test_the_command_runs_the_smallest_round_again() -> None:
     words = hunt.smallest.command[2:]
     given = {name.removeprefix("--"): value for name, value in zip(words[1::2], words[2::2], strict=True)}
     assert words[0] == "--as-given"
-    base = planned({"seed": "1", **given}, "hunt").cases[0]
+    base = plan_of({"seed": "1", **given}, "hunt").cases[0]
     again = OwnRounds(base, Hunting(as_given=True)).draw(0).case
     assert (again.spec, again.settings.journal_mode) == (hunt.smallest.case.spec, "wal")
 
@@ -97,21 +99,24 @@ def test_a_round_that_does_not_fail_again_is_left_as_it_is() -> None:
     assert (hunt.found.tries, hunt.found.failed) == (15, 0)
 
 
-def test_it_is_not_made_smaller_where_there_is_no_time_for_it() -> None:
+def test_hunt_without_time_to_shrink_keeps_the_found_round() -> None:
     runner = Scripted(lambda case: True)
     hunt = hunted(runner, shrink_time_s=0.0)
     assert runner.rounds == hunt.rounds == 1
     assert hunt.found and hunt.found.tries == 0
 
 
-def test_what_can_not_be_run_ends_it() -> None:
+def test_round_that_cannot_run_ends_the_hunt() -> None:
     hunt = hunted(Scripted(lambda case: False, error="worker 1: disk full"))
     assert (hunt.rounds, hunt.error) == (1, "worker 1: disk full")
 
 
-def test_pauses_are_those_of_each_role_and_the_same_for_the_same_seed() -> None:
+def test_pauses_depend_on_role_and_seed() -> None:
     case = Case(
-        workload=OWN_LOAD, concurrency=3, seed=3, spec=Round(writers=2, checkpointers=1, checkpointer_pause=5)
+        workload=BUILTIN_LOAD,
+        concurrency=3,
+        seed=3,
+        spec=Round(writers=2, checkpointers=1, checkpointer_pause=5),
     )
     words = [pauses_of(Drawn(case))(process) for process in (1, 2, 3)]
     assert words[:2] == [None, None] and words[2] is not None
@@ -124,8 +129,8 @@ def test_the_user_s_rounds_take_its_cases_in_turns() -> None:
     cases = [Case(concurrency=2), Case(concurrency=4)]
     rounds = UserRounds(cases, Schedule(("write-lock",), 2, 0.001), ("sqlstress", "hunt", "app", "bank.py"))
     drawn = [rounds.draw(number) for number in range(4)]
-    assert [one.case.concurrency for one in drawn] == [2, 4, 2, 4]
-    assert {one.schedule for one in drawn} == {Schedule(("write-lock",), 2, 0.001)}
+    assert [round_.case.concurrency for round_ in drawn] == [2, 4, 2, 4]
+    assert {round_.schedule for round_ in drawn} == {Schedule(("write-lock",), 2, 0.001)}
     assert rounds.command(drawn[1]) == (
         *("sqlstress", "hunt", "app", "bank.py", "--concurrency", "4"),
         *("--pause-at", "write-lock", "--pause", "2"),
@@ -143,10 +148,10 @@ def round_of(
     journal: str = "wal",
     **spec: Any,
 ) -> Any:
-    """Return a real round without pauses, with something done meanwhile."""
+    """Return a real round without pauses; `during` may interfere with it."""
     made = Round(**{"writers": 2, "readers": 1, "checkpointers": 1, "churn": True, "keys": 8, **spec})
     case = Case(
-        workload=OWN_LOAD,
+        workload=BUILTIN_LOAD,
         concurrency=made.writers + made.readers + made.holders + made.checkpointers,
         duration_s=duration_s,
         warmup_s=0.0,
@@ -172,13 +177,13 @@ def test_a_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> N
 @pytest.mark.parametrize(
     ("sql", "check"),
     [
-        ("UPDATE writer SET n = n - 1 WHERE id = 0", WRITES),
+        thorough("UPDATE writer SET n = n - 1 WHERE id = 0", WRITES),
         ("UPDATE part SET n = n - 1 WHERE id = (SELECT id FROM part WHERE n > 5 ORDER BY n DESC)", WRITES),
         thorough("UPDATE account SET amount = amount + 1 WHERE id = 3", "sum of all accounts"),
         thorough("UPDATE writer SET n = n + 5 WHERE id = 1", WRITES),
     ],
 )
-def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str, check: str) -> None:
+def test_change_by_another_program_fails_the_round(tmp_path: Path, sql: str, check: str) -> None:
     measured = round_of(tmp_path, readers=0)
     execute(measured.path, sql)
     rejected(measured.verdict(), check)
@@ -186,7 +191,7 @@ def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str,
 
 @TAKEN_BACK
 @pytest.mark.thorough
-def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
+def test_read_of_a_reverted_write_is_found(tmp_path: Path) -> None:
     def take_back(_: Pool) -> None:
         execute(
             tmp_path / "kv.db",
@@ -210,27 +215,25 @@ def test_damage_is_found(tmp_path: Path) -> None:
     rejected(measured.verdict(), "integrity_check")
 
 
-def test_a_library_that_can_not_be_wrapped_is_told_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sqlstress.targets.native import NotToBeHad
+def test_library_that_cannot_be_wrapped_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sqlstress.targets.native import NativeUnavailable
     from sqlstress.targets.sqlite import shim
 
     def refuse(driver: str) -> None:
-        raise NotToBeHad("its SQLite is hidden")
+        raise NativeUnavailable("its SQLite is hidden")
 
-    monkeypatch.setattr(shim, "reached_once", refuse)
+    monkeypatch.setattr(shim, "driver_handle", refuse)
     with pytest.raises(EnvironmentFailure, match="not available with sqlite3: its SQLite is hidden"):
         shim.begin_pauses("sqlite3", [])
 
 
 @needs_extension
 @pytest.mark.thorough
-def test_a_hunt_in_an_application_finds_what_its_check_sees(tmp_path: Path) -> None:
+def test_hunt_in_an_application_reports_failures_of_its_check(tmp_path: Path) -> None:
     report = sqlstress.hunt(
         "app", file="examples/app/bank_wrong.py", max_time="30s", shrink_time="0s", seed=1, directory=tmp_path
     )
-    found = report.results[OWN_LOAD].found
+    found = report.results[BUILTIN_LOAD].found
     assert not report.ok
     assert found.verdict.status == "failed" and found.schedule
     assert found.command[:4] == ("sqlstress", "hunt", "app", "examples/app/bank_wrong.py")
@@ -244,9 +247,9 @@ def test_a_hunt_in_an_application_that_is_right_finds_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.thorough
-def test_a_lone_process_that_connects_anew_may_take_the_wal_along(tmp_path: Path) -> None:
+def test_single_process_that_reconnects_may_delete_the_wal(tmp_path: Path) -> None:
     def occupy(_: Pool) -> None:
-        # While it has another name, no new file gets its number.
+        # While the old file exists under another name, no new file gets its inode number.
         os.link(tmp_path / "kv.db-wal", tmp_path / "other")
 
     measured = round_of(tmp_path, occupy, writers=1, readers=0, checkpointers=0, reopen=2)

@@ -1,19 +1,19 @@
-"""What a round examines of the rows that real processes have left."""
+"""Examination of the rows that real processes have left in a round."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from sqlstress.experiments.hunt.rounds import drawn
+from sqlstress.experiments.hunt.rounds import draw_round
 from sqlstress.plan import cases_of
 from tests.damage.trial import measure
 
 GIVEN = {"duration": "200ms", "writers": "2", "keys": "16", "filler": "100"}
 
 
-def test_what_fills_a_row_and_a_row_that_nobody_wrote_are_seen(tmp_path: Path) -> None:
+def test_wrong_filler_and_foreign_row_are_reported(tmp_path: Path) -> None:
     (base,) = cases_of(GIVEN, "hunt")
-    trial = measure(drawn(base, 1, as_given=True), tmp_path, 1, 1)
+    trial = measure(draw_round(base, 1, as_given=True), tmp_path, 1, 1)
     assert trial.verdict("quick").status == "ok"
     written = trial.rows("SELECT min(id) FROM part WHERE n > 0")[0][0]
     for change, told in (

@@ -10,6 +10,6 @@ from sqlstress.report.case import Case, Settings
 FAST = Settings(synchronous="off", pragmas=(("foreign_keys", "on"),))
 
 
-def case_of(schema: str, id_type: str, made_by: str = "python", **fields: Any) -> Case:
-    load = Picks(schema, id_type, made_by, users=30, picks=10, items=60)
+def case_of(schema: str, id_type: str, **fields: Any) -> Case:
+    load = Picks(schema, id_type, users=30, picks=10, items=60)
     return Case(**{"workload": "keys", "concurrency": 2, "settings": FAST, "spec": load, "seed": 3, **fields})

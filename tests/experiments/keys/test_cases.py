@@ -21,7 +21,7 @@ def test_without_options_two_schemas_are_planned_for_the_usual_types_with_few_us
     settings = Settings(synchronous="normal", pragmas=(("foreign_keys", "on"),))
     assert [case.spec for case in cases] == loads
     assert {(case.workload, case.concurrency, case.settings) for case in cases} == {("keys", 4, settings)}
-    assert loads[0] == Picks("id-rowid", "int", "python", 150, 100, 10_000, "deferred")
+    assert loads[0] == Picks("id-rowid", "int", 150, 100, 10_000, "deferred")
     assert {case.repeat for case in cases} == {5}
 
 
@@ -36,22 +36,10 @@ def test_full_measures_the_given_types_only() -> None:
     assert loads == [Picks(schema, "ulid", users=150) for schema in SCHEMAS]
 
 
-def test_schemas_are_outside_then_concurrencies_then_makers_and_types_inside() -> None:
-    cases = planned(schema="id-norowid", id_type="ulid,int", made_by="python,sqlite", concurrency="1,2")
-    assert [(case.concurrency, one.made_by, one.id_type) for case in cases if (one := case.spec)] == [
-        (processes, maker, id_type)
-        for processes in (1, 2)
-        for maker in ("python", "sqlite")
-        for id_type in ("ulid", "int")
-    ]
-
-
-def test_where_picks_have_no_id_of_their_own_nobody_makes_it() -> None:
-    cases = planned(schema="id-rowid,no-key", id_type="ulid", made_by="sqlite,python")
-    assert [(one.schema, one.made_by) for case in cases if (one := case.spec)] == [
-        ("id-rowid", "sqlite"),
-        ("id-rowid", "python"),
-        ("no-key", "python"),
+def test_schemas_are_outside_then_concurrencies_then_types() -> None:
+    cases = planned(schema="id-norowid", id_type="ulid,int", concurrency="1,2")
+    assert [(case.concurrency, case.spec.id_type) for case in cases] == [
+        (processes, id_type) for processes in (1, 2) for id_type in ("ulid", "int")
     ]
 
 
@@ -65,7 +53,7 @@ def test_foreign_keys_are_enforced_unless_it_is_said_otherwise() -> None:
 
 def test_every_option_arrives_where_it_belongs() -> None:
     given = {
-        "concurrency": "2", "schema": "id-norowid", "id_type": "ulid", "made_by": "sqlite", "repeat": "3",
+        "concurrency": "2", "schema": "id-norowid", "id_type": "ulid", "repeat": "3",
         "users": "200", "picks": "20", "items": "2_000", "begin": "immediate", "journal_mode": "delete",
         "synchronous": "full", "fullfsync": "on", "wal_autocheckpoint": "9", "page_size": "8192",
         "cache_size": "-2000", "mmap_size": "65536", "pragma": ("temp_store=memory",), "busy_timeout": "5s",
@@ -85,6 +73,6 @@ def test_every_option_arrives_where_it_belongs() -> None:
             verify="none",
             max_failed=0.1,
             settings=Settings("delete", "full", True, 9, 8192, -2000, 65536, pragmas, 5000),
-            spec=Picks("id-norowid", "ulid", "sqlite", 200, 20, 2000, "immediate"),
+            spec=Picks("id-norowid", "ulid", 200, 20, 2000, "immediate"),
         ),
     )

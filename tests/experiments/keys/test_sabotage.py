@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.ordered import Ledger
-from sqlstress.engine.pool import Ended, Pool
+from sqlstress.engine.ordered import OperationLedger
+from sqlstress.engine.pool import Pool, WorkerExit
 from sqlstress.engine.worker import SLOT_WORDS
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_worker import picked_by, users_of
@@ -53,6 +53,12 @@ def test_a_foreign_key_that_dangles_is_found(measured: Measured) -> None:
     assert check.problems == len(measured.rows("SELECT 1 FROM picks WHERE item = ?", item))
 
 
+def test_pick_with_another_value_in_a_default_column_is_found(measured: Measured) -> None:
+    measured.execute("UPDATE picks SET done = 1 WHERE rowid = 3")
+    check = rejected(measured.verdict(), "picks", "should not be there", "is gone")
+    assert check.problems == 2
+
+
 def test_an_id_out_of_order_is_found(measured: Measured) -> None:
     measured.execute("UPDATE picks SET id = zeroblob(16) WHERE rowid = 40")
     assert "is less" in rejected(measured.verdict(), "identifiers").counterexamples[0]
@@ -75,9 +81,9 @@ def test_rows_that_only_an_index_still_has_are_missed(tmp_path: Path) -> None:
 @pytest.fixture
 def killed(measured: Measured) -> Measured:
     """The same trial, as if worker 1 had been killed before it was told of its last transaction."""
-    ended = [Ended(1, reason="was killed"), measured.ended[1]]
+    ended = [WorkerExit(1, reason="was killed"), measured.ended[1]]
     users = users_of(measured.case, 1)
-    Ledger(measured.work.shared[0], 1).announce(len(users) - 1, 1)
+    OperationLedger(measured.work.shared[0], 1).announce(len(users) - 1, 1)
     return replace(measured, ended=ended)
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -15,35 +15,29 @@ import pytest
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.classics import keys_worker as worker
 from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.keys_worker import NEW_ID, insert_statement, picked_by, users_of
-from sqlstress.experiments.classics.work import definitions
+from sqlstress.experiments.classics.keys_work import definitions
+from sqlstress.experiments.classics.keys_worker import insert_statement, picked_by, users_of
 from tests.example_report import example_report
 from tests.experiments.keys.cases import case_of
 from tests.experiments.measured import SALT, measure, statuses
 from tests.halves import open_work
 from tests.pulses import nothing, stopped_everywhere
-from tests.rows import mostly_thorough, thorough
+from tests.rows import mostly_thorough
 
-COMBINATIONS = [
-    (schema, id_type, made_by)
-    for schema in SCHEMAS
-    for id_type in ID_TYPES
-    for made_by in ("python", "sqlite")
-    if made_by == "python" or schema.startswith("id-")
-]
+COMBINATIONS = [*product(SCHEMAS, ID_TYPES)]
 
 
 FILE = ("quick_check", "schema", "users and items")
-MIXED = [(driver, *each) for driver, each in zip(cycle(["sqlite3", "apsw"]), COMBINATIONS[::2], strict=False)]
-"""Every second of them, with the one driver and the other in turn."""
+MIXED = [(driver, *each) for driver, each in zip(cycle(["sqlite3", "apsw"]), COMBINATIONS, strict=False)]
+"""All of them, with the two drivers in turn."""
 
 
-@pytest.mark.parametrize(("driver", "schema", "id_type", "made_by"), mostly_thorough(MIXED, MIXED[::7]))
+@pytest.mark.parametrize(("driver", "schema", "id_type"), mostly_thorough(MIXED, MIXED[::8]))
 def test_every_pick_that_was_acknowledged_is_there(
-    tmp_path: Path, driver: str, schema: str, id_type: str, made_by: str
+    tmp_path: Path, driver: str, schema: str, id_type: str
 ) -> None:
     pytest.importorskip(driver)
-    case = case_of(schema, id_type, made_by, driver=driver)
+    case = case_of(schema, id_type, driver=driver)
     done = measure(case, tmp_path)
     verdict = done.verdict()
     own = ["identifiers"] if schema.startswith("id-") else []
@@ -61,20 +55,12 @@ def test_every_pick_that_was_acknowledged_is_there(
         assert one.done.totals.rows == sum(len(picked_by(case, user)) for user in users_of(case, one.worker))
 
 
-@pytest.mark.parametrize(
-    ("made_by", "schema", "begin"),
-    [
-        ("python", "id-rowid", {user * 11 + 1 for user in range(30)}),
-        thorough("sqlite", "id-rowid", {1}),
-        ("sqlite", "id-norowid", {1}),
-    ],
-)
-def test_integers_are_given_in_ranges_by_python_and_without_gaps_by_sqlite(
-    tmp_path: Path, made_by: str, schema: str, begin: set[int]
-) -> None:
-    done = measure(case_of(schema, "int", made_by), tmp_path)
+def test_each_user_has_a_range_of_integers(tmp_path: Path) -> None:
+    done = measure(case_of("id-rowid", "int"), tmp_path)
     numbers = {row[0] for row in done.rows("SELECT id FROM picks")}
-    assert {number for number in numbers if number - 1 not in numbers} <= begin
+    assert {number for number in numbers if number - 1 not in numbers} <= {
+        user * 11 + 1 for user in range(30)
+    }
     assert done.verdict().status == "ok"
 
 
@@ -188,15 +174,11 @@ def test_each_schema_has_its_columns_its_key_and_two_indices(
 
 
 @pytest.mark.parametrize("id_type", ID_TYPES)
-@pytest.mark.parametrize("made_by", ["python", "sqlite"])
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_a_pick_is_inserted_with_the_values_that_it_has_by_default(
-    schema: str, made_by: str, id_type: str
-) -> None:
-    picks = Picks(schema, id_type, made_by)
+def test_a_pick_is_inserted_with_the_values_that_it_has_by_default(schema: str, id_type: str) -> None:
+    picks = Picks(schema, id_type)
     sql = insert_statement(picks)
     with closing(created(picks)) as connection:
-        connection.create_function(NEW_ID, 0, lambda: b"made inside")
         for number in (1, 2) if id_type == "int" else (1,):
             connection.execute(sql, (*[number] * (sql.count("?") - 2), 10 + number, 20))
         rows = connection.execute("SELECT user, item, public, done, priority, when_done FROM picks")
@@ -205,8 +187,7 @@ def test_a_pick_is_inserted_with_the_values_that_it_has_by_default(
         assert 0 <= age < 60
         if picks.own_id:
             made = [row[0] for row in connection.execute("SELECT id FROM picks ORDER BY id")]
-            inside = [b"made inside"] if made_by == "sqlite" else [1]
-            assert made == ([1, 2] if id_type == "int" else inside)
+            assert made == ([1, 2] if id_type == "int" else [1])
 
 
 def test_a_library_without_unixepoch_gets_the_same_time() -> None:

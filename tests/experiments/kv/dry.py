@@ -1,4 +1,4 @@
-"""Workers' halves over a store that does nothing, so that one sees what they would do to a real one."""
+"""Workers' halves over a store that does nothing, to record the calls that a real store would get."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlstress.engine.loop import back_to_back
+from sqlstress.engine.loop import back_to_back_stamps
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiments.kv.acks import Area, area_of
+from sqlstress.experiments.kv.acks import AckArea, area_of
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case
@@ -23,16 +23,16 @@ GET, REPLACE, UPDATE, PAIR = KINDS
 
 @dataclass(frozen=True)
 class Call:
-    """One operation that a worker would have done."""
+    """One operation that the store would have done."""
 
     kind: str
     bucket: int
     params: Any
-    """What the operation was given."""
+    """Parameters of the operation."""
 
 
 class Recorder:
-    """A worker whose store records what it is asked to do."""
+    """A worker whose store records its calls."""
 
     def __init__(
         self, load: Load, buckets: int = 1, worker: int = 1, concurrency: int = 1, **more: Any
@@ -49,9 +49,9 @@ class Recorder:
         store = self.source.store
         for name, kind in (("gets", GET), ("pairs", PAIR), ("puts", REPLACE), ("batches", REPLACE)):
             answers = getattr(store, name)
-            setattr(store, name, [self._heard(kind, bucket, each) for bucket, each in enumerate(answers)])
+            setattr(store, name, [self._recording(kind, bucket, each) for bucket, each in enumerate(answers)])
 
-    def _heard(self, kind: str, bucket: int, answer: Any) -> Any:
+    def _recording(self, kind: str, bucket: int, answer: Any) -> Any:
         def operation(params: Any) -> Any:
             self.calls.append(Call(kind, bucket, params))
             return answer(params)
@@ -59,17 +59,17 @@ class Recorder:
         return operation
 
     def run(self, operations: int, size: int = 100) -> list[Call]:
-        """Do so many operations in chunks; a clock that ticks once an operation stamps them."""
-        heard = len(self.calls)
+        """Do `operations` operations in chunks of `size`, stamped by a clock that ticks once an operation."""
+        before = len(self.calls)
         for first in range(0, operations, size):
             do(self.source, self.source.next_chunk(min(size, operations - first)))
-        return self.calls[heard:]
+        return self.calls[before:]
 
     def stamps(self, calls: Iterable[Call]) -> list[Stamp | None]:
-        """Return who wrote each value that was written, in their order."""
+        """Return the stamps of the written values, in their order; None for a value without a stamp."""
         return [self.values.read(value) for call in calls for _, value in rows_of(call)]
 
-    def area(self, worker: int = 1) -> Area:
+    def area(self, worker: int = 1) -> AckArea:
         """Return a worker's area as the parent sees it."""
         return area_of(self.case, self.work.shared[0], worker)
 
@@ -93,5 +93,5 @@ def do(source: Source, chunk: Chunk | None, fails: dict[int, Exception] | None =
         else:
             results.append(call(params))
         source.stamps.ends[index] = index + 2
-    source.settle(chunk, len(results), results, back_to_back(1, list(range(2, len(results) + 2))))
+    source.settle(chunk, len(results), results, back_to_back_stamps(1, list(range(2, len(results) + 2))))
     return results

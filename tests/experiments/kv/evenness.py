@@ -1,4 +1,4 @@
-"""When keys lie evenly: Pearson's chi-square of their number in each bucket."""
+"""Test of an even distribution of keys: Pearson's chi-square of their number in each bucket."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TypeVar
 K = TypeVar("K")
 
 _SURPRISE = 20.0
-"""A partition that throws dice exceeds the bound once in exp(20) cases, 500 million."""
+"""A random partition exceeds the bound once in exp(20) cases, 500 million."""
 
 
 def uneven(keys: Iterable[K], buckets: int, partition: Callable[[K, int], int]) -> str | None:
-    """Say how unevenly the keys lie; None when throwing dice could have placed them so.
+    """Describe the uneven distribution of the keys; None if a random partition could have caused it.
 
-    The bound is Laurent's and Massart's, Annals of Statistics 28 (2000), lemma 1, eq. 4.3; it holds
-    from some 20 keys a bucket on.
+    The bound is Laurent's and Massart's, Annals of Statistics 28 (2000), lemma 1, eq. 4.3; it holds from some
+    20 keys a bucket on.
     """
     counts = Counter(partition(key, buckets) for key in keys)
     if not set(counts) <= set(range(buckets)):

@@ -1,4 +1,4 @@
-"""What both loops are held to, whatever they work on: loads, what is left of them, a kill amid one."""
+"""Tests that both loops must pass on every store: loads, remaining data, a kill during a load."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOPS = ("native", "python")
 FAST = Settings(synchronous="off")
 KEYS = 120
 SO_FEW = 8
-"""Operations of the first chunk: both loops draw them at once, however fast they are."""
+"""Number of operations in the first chunk: both loops draw them at once, at any speed."""
 CONTENTS = [
     Load(key_space=KEYS),
     Load(key_space=KEYS, key_type="text", value_size=100, read_ratio=0.3),
@@ -39,25 +39,25 @@ KILLED = [
 
 
 def case_of(load: Load, **more: Any) -> Case:
-    """Return a case that syncs nothing, of a moment unless more is said."""
+    """Return a case without syncs, with a short window unless `more` sets it."""
     return Case(**{"settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, "spec": load, **more})
 
 
 def told(done: Measured) -> tuple[Any, ...]:
-    """Return what the first worker was told, and what it counted."""
+    """Return the first worker's acknowledged writes and its counts."""
     area, totals = area_of(done.case, done.work.shared[0], 1), done.ended[0].done.totals  # type: ignore[union-attr]
     acknowledged = area.sequences.tolist(), area.counts.tolist(), area.meta[0]
     return *acknowledged, totals.operations, totals.rows, sum(totals.bins)
 
 
 def check_counts(done: Measured) -> None:
-    """See that what the workers counted adds up, and that one of them did anything."""
+    """Check that the workers' counts add up, and that at least one worker did anything."""
     rows = {GET: 1, UPDATE: 1, PAIR: 2, REPLACE: done.case.spec.batch}
-    worked = [one.done for one in done.ended if one.done and one.done.totals.operations]
-    assert worked  # the others may not have been let in
-    assert [one.reason for one in done.ended] == [None] * len(done.ended)
-    for one in worked:
-        totals, findings = one.totals, one.findings
+    worked = [ended.done for ended in done.ended if ended.done and ended.done.totals.operations]
+    assert worked  # the other workers may not have got the lock
+    assert [ended.reason for ended in done.ended] == [None] * len(done.ended)
+    for worker in worked:
+        totals, findings = worker.totals, worker.findings
         assert totals.operations == {kind: sum(own.values()) for kind, own in totals.buckets.items()}
         assert sum(totals.bins) == sum(totals.operations.values())
         assert totals.longest_wait_ns >= max(totals.largest_ns.values())
@@ -65,12 +65,12 @@ def check_counts(done: Measured) -> None:
         assert findings.reads_checked >= totals.operations.get(GET, 0)
         assert findings.pairs_checked >= totals.operations.get(PAIR, 0)
         assert 0 <= totals.proof_ns <= totals.harness_ns
-    # One whose chunk outlasts the window, as it waits for the others, counts none of its own time.
-    assert any(one.totals.proof_ns for one in worked)
+    # A worker whose chunk outlasts the window, because it waits for the others, counts none of its own time.
+    assert any(worker.totals.proof_ns for worker in worked)
 
 
 def killing(seed: int) -> Callable[[Pool], None]:
-    """Return what kills the second worker at some moment of the three tenths of a second after it began."""
+    """Return a function that kills the second worker at a random moment of its first 0.3 s."""
 
     def kill(pool: Pool) -> None:
         while not pool._words[2 * SLOT_WORDS] and pool._processes[1].is_alive():
@@ -82,7 +82,7 @@ def killing(seed: int) -> Callable[[Pool], None]:
 
 
 SEVERAL = 50
-"""Rows that are more than one transaction writes."""
+"""Number of rows, more than one transaction writes."""
 
 
 def wrote(folder: Path, worker: int) -> bool:
@@ -94,11 +94,13 @@ def wrote(folder: Path, worker: int) -> bool:
 
 
 FOREVER_S = 60.0
-"""No window is so long that somebody ends."""
+"""A window that no worker reaches the end of."""
 
 
 def killing_a_writer(folder: Path) -> Callable[[Pool], None]:
-    """Return what kills the second worker when it has written, and ends the others: they write over it."""
+    """Return a function that kills the second worker once it has written, and stops the others: they write
+    over its rows.
+    """
 
     def kill(pool: Pool) -> None:
         wait_for(lambda: wrote(folder, 2))
@@ -111,7 +113,7 @@ def killing_a_writer(folder: Path) -> Callable[[Pool], None]:
 def meddling(
     folder: Path, seconds: float, change: Callable[[sqlite3.Connection], None]
 ) -> Callable[[Pool], None]:
-    """Return what changes the database over and over, for so long."""
+    """Return a function that changes the database over and over, for `seconds`."""
 
     def meddle(_pool: Pool) -> None:
         until = time.monotonic() + seconds
@@ -124,7 +126,7 @@ def meddling(
 
 
 def take_back_one(done: Measured) -> None:
-    """Take back a write of the second worker, who was killed: it is held against the store."""
+    """Revert a write of the second worker, which was killed: the verdict must blame the store."""
     values, rows = Values(SALT, 8), done.rows("SELECT key, value FROM kv")
     written = [
         (stamp.sequence, key) for key, value in rows if (stamp := values.read(value)) and stamp.worker == 2

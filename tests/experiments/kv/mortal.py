@@ -6,18 +6,18 @@ from array import array
 from collections.abc import Iterator
 from typing import Any
 
-from sqlstress.experiments.kv.acks import Area
+from sqlstress.experiments.kv.acks import AckArea
 
 
 class Killed(Exception):
-    """The process is gone; what it had stored by then stays."""
+    """The process is gone; only its earlier stores remain."""
 
 
 class MortalWords:
-    """A memoryview that lets so many stores happen, and ends its user at the next one.
+    """A memoryview that allows `life` stores, and kills its user at the next store.
 
-    A store of a slice is one store: each word of shared memory has one meaning at a time, whichever
-    of them were written.
+    A store of a slice is one store: each word of shared memory has one meaning at a time, whichever of them
+    were written.
     """
 
     def __init__(self, view: Any, life: list[int]) -> None:
@@ -49,11 +49,11 @@ class MortalWords:
 
 
 def shared_words(count: int) -> Any:
-    """Return words as the parent sees them."""
+    """Return a view of zeroed words, as the parent has it."""
     return memoryview(array("q", bytes(8 * count)))
 
 
-def entered(area: Area) -> dict[int, tuple[int, int, int]]:
+def entered(area: AckArea) -> dict[int, tuple[int, int, int]]:
     """Return the acknowledged writes of an area: slot → (sequence number, begin, end)."""
     columns = zip(area.sequences.tolist(), area.begins.tolist(), area.ends.tolist(), strict=True)
     return {slot: words for slot, words in enumerate(columns) if words[0]}

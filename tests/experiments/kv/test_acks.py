@@ -1,5 +1,6 @@
-"""What a worker was told stays in shared memory, whenever it dies; and when its writes began and ended, from
-the loop to the proof, also where workers are idle between them, as they are at a rate."""
+"""Acknowledged writes stay in shared memory, whenever their worker dies; and so do the begin and end of
+writes, from the loop to the proof, also where workers are idle between them, as they are at a rate.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +23,15 @@ from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import (
     COUNTERS,
     UNTRACKED,
-    Area,
+    AckArea,
     Shape,
     Slots,
     area_of,
     latest_begins,
-    tracked,
+    tracking_flags,
 )
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.work import History
+from sqlstress.experiments.kv.work import ReadHistory
 from sqlstress.report.case import Arrivals, Case
 from tests.engine.fakes import FakeClock, idling
 from tests.experiments.kv.dry import NOWHERE, SALT
@@ -41,12 +42,12 @@ from tests.pulses import Pulses, nothing
 SLOTS = 6
 LONGEST = 5
 Chunks = list[list[list[int]]]
-"""Chunks of operations; an operation is the slots of its rows, UNTRACKED where it writes none."""
+"""Chunks of operations; an operation is the slots of its rows, UNTRACKED for a row without a slot."""
 
 
 @dataclass
-class Told:
-    """What a worker did, kept where it can't be lost: the model of its area."""
+class Model:
+    """Acknowledged writes of a worker, kept where they can't be lost: the model of its area."""
 
     writes: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """Slot → (sequence number, begin, end) of the last acknowledged write."""
@@ -60,14 +61,14 @@ class Told:
                 self.writes[slot] = (sequence, begin, end)
 
 
-def announce(area: Area, rows: list[int], first: int, operations: int) -> None:
-    area.announce(array("q", rows), tracked(rows), first, operations)
+def announce(area: AckArea, rows: list[int], first: int, operations: int) -> None:
+    area.announce(array("q", rows), tracking_flags(rows), first, operations)
 
 
-def work(area: Area, chunks: Chunks, told: Told) -> None:
-    """Do what a worker does: announce a chunk, do and stamp its operations, fold, settle.
+def work(area: AckArea, chunks: Chunks, model: Model) -> None:
+    """Do the work of a worker: announce a chunk, do and stamp its operations, fold, settle.
 
-    Where it may be idle it is so, between any two operations.
+    A worker that may be idle is idle between any two operations.
     """
     ticks, first, width = itertools.count(100, 10), 1, area.shape.width
     for chunk in chunks:
@@ -76,15 +77,15 @@ def work(area: Area, chunks: Chunks, told: Told) -> None:
         for index, rows in enumerate(chunk):
             area.stamps.begins[index] = begin
             start, end = first + index * width, next(ticks)
-            # From here on the operation is done, and nobody has been told.
-            told.in_doubt = {start + place for place, slot in enumerate(rows) if slot != UNTRACKED}
+            # From here on the operation is done, but not acknowledged.
+            model.in_doubt = {start + place for place, slot in enumerate(rows) if slot != UNTRACKED}
             area.stamps.ends[index] = end
-            told.acknowledge(rows, start, begin, end)
+            model.acknowledge(rows, start, begin, end)
             begins.append(begin)
             ends.append(end)
             begin = next(ticks) if area.shape.idle else end
         area.fold(area.rows[: len(chunk) * width].tolist(), Stamps(begins, ends))
-        area.settled()
+        area.mark_settled()
         first += len(chunk) * width
 
 
@@ -99,60 +100,60 @@ def shape_for(width: int, idle: bool = False) -> Shape:
     return Shape(width, LONGEST, SLOTS, 0, idle)
 
 
-def area_for(width: int = 1) -> Area:
-    return Area(shared_words(shape_for(width).words), shape_for(width), worker=1)
+def area_for(width: int = 1) -> AckArea:
+    return AckArea(shared_words(shape_for(width).words), shape_for(width), worker=1)
 
 
-def stamp(area: Area, begins: list[int], ends: list[int]) -> None:
-    """Stamp the first operations of a chunk; one under way has a begin and no end."""
+def stamp(area: AckArea, begins: list[int], ends: list[int]) -> None:
+    """Stamp the first operations of a chunk; an operation under way has a begin and no end."""
     for row, moments in zip(area.stamps, (begins, ends), strict=True):
         for place, moment in enumerate(moments):
             row[place] = moment
 
 
-def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
-    """Let a worker live for so many stores: its area, what it was told, whether it saw its end."""
-    words, told = shared_words(2 * shape.words), Told()
+def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[AckArea, Model, bool]:
+    """Let a worker live for `stores` stores: return its area, the model, and whether it lived to the end."""
+    words, model = shared_words(2 * shape.words), Model()
     try:
-        work(Area(MortalWords(words, [stores]), shape, worker=2), chunks, told)
+        work(AckArea(MortalWords(words, [stores]), shape, worker=2), chunks, model)
     except Killed:
-        return Area(words, shape, worker=2), told, False
-    return Area(words, shape, worker=2), told, True
+        return AckArea(words, shape, worker=2), model, False
+    return AckArea(words, shape, worker=2), model, True
 
 
 @pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 2])
 @given(data=st.data())
-def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
+def test_area_of_a_dead_worker_equals_the_model_after_any_store(
     width: int, idle: bool, data: st.DataObject
 ) -> None:
     shape, chunks = shape_for(width, idle), data.draw(chunks_of(width))
     survived, stores = False, 0
     while not survived:
-        area, told, survived = lived(shape, chunks, stores)
+        area, model, survived = lived(shape, chunks, stores)
         if survived:
-            assert entered(area) == told.writes
+            assert entered(area) == model.writes
         unknown = set(area.settle_after_death())
-        assert entered(area) == told.writes
-        assert unknown >= told.in_doubt
+        assert entered(area) == model.writes
+        assert unknown >= model.in_doubt
         assert len(unknown) <= (0 if survived else width)
-        assert unknown.isdisjoint(sequence for sequence, _, _ in told.writes.values())
+        assert unknown.isdisjoint(sequence for sequence, _, _ in model.writes.values())
         again = set(area.settle_after_death())
-        assert (entered(area), again) == (told.writes, unknown)
+        assert (entered(area), again) == (model.writes, unknown)
         stores += 1
 
 
-def test_nobody_elses_words_are_touched() -> None:
+def test_worker_writes_only_its_own_words() -> None:
     shape = shape_for(1)
     words = shared_words(3 * shape.words)
-    work(Area(words, shape, worker=2), [[[0], [5], [UNTRACKED]]], Told())
+    work(AckArea(words, shape, worker=2), [[[0], [5], [UNTRACKED]]], Model())
     assert not any(words[: shape.words])
     assert not any(words[2 * shape.words :])
 
 
 def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
     area = area_for()
-    work(area, [[[4]]], Told())
+    work(area, [[[4]]], Model())
     announce(area, [4, 4], 2, 2)
     stamp(area, [200], [210])
     area.give_up(0)
@@ -161,7 +162,7 @@ def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
     assert entered(area) == {4: (1, 100, 110)}
 
 
-def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt_but_no_read() -> None:
+def test_death_before_the_stamp_leaves_a_write_in_doubt_but_no_read() -> None:
     for done, in_doubt in ([60, 70], [9]), ([60], []):
         area = area_for()
         announce(area, [3, UNTRACKED, 3], 7, 3)
@@ -170,9 +171,9 @@ def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt_but_no_read
         assert entered(area) == {3: (7, 50, 60)}
 
 
-def test_all_rows_of_a_batch_begin_and_end_together_and_are_in_doubt_as_a_whole() -> None:
+def test_rows_of_a_batch_begin_end_and_are_in_doubt_together() -> None:
     area = area_for(3)
-    work(area, [[[0, 1, 2], [2, 3, UNTRACKED]]], Told())
+    work(area, [[[0, 1, 2], [2, 3, UNTRACKED]]], Model())
     assert entered(area) == {0: (1, 100, 110), 1: (2, 100, 110), 2: (4, 110, 120), 3: (5, 110, 120)}
     area = area_for(3)
     announce(area, [0, 1, 2, 2, 3, 4, 4, 5, 0], 1, 3)
@@ -184,9 +185,9 @@ def shape_of(keys: int, batch: int = 1, update_ratio: float = 0.0, **more: Any) 
     return acks.shape_of(Case(spec=Load(key_space=keys, batch=batch, update_ratio=update_ratio), **more))
 
 
-def test_of_a_whole_chunk_of_which_nothing_was_done_the_first_operation_is_in_doubt() -> None:
+def test_first_operation_of_an_undone_chunk_is_in_doubt() -> None:
     shape = shape_of(2000)
-    area = Area(shared_words(shape.words), shape, worker=1)
+    area = AckArea(shared_words(shape.words), shape, worker=1)
     announce(area, list(range(shape.operations)), 1, shape.operations)
     assert area.settle_after_death() == {1: 0}
 
@@ -230,11 +231,13 @@ def test_a_chunk_has_as_many_rows_with_batches_as_without(batch: int, operations
 def test_counters_have_words_only_where_there_are_updates(update_ratio: float, counters: int) -> None:
     shape = shape_of(10, update_ratio=update_ratio, buckets=5)
     assert shape.counters == counters
-    assert len(Area(shared_words(shape.words), shape, 1).counts) == counters
+    assert len(AckArea(shared_words(shape.words), shape, 1).counts) == counters
 
 
-def test_each_set_of_the_published_script_has_a_slot_and_its_worker_is_never_idle() -> None:
-    assert acks.shape_of(Case(workload="classic", ops=60, concurrency=3)) == Shape(1, acks.CHUNK_ROWS, 60, 0)
+def test_sets_of_the_published_script_have_slots_and_no_idle_time() -> None:
+    assert acks.shape_of(Case(workload="classic", ops=60, concurrency=3)) == Shape(
+        1, acks.MAX_CHUNK_ROWS, 60, 0
+    )
     assert acks.shape_of(Case(workload="classic")).slots == 0
 
 
@@ -245,16 +248,16 @@ def test_the_latest_begin_of_a_slot_is_that_of_any_worker(workers: int, slots: i
     begins = [[random.choice((0, random.getrandbits(62))) for _ in range(slots)] for _ in range(workers)]
     shape = Shape(1, 8, slots, 0)
     words = shared_words(len(begins) * shape.words)
-    areas = [Area(words, shape, worker) for worker in range(1, len(begins) + 1)]
+    areas = [AckArea(words, shape, worker) for worker in range(1, len(begins) + 1)]
     for area, column in zip(areas, begins, strict=True):
         area.begins[:] = array("q", column)
     assert list(latest_begins(areas, nothing)) == [max(each) for each in zip(*begins, strict=True)]
 
 
-def test_who_stops_it_need_not_wait_until_all_slots_have_been_compared() -> None:
+def test_comparison_of_slots_can_be_interrupted() -> None:
     shape, whole = Shape(1, 8, 5000, 0), Pulses()
     words = shared_words(2 * shape.words)
-    areas = [Area(words, shape, worker) for worker in (1, 2)]
+    areas = [AckArea(words, shape, worker) for worker in (1, 2)]
     latest_begins(areas, whole)
     assert whole.count >= 5
     with pytest.raises(Interrupted):
@@ -269,7 +272,7 @@ ONLY_KEY = 0
 
 
 class Workers:
-    """Two workers who replace the only key: `run` makes one do so, for so many nanoseconds each time."""
+    """Two workers that replace the only key: `run` makes one of them write, with given durations."""
 
     def __init__(self, arrivals: Arrivals | None = None) -> None:
         spec = Load(read_ratio=0.0, key_space=1)
@@ -280,9 +283,9 @@ class Workers:
         self.areas = [area_of(self.case, self.shared[0], worker) for worker in (1, 2)]
 
     def run(self, worker: int, start_ns: int, writes: list[int], dies: bool = False) -> Totals:
-        """Let a worker do its writes, and perhaps die in the one after them.
+        """Let a worker do its writes, and perhaps die in the write after them.
 
-        Where it may be idle it is so before each write, for GAP_NS.
+        A worker that may be idle is idle before each write, for GAP_NS.
         """
         clock, lengths = FakeClock(start_ns), iter(writes)
 
@@ -299,8 +302,8 @@ class Workers:
         return timed_loop(source, window, limit, [0], [0], loop, clock)
 
     def objection(self, found: Stamp, unknown: dict[Stamp, int] | None = None) -> str | None:
-        """Return what the proof says of a write that was found at the key."""
-        history = History(
+        """Return the proof's objection to a write that was read at the key, or None."""
+        history = ReadHistory(
             [area.sequences for area in self.areas],
             [area.begins for area in self.areas],
             [area.ends for area in self.areas],
@@ -316,7 +319,7 @@ def idlers() -> Workers:
 
 
 @pytest.mark.parametrize("writes", [1, 8, 9, 20])
-def test_in_a_closed_loop_a_killed_worker_has_left_when_its_last_write_began(writes: int) -> None:
+def test_killed_worker_of_a_closed_loop_leaves_the_begin_of_its_last_write(writes: int) -> None:
     workers = Workers()
     with pytest.raises(Killed):
         workers.run(2, 100, [10] * writes, dies=True)
@@ -333,7 +336,7 @@ STALE = "holds worker 1's write 1, but worker 2's write 2 began after that one c
 @pytest.mark.parametrize(
     ("length", "objection"), [(19, STALE), (20, None), (25, None)], ids=["before", "at", "after"]
 )
-def test_a_write_began_at_its_own_begin_and_not_when_the_one_before_it_ended(
+def test_write_begins_at_its_own_begin_not_at_the_end_of_the_previous_one(
     idlers: Workers, dies: bool, length: int, objection: str | None
 ) -> None:
     idlers.run(1, 90, [length])  # from 120 on

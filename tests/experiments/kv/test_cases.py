@@ -17,13 +17,13 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import unit_of
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import options_of
-from sqlstress.plan import MOST_CASES, cases_of, from_toml
+from sqlstress.plan import MAX_CASES, cases_of, from_toml
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Arrivals, Case, Settings, words
 from sqlstress.show.text import report_text
 from sqlstress.studies.slices import check_loops
 from sqlstress.targets import sqlite
-from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.targets.sqlite.connections import native_unavailable
 from tests.commands import by_name
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
@@ -70,7 +70,7 @@ WRITTEN: dict[str, list[Any]] = {
     "name": ["rails"],
     "seed": ["7"],
 }
-"""Values of every option that are right by themselves."""
+"""Values of every option that are each valid alone."""
 
 TEXTS = st.text(CHARACTERS, max_size=20) | st.sampled_from(
     [text for texts in WRITTEN.values() for text in texts]
@@ -78,38 +78,38 @@ TEXTS = st.text(CHARACTERS, max_size=20) | st.sampled_from(
 GIVEN = st.dictionaries(st.sampled_from(list(by_name("kv"))), TEXTS | anything, max_size=6)
 
 
-def one(**given: Any) -> Case:
+def only_case(**given: Any) -> Case:
     """Return the only case of these options, with underscores for dashes."""
     (case,) = cases_of({"concurrency": "1"} | {name.replace("_", "-"): given[name] for name in given})
     return case
 
 
 def refused(given: dict[str, Any]) -> str:
-    """Return what is said of options that can't be carried out."""
+    """Return the error message for unusable options."""
     with pytest.raises(UsageError) as caught:
         cases_of(given)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-LOOP = "python" if lacks("sqlite3") else "native"
-"""What drives a load of which nothing else is said, here."""
+LOOP = "python" if native_unavailable("sqlite3") else "native"
+"""Loop of a load without an option for it, on this system."""
 PLANNED_ONE = Case(duration_s=0.2, warmup_s=0.03, repeat=10, spec=Load(loop=LOOP))
-"""What is planned without options, but for processes and seed."""
+"""Case planned without options, except for processes and seed."""
 
 
-def test_without_options_the_main_job_is_planned() -> None:
+def test_main_measurement_is_planned_without_options() -> None:
     cases = cases_of({"seed": 7})
     assert cases == tuple(replace(PLANNED_ONE, concurrency=processes, seed=7) for processes in range(1, 9))
 
 
-def test_a_number_of_operations_is_asked_for_once_without_a_warm_up() -> None:
-    assert one(ops="100").repeat == one(preset="classic").repeat == 1
-    assert one(ops="100", repeat="3").repeat == one(preset="classic", repeat="3").repeat == 3
-    assert (one(ops="100").ops, one(ops="100").warmup_s) == (100, 0.0)
+def test_fixed_number_of_operations_is_one_trial_without_warmup() -> None:
+    assert only_case(ops="100").repeat == only_case(preset="classic").repeat == 1
+    assert only_case(ops="100", repeat="3").repeat == only_case(preset="classic", repeat="3").repeat == 3
+    assert (only_case(ops="100").ops, only_case(ops="100").warmup_s) == (100, 0.0)
 
 
-def test_layouts_are_outside_then_come_concurrencies_and_rates() -> None:
+def test_cases_are_sorted_by_layout_then_concurrency_then_rate() -> None:
     given = {"concurrency": "1,4", "buckets": "20,1", "rate": "500,900", "arrival": "even"}
     assert [(case.buckets, case.concurrency, case.arrivals) for case in cases_of(given)] == [
         (buckets, processes, Arrivals(rate, "even"))
@@ -120,7 +120,7 @@ def test_layouts_are_outside_then_come_concurrencies_and_rates() -> None:
 
 
 def test_every_option_arrives_where_it_belongs() -> None:
-    case = one(
+    case = only_case(
         concurrency="3", buckets="7", duration="1.5s", warmup="250ms", repeat="4", read_ratio="0.25",
         update_ratio="0.125", key_space="5000", distribution="zipfian", key_type="blob", value_size="64",
         batch="5", begin="deferred", journal_mode="truncate", synchronous="extra", fullfsync="on",
@@ -151,27 +151,27 @@ NEEDED = {
     "dsn": {"driver": "psycopg"},
     "latency-limit": {"rate": "100"},
 }
-"""Options that have an effect beside others only."""
+"""Options that have an effect only in combination with others."""
 
 
 def test_every_option_has_an_effect_of_its_own() -> None:
     assert WRITTEN.keys() == by_name("kv").keys()
     for name, values in WRITTEN.items():
         plain = {"concurrency": "1", "seed": "1", **NEEDED.get(name, {})}
-        if name not in ("preset", "anyway") and not (name == "where" and lacks("sqlite3")):
+        if name not in ("preset", "anyway") and not (name == "where" and native_unavailable("sqlite3")):
             assert cases_of({**plain, name: values[-1]}) != cases_of(plain), name
 
 
-def test_a_checkpointer_takes_the_checkpoints_from_the_workers_and_a_pinned_reader_does_not() -> None:
-    case = one(checkpointer="restart", checkpoint_interval="50ms")
+def test_checkpointer_but_no_pinned_reader_replaces_workers_checkpoints() -> None:
+    case = only_case(checkpointer="restart", checkpoint_interval="50ms")
     assert case.spec.checkpointing == Checkpointing("restart", 0.05, False)
     assert case.settings.wal_autocheckpoint == 0
-    case = one(pinned_reader=True)
+    case = only_case(pinned_reader=True)
     assert case.spec.checkpointing == Checkpointing("none", 0.02, True)
     assert case.settings.wal_autocheckpoint is None
 
 
-def test_a_seed_that_is_not_given_is_drawn_once_for_all_cases() -> None:
+def test_missing_seed_is_drawn_once_for_all_cases() -> None:
     first, second = cases_of({}), cases_of({})
     assert len({case.seed for case in first}) == 1
     assert first[0].seed != second[0].seed
@@ -185,7 +185,7 @@ def test_any_values_of_options_are_a_plan_or_refused_in_a_line(given_options: di
         assert len(str(error)) < 240
         assert "\n" not in str(error)
         return
-    assert 1 <= len(cases) <= MOST_CASES
+    assert 1 <= len(cases) <= MAX_CASES
     for case in cases:
         assert case.spec.read_ratio + case.spec.update_ratio <= 1 + 1e-9
         assert case.workload == "classic" or case.spec.batch <= case.spec.key_space
@@ -219,22 +219,22 @@ def test_the_published_script_allows_no_contradiction(name: str) -> None:
     assert said.endswith("Leave one of them out.")
 
 
-def test_the_published_script_allows_what_it_does_anyway_and_leaves_the_rest_free() -> None:
-    plain = one(preset="classic", seed=1)
+def test_published_script_accepts_its_own_values_and_other_options() -> None:
+    plain = only_case(preset="classic", seed=1)
     same = {"ops": "5000", "warmup": "0s", "read-ratio": "0.5", "value-size": "8", "begin": "deferred"}
     same |= {"journal-mode": "WAL", "busy-timeout": "1m"}
     for name, value in same.items():
-        assert one(preset="classic", seed=1, **{name: value}) == plain
-    assert one(preset="classic", seed=1, pragma=()) == plain
+        assert only_case(preset="classic", seed=1, **{name: value}) == plain
+    assert only_case(preset="classic", seed=1, pragma=()) == plain
     free = {"concurrency": "3", "buckets": "5", "repeat": "2", "driver": "apsw", "verify": "none"}
     for name, value in free.items():
-        assert one(preset="classic", seed=1, **{name: value}) != plain
+        assert only_case(preset="classic", seed=1, **{name: value}) != plain
 
 
 # Plans in TOML
 
 
-def planned(tmp_path: Path, text: str | bytes) -> tuple[Case, ...]:
+def cases_of_plan(tmp_path: Path, text: str | bytes) -> tuple[Case, ...]:
     path = tmp_path / "plan.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return from_toml(path)
@@ -242,7 +242,7 @@ def planned(tmp_path: Path, text: str | bytes) -> tuple[Case, ...]:
 
 def plan_refused(tmp_path: Path, text: str | bytes) -> str:
     with pytest.raises(UsageError) as caught:
-        planned(tmp_path, text)
+        cases_of_plan(tmp_path, text)
     said = str(caught.value)
     assert "\n" not in said
     assert said.startswith(str(tmp_path / "plan.toml"))
@@ -267,7 +267,7 @@ def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
     """
     normal = replace(PLANNED_ONE, seed=3, settings=Settings(synchronous="normal"))
     full = Settings(fullfsync=True, pragmas=(("temp_store", "memory"),))
-    *first, last = planned(tmp_path, text)
+    *first, last = cases_of_plan(tmp_path, text)
     assert first == [replace(normal, concurrency=processes) for processes in (1, 4, 5)]
     load = Load(read_ratio=0.9, loop=LOOP)
     assert last == replace(normal, concurrency=2, buckets=20, settings=full, spec=load)
@@ -275,7 +275,7 @@ def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
 
 def test_all_cases_of_a_plan_share_the_seed_that_is_drawn(tmp_path: Path) -> None:
     text = '[[case]]\nworkload = "kv"\n[[case]]\nworkload = "kv"\n[[case]]\nworkload = "kv"\nseed = 5\n'
-    seeds = [case.seed for case in planned(tmp_path, text)]
+    seeds = [case.seed for case in cases_of_plan(tmp_path, text)]
     assert len(set(seeds[:16])) == 1
     assert set(seeds[16:]) == {5}
 
@@ -311,23 +311,23 @@ def test_a_plan_that_is_wrong_is_refused_with_the_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[[case]\n", b"\xff\x00", "x = " + "[\n" * 50_000, "x = " + "{x = " * 90])
-def test_what_is_no_toml_is_called_so(tmp_path: Path, text: str | bytes) -> None:
+def test_invalid_toml_is_refused(tmp_path: Path, text: str | bytes) -> None:
     assert plan_refused(tmp_path, text).startswith(" is not a TOML file: ")
 
 
 def test_a_plan_of_too_many_cases_is_refused(tmp_path: Path) -> None:
     text = 'workload = "kv"\nconcurrency = "1-600"\n[[case]]\n[[case]]'
     with pytest.raises(UsageError, match=r"plan.toml, case 2: the plan has more than 1,000 cases"):
-        planned(tmp_path, text)
+        cases_of_plan(tmp_path, text)
 
 
-def test_a_plan_that_is_not_there_or_a_folder_is_refused(tmp_path: Path) -> None:
+def test_missing_plan_or_folder_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "nope.toml", tmp_path):
         with pytest.raises(UsageError, match="cannot read the plan"):
             from_toml(path)
 
 
-# Which loop drives a load: chosen, fallen back to, told, and never confused with the other.
+# The loop of a load: its choice, its fallback, its name in reports; results of both loops are not mixed.
 
 
 LACKING = "nothing was built"
@@ -349,28 +349,28 @@ def driven(loop: str) -> Report:
     return with_case(spec=replace(EXAMPLE.runs[0].case.spec, loop=loop))
 
 
-@pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
+@pytest.mark.skipif(native_unavailable("sqlite3") is not None, reason="there is no native loop here")
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw", "dry"])
-def test_the_native_loop_drives_a_load_of_which_nothing_else_is_said(driver: str) -> None:
+def test_native_loop_is_the_default(driver: str) -> None:
     assert loop_of(driver=driver) == loop_of(driver=driver, loop="native") == "native"
     assert loop_of(driver=driver, loop="python") == "python"
 
 
 @pytest.mark.usefixtures("lacking")
-def test_where_there_is_none_python_does_it_is_said_why_and_who_wants_it_is_refused() -> None:
+def test_missing_native_loop_falls_back_to_python_unless_requested() -> None:
     (case,) = cases_of({"concurrency": "1"})
     assert (case.spec.loop, not_native(case)) == ("python", LACKING)
     with pytest.raises(UsageError, match=rf"--loop native .*sqlite3: {LACKING}\. Use --loop python\."):
         loop_of(loop="native")
 
 
-def test_nothing_is_said_of_a_loop_that_was_chosen() -> None:
+def test_chosen_loop_has_no_remark() -> None:
     (case,) = cases_of({"concurrency": "1", "loop": "python"})
     assert not_native(case) is None
     assert not_native(Case(workload="classic")) is None
 
 
-def test_a_report_that_does_not_say_it_is_of_python_s_loop() -> None:
+def test_report_without_a_loop_is_of_the_python_loop() -> None:
     text = to_json(EXAMPLE)
     old = from_json(text.replace(',\n      "loop": "python"', ""))
     assert '"loop"' in text
@@ -378,11 +378,11 @@ def test_a_report_that_does_not_say_it_is_of_python_s_loop() -> None:
 
 
 @pytest.mark.parametrize(("loop", "words"), [("native", "native loop"), ("python", "Python loop")])
-def test_the_line_above_the_table_says_which(loop: str, words: str) -> None:
+def test_line_above_the_table_names_the_loop(loop: str, words: str) -> None:
     assert f"; {words};" in " ".join(report_text(driven(loop)).split())
 
 
-def test_figures_of_both_loops_are_set_in_no_ratio() -> None:
+def test_figures_of_different_loops_have_no_ratio() -> None:
     both = (("A", driven("python")), ("B", driven("native")))
     (reasons,) = {table.reasons(1) for table in compare(both).tables}
     assert reasons == ("what drove the load, the native loop or Python's, differs",)
@@ -390,7 +390,7 @@ def test_figures_of_both_loops_are_set_in_no_ratio() -> None:
         check(driven("python"), driven("native"), "tps", 0.1)
 
 
-def test_an_a_b_test_of_both_loops_is_one_only_where_an_arm_says_so() -> None:
+def test_ab_test_compares_both_loops_only_if_an_arm_names_one() -> None:
     a, b = (Case(spec=replace(Case().spec, loop=loop)) for loop in ("native", "python"))
     check_loops((a, a), [{}, {}])
     check_loops((a, b), [{"loop": "native"}, {}])

@@ -17,7 +17,7 @@ from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv import work as parents_half
 from sqlstress.experiments.kv import worker as workers_half
 from sqlstress.experiments.kv.acks import area_of
-from sqlstress.experiments.kv.worker import KINDS, LARGEST_KEY, drawn_keys
+from sqlstress.experiments.kv.worker import KINDS, LARGEST_KEY, draw_keys
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
@@ -41,14 +41,14 @@ def chunks(source: Any, size: int = 50) -> list[Any]:
     return found
 
 
-def test_a_workers_keys_are_reproducible_its_own_and_drawn_from_the_whole_range() -> None:
+def test_keys_of_a_worker_are_reproducible_and_of_the_whole_range() -> None:
     case = classic()
-    keys = drawn_keys(case, salt=3, worker=1)
-    assert keys == drawn_keys(replace(case, concurrency=8), salt=3, worker=1)
+    keys = draw_keys(case, salt=3, worker=1)
+    assert keys == draw_keys(replace(case, concurrency=8), salt=3, worker=1)
     assert len(keys) == OPS
-    for other in (drawn_keys(case, 3, 2), drawn_keys(case, 4, 1), drawn_keys(replace(case, seed=2), 3, 1)):
+    for other in (draw_keys(case, 3, 2), draw_keys(case, 4, 1), draw_keys(replace(case, seed=2), 3, 1)):
         assert set(other).isdisjoint(keys)
-    many = drawn_keys(replace(case, ops=20_000), 1, 1)
+    many = draw_keys(replace(case, ops=20_000), 1, 1)
     assert 0 <= min(many) < 0.01 * LARGEST_KEY
     assert 0.99 * LARGEST_KEY < max(many) <= LARGEST_KEY
 
@@ -70,7 +70,7 @@ def test_all_keys_are_set_and_then_got_shuffled(buckets: int) -> None:
             assert KINDS[kind] == ("replace" if name == "set" else "get")
             assert bucket == key % buckets
             assert name == "set" or len(sets) == OPS, "a get came before the last set"
-    assert sets == drawn_keys(case, 3, 1)
+    assert sets == draw_keys(case, 3, 1)
     assert Counter(gets) == Counter(sets)
     assert gets != sets
 
@@ -110,7 +110,7 @@ class Sweep:
         self._trial = 0
 
     def trial(self, does: Callable[[Any], Any] = chunks, *, died: bool = False) -> Callable[..., Verdict]:
-        """Let every worker do its work; return the function that judges the trial."""
+        """Let every worker do its work; return the function that checks the trial."""
         self._trial += 1
         work = open_work(self.case, self.folder, self._trial, self._carry)
         work.prepare(nothing)
@@ -132,9 +132,7 @@ class Sweep:
 
 
 @pytest.mark.parametrize("buckets", [1, 3])
-def test_the_same_files_serve_the_whole_sweep_and_another_case_begins_with_fresh_ones(
-    tmp_path: Path, buckets: int
-) -> None:
+def test_sweep_keeps_its_files_and_another_case_gets_new_ones(tmp_path: Path, buckets: int) -> None:
     sweep = Sweep(classic(concurrency=2, buckets=buckets), tmp_path)
     for _ in range(3):
         assert sweep.trial()().status == "ok"
@@ -159,9 +157,9 @@ def test_the_same_files_serve_the_whole_sweep_and_another_case_begins_with_fresh
     ],
     ids=["changed", "an earlier trial's gone", "this trial's gone", "stranger", "astray"],
 )
-def test_what_nobody_did_is_told(tmp_path: Path, earlier: bool, sql: str, told: str) -> None:
+def test_foreign_change_fails_the_verdict(tmp_path: Path, earlier: bool, sql: str, told: str) -> None:
     sweep = Sweep(classic(), tmp_path)
-    key = drawn_keys(sweep.case, 1, 1)[7]
+    key = draw_keys(sweep.case, 1, 1)[7]
     judge = sweep.trial()
     if earlier:
         assert judge().status == "ok"
@@ -183,14 +181,14 @@ def die_before_the_eleventh_stamp(source: Any) -> None:
 
 
 @pytest.mark.parametrize(("own", "status"), [(9, "failed"), (10, "ok"), (11, "ok"), (None, "ok")])
-def test_a_dead_workers_acknowledged_sets_must_be_there_and_the_last_one_may(
+def test_acknowledged_sets_of_a_dead_worker_must_be_there_its_last_may(
     tmp_path: Path, own: int | None, status: str
 ) -> None:
     sweep = Sweep(classic(), tmp_path)
     judge = sweep.trial(die_before_the_eleventh_stamp, died=True)
     assert len(sweep.execute("SELECT key FROM kv")) == 11
     if own is not None:
-        sweep.execute(f"DELETE FROM kv WHERE key = {drawn_keys(sweep.case, 1, 1)[own]}")
+        sweep.execute(f"DELETE FROM kv WHERE key = {draw_keys(sweep.case, 1, 1)[own]}")
     assert next(check for check in judge().checks if check.name == "last write").status == status
 
 
@@ -198,7 +196,7 @@ def test_a_key_of_two_workers_must_hold_the_later_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (parents_half, workers_half):
-        monkeypatch.setattr(module, "drawn_keys", lambda case, salt, worker: list(range(OPS)))
+        monkeypatch.setattr(module, "draw_keys", lambda case, salt, worker: list(range(OPS)))
 
     def first_worker_sets_later(source: Any) -> None:
         chunks(source)
@@ -213,7 +211,7 @@ def test_a_key_of_two_workers_must_hold_the_later_set(
     )
 
 
-def test_judging_many_workers_takes_no_room_for_every_key_of_every_worker(tmp_path: Path) -> None:
+def test_verification_of_many_workers_needs_little_memory(tmp_path: Path) -> None:
     judge = Sweep(classic(concurrency=100), tmp_path).trial()
     tracemalloc.start()
     try:
@@ -224,7 +222,7 @@ def test_judging_many_workers_takes_no_room_for_every_key_of_every_worker(tmp_pa
     assert peak < 1000 * 100 * OPS
 
 
-def test_a_stop_is_heard_at_every_pulse_of_verifying(tmp_path: Path) -> None:
+def test_verification_can_be_interrupted_at_every_pulse(tmp_path: Path) -> None:
     judge = Sweep(classic(concurrency=12), tmp_path).trial()
     verdicts: list[Verdict] = []
     assert stopped_everywhere(lambda pulse: verdicts.append(judge(pulse))) > 12

@@ -1,4 +1,4 @@
-"""The processes beside the workers, on real files: they checkpoint, hold a snapshot, watch the WALs."""
+"""The processes next to the workers, on real files: they checkpoint, hold a snapshot, watch the WALs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.experiments.kv import companions
 from sqlstress.experiments.kv.companions import (
     MOST,
-    Answers,
+    CheckpointAnswers,
     Checkpointer,
     PinnedReader,
     Stretches,
@@ -78,7 +78,9 @@ def write(connection: Connection, value: int) -> None:
 
 
 def run(case: Case, folder: Path, mode: str, opens_ns: int | None = None) -> dict[str, Series]:
-    """Let it checkpoint for a moment, in a window that opens then, or now; return what it tells, by name."""
+    """Let the checkpointer work for a moment, in a window that opens at `opens_ns` or now; return its series
+    by name.
+    """
     load = replace(case.spec, checkpointing=Checkpointing(mode, 0.001))
     beside = Checkpointer(replace(case, spec=load), SqlitePlace(case, folder), ())
     looks, opens_ns = itertools.count(), opens_ns or time.perf_counter_ns()
@@ -88,7 +90,7 @@ def run(case: Case, folder: Path, mode: str, opens_ns: int | None = None) -> dic
 
 
 def frames_after_a_write(connection: Connection) -> int:
-    """Return how many frames there are after one more: 1 if all others had been copied."""
+    """Return the number of frames after one more write: 1 if all others had been copied."""
     write(connection, 0)
     return int(connection.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1])
 
@@ -116,7 +118,7 @@ def pin(connection: Connection) -> None:
     connection.rows("SELECT count(*) FROM kv")
 
 
-def test_a_reader_that_stays_lets_no_passive_checkpoint_get_further_and_makes_a_restart_busy(
+def test_pinned_reader_stops_passive_checkpoints_and_makes_restart_busy(
     case: Case, tmp_path: Path, connections: list[Connection]
 ) -> None:
     pin(connections[1])
@@ -131,7 +133,7 @@ def test_a_reader_that_stays_lets_no_passive_checkpoint_get_further_and_makes_a_
 
 
 @pytest.mark.parametrize(("most_ms", "workers_ms"), [(30, 60_000), (60_000, 30)])
-def test_its_patience_is_the_workers_but_not_more_than_its_own(
+def test_checkpointer_waits_like_the_workers_up_to_its_own_limit(
     case: Case, tmp_path: Path, connections: list[Connection], most_ms: int, workers_ms: int
 ) -> None:
     pin(connections[0])
@@ -142,7 +144,7 @@ def test_its_patience_is_the_workers_but_not_more_than_its_own(
     assert 30 * MS <= max(told[LONGEST_CHECKPOINT].values) < 20_000 * MS
 
 
-def test_checkpoints_outside_of_the_window_are_made_and_not_told(
+def test_checkpoints_outside_of_the_window_are_not_counted(
     case: Case, tmp_path: Path, connections: list[Connection]
 ) -> None:
     told = run(case, tmp_path, "passive", time.perf_counter_ns() + 10**15)
@@ -151,11 +153,11 @@ def test_checkpoints_outside_of_the_window_are_made_and_not_told(
 
 
 def stuck(answers: Sequence[tuple[int, int, int]], files: int = 1) -> list[int]:
-    """Return how many checkpoints in a row were stuck, after each of these answers, given file by file."""
-    told = Answers(MS, files)
+    """Return the number of successive stuck checkpoints after each of the answers, given file by file."""
+    told = CheckpointAnswers(MS, files)
     for at, answer in enumerate(answers):
         told.take(at % files, answer, 1, at // files * MS)
-    return list(next(one for one in told.series() if one.name == STUCK_CHECKPOINTS).values)
+    return list(next(series for series in told.series() if series.name == STUCK_CHECKPOINTS).values)
 
 
 @pytest.mark.parametrize(
@@ -165,31 +167,31 @@ def stuck(answers: Sequence[tuple[int, int, int]], files: int = 1) -> list[int]:
         ([(0, 20761, 600)] * 4, [1, 2, 3, 4]),
         ([(0, 10, 6), (0, 30, 6), (0, 50, 6), (0, 70, 70)], [1, 2, 3, 0]),
         ([(1, 10, 6), (1, 10, 6), (1, 10, 6)], [1, 2, 3]),
-        # Short reads: always some frames are left, and always others.
+        # Short reads: some frames are always left, each time different frames.
         ([(0, 10, 6), (0, 30, 22), (0, 50, 41), (0, 70, 66)], [1, 1, 1, 1]),
-        # An answer without figures says nothing.
+        # An answer without figures has no effect.
         ([(0, 10, 6), (1, -1, -1), (0, 30, 6), (1, -1, -1), (0, 30, 30)], [1, 1, 2, 2, 0]),
     ],
     ids=["finished", "seed", "a reader that leaves", "busy", "short reads", "not looked"],
 )
-def test_a_checkpoint_is_stuck_that_leaves_frames_and_gets_no_further(
+def test_checkpoint_without_progress_that_leaves_frames_is_stuck(
     answers: list[tuple[int, int, int]], expected: list[int]
 ) -> None:
     assert stuck(answers) == expected
 
 
-def test_files_are_stuck_each_for_itself() -> None:
+def test_stuck_checkpoints_are_counted_per_file() -> None:
     assert stuck([(0, 10, 6), (0, 10, 10)] * 4, files=2) == [1, 2, 3, 4]
 
 
 def test_counts_and_times_are_those_of_the_window() -> None:
-    told = Answers(MS, 1)
+    told = CheckpointAnswers(MS, 1)
     told.take(0, (0, 3, 3), 900, None)
     told.take(0, (1, 3, 3), 5, 10)
     told.take(0, (0, 3, 3), 7, 20)
     told.take(0, (1, 3, 3), 2, 3 * MS)
     told.take(0, (0, 3, 3), 900, None)
-    found = {one.name: (one.unit, one.values, one.times_ns) for one in told.series()}
+    found = {series.name: (series.unit, series.values, series.times_ns) for series in told.series()}
     assert found[CHECKPOINTS] == ("checkpoints", (2, 1), (0, 3 * MS))
     assert found[BUSY_CHECKPOINTS] == ("checkpoints", (1, 1), (0, 3 * MS))
     assert found[CHECKPOINT_TIME] == ("ns", (12, 2), (0, 3 * MS))
@@ -197,9 +199,7 @@ def test_counts_and_times_are_those_of_the_window() -> None:
 
 
 @pytest.mark.parametrize("driver", sorted(DRIVERS))
-def test_no_file_can_be_checkpointed_past_the_snapshot_of_a_reader_until_it_ends(
-    driver: str, tmp_path: Path
-) -> None:
+def test_reader_limits_checkpoints_to_its_snapshot_until_it_ends(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
     settings = Settings(synchronous="off", wal_autocheckpoint=0)
     load = Load(key_space=9, checkpointing=Checkpointing(pinned_reader=True))
@@ -228,8 +228,8 @@ WATCHED = Case(buckets=2, ops=1, spec=Load(checkpointing=Checkpointing("none", 0
 
 
 @pytest.fixture
-def others(tmp_path: Path) -> Iterator[list[Elsewhere]]:
-    """Processes that hold a connection to each file; the second file has more frames than the first."""
+def writers(tmp_path: Path) -> Iterator[list[Elsewhere]]:
+    """Processes that each hold a connection to every file; the second file has more frames than the first."""
     with ExitStack() as opened:
         found = []
         for number, path in enumerate(files.paths(WATCHED, tmp_path), 1):
@@ -243,7 +243,7 @@ def others(tmp_path: Path) -> Iterator[list[Elsewhere]]:
 
 
 def watch(folder: Path, opens_ns: int, ended: Callable[[], bool]) -> dict[str, Series]:
-    """Return what is told until it is over, by name."""
+    """Return the watcher's series by name, from a watch that ends with `ended`."""
     watcher = WalWatcher(WATCHED, SqlitePlace(WATCHED, folder), ())
     told = watcher.run(Window(opens_ns, opens_ns, FOREVER_NS), ended)
     watcher.close()
@@ -251,35 +251,35 @@ def watch(folder: Path, opens_ns: int, ended: Callable[[], bool]) -> dict[str, S
 
 
 def glance(folder: Path, opens_ns: int | None = None) -> dict[str, Series]:
-    """Return what is told of a moment in which nobody writes."""
+    """Return the watcher's series of a moment without writes, by name."""
     questions = itertools.count()
     return watch(folder, opens_ns or time.perf_counter_ns(), lambda: next(questions) > 9)
 
 
-def test_frames_and_sizes_are_those_of_all_files_together(tmp_path: Path, others: list[Elsewhere]) -> None:
-    assert others[0].rows("writer", "PRAGMA wal_checkpoint(PASSIVE)")[0][0] == 0
+def test_frames_and_sizes_are_those_of_all_files_together(tmp_path: Path, writers: list[Elsewhere]) -> None:
+    assert writers[0].rows("writer", "PRAGMA wal_checkpoint(PASSIVE)")[0][0] == 0
     first, second = map(walindex.read, files.paths(WATCHED, tmp_path))
     assert first and second
     sizes = [walindex.wal_bytes(path) for path in files.paths(WATCHED, tmp_path)]
     told = glance(tmp_path)
-    assert {name: set(one.values) for name, one in told.items()} == {
+    assert {name: set(series.values) for name, series in told.items()} == {
         WAL_FRAMES: {first.frames + second.frames},
         CHECKPOINTED_FRAMES: {first.frames},
         WAL_SIZE: {sum(sizes)},
         LARGEST_WAL: {max(sizes)},
     }
     assert first.checkpointed == first.frames < second.frames
-    assert {one.unit for one in told.values()} == {"frames", "bytes"}
-    # Before the window opens nothing is told, and frames only where all files have some.
+    assert {series.unit for series in told.values()} == {"frames", "bytes"}
+    # Before the window opens there is no value, and frames only once all files have some.
     early = glance(tmp_path, time.perf_counter_ns() + 10**15)
     assert {series.values for series in early.values()} == {()}
-    others[0].close("writer")
+    writers[0].close("writer")
     told = glance(tmp_path)
     assert told[WAL_FRAMES].values == told[CHECKPOINTED_FRAMES].values == ()
     assert set(told[WAL_SIZE].values) == {walindex.wal_bytes(tmp_path / "kv_1.db")}
 
 
-@pytest.mark.usefixtures("others")
+@pytest.mark.usefixtures("writers")
 def test_times_count_from_the_opening_of_the_window(tmp_path: Path) -> None:
     opens_ns = time.perf_counter_ns() + 30_000_000
     until_ns = opens_ns + 20_000_000
@@ -289,14 +289,14 @@ def test_times_count_from_the_opening_of_the_window(tmp_path: Path) -> None:
         assert 0 <= min(series.times_ns) <= max(series.times_ns) < time.perf_counter_ns() - opens_ns
 
 
-# When they do something, which of it counts, and how much of it is kept.
+# The times of the rounds, the counted ones, and the number of stored values.
 
 
 CASE = Case(spec=Load(checkpointing=Checkpointing("passive", 0.05)))
 
 
 class Time:
-    """Stands in for the module `time`: it passes only while somebody sleeps."""
+    """Replaces the module `time`: its clock advances only in `sleep`."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -310,7 +310,7 @@ class Time:
         self.now_ns += round(seconds * 1e9)
 
     def over(self, end_ns: int) -> Callable[[], bool]:
-        """Return what says that it is over, from then on."""
+        """Return a function that returns whether `end_ns` is past."""
         return lambda: self.now_ns >= end_ns
 
 
@@ -349,7 +349,7 @@ def test_the_end_is_noticed_soon_also_in_a_long_pause(moments: Time) -> None:
     assert max(moments.sleeps) <= 0.02
 
 
-def test_only_what_lies_within_the_window_has_a_time() -> None:
+def test_only_moments_in_the_window_have_a_time() -> None:
     timing = Timing(CASE, half_a_second_from(1000 * MS), lambda: False)
     assert [timing.within(at * MS) for at in (999, 1000, 1499, 1500)] == [None, 0, 499 * MS, None]
     timing = Timing(CASE, Window(0, 1000 * MS, FOREVER_NS), lambda: False)
@@ -388,7 +388,7 @@ def test_a_sum_and_a_maximum_stay_exact_in_a_bounded_number_of_stretches(
     assert dict(zip(series.times_ns, series.values, strict=True)) == found
 
 
-def test_one_stretch_too_many_makes_half_as_many() -> None:
+def test_stretches_are_merged_in_pairs_when_there_are_too_many() -> None:
     figure = stretches(add)
     for place in range(MOST):
         figure.add(place * WIDTH, 1)

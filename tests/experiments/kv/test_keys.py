@@ -1,4 +1,4 @@
-"""Keys: what stands in the database for a number, and how numbers are drawn."""
+"""Keys: their form in the database, and their distribution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ numbers = st.integers(0, 10**12 - 1)
 key_types = st.sampled_from(KEY_TYPES)
 
 
-def drawn(
+def draw_keys(
     distribution: str, key_space: int, count: int, seed: int = 1, worker: int = 0, workers: int = 1
 ) -> list[int]:
     load = Load(key_space=key_space, distribution=distribution)
@@ -31,7 +31,7 @@ def drawn(
 
 
 @given(key_types, numbers)
-def test_a_key_is_read_as_the_number_that_it_stands_for(key_type: str, number: int) -> None:
+def test_key_is_decoded_to_its_number(key_type: str, number: int) -> None:
     assert keys.number_of(keys.encoder(key_type)(number), key_type) == number
 
 
@@ -50,7 +50,7 @@ def test_neighbouring_blobs_lie_far_apart() -> None:
     blobs = [keys.to_blob(number) for number in range(1000)]
     order = sorted(range(1000), key=blobs.__getitem__)
     assert {len(blob) for blob in blobs} == {16}
-    assert sum(abs(one - other) == 1 for one, other in pairwise(order)) == 0
+    assert sum(abs(previous - other) == 1 for previous, other in pairwise(order)) == 0
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_neighbouring_blobs_lie_far_apart() -> None:
         ("blob", keys.to_blob(5) + b"\x00"),
     ],
 )
-def test_what_no_number_is_written_as_is_nobodys_key(key_type: str, stranger: object) -> None:
+def test_value_that_encodes_no_number_is_no_key(key_type: str, stranger: object) -> None:
     assert keys.number_of(stranger, key_type) is None
 
 
 @given(key_types, st.one_of(st.integers(), st.text(CHARACTERS, max_size=20), st.binary(max_size=20)))
-def test_what_is_read_as_a_number_is_written_so(key_type: str, key: object) -> None:
+def test_decoded_number_encodes_to_the_key_again(key_type: str, key: object) -> None:
     number = keys.number_of(key, key_type)
     assert number is None or (number >= 0 and keys.encoder(key_type)(number) == key)
 
@@ -81,20 +81,20 @@ def test_what_is_read_as_a_number_is_written_so(key_type: str, key: object) -> N
 def test_every_draw_lies_within_the_key_space(
     distribution: str, key_space: int, seed: int, workers: int
 ) -> None:
-    found = drawn(distribution, key_space, 50, seed, seed % workers, workers)
+    found = draw_keys(distribution, key_space, 50, seed, seed % workers, workers)
     assert len(found) == 50
     assert 0 <= min(found) <= max(found) < key_space
 
 
 @pytest.mark.parametrize("distribution", ["uniform", "zipfian"])
-def test_the_random_stream_alone_says_what_is_drawn(distribution: str) -> None:
-    assert drawn(distribution, 1000, 100, seed=5) == drawn(distribution, 1000, 100, seed=5)
-    assert drawn(distribution, 1000, 100, seed=5) != drawn(distribution, 1000, 100, seed=6)
+def test_drawn_keys_depend_on_the_random_stream_alone(distribution: str) -> None:
+    assert draw_keys(distribution, 1000, 100, seed=5) == draw_keys(distribution, 1000, 100, seed=5)
+    assert draw_keys(distribution, 1000, 100, seed=5) != draw_keys(distribution, 1000, 100, seed=6)
 
 
 @pytest.mark.parametrize("key_space", [2, 7, 1000])
 def test_uniform_keys_are_drawn_evenly_and_zipfian_ones_are_not(key_space: int) -> None:
-    even, hot = (drawn(distribution, key_space, 40_000) for distribution in ("uniform", "zipfian"))
+    even, hot = (draw_keys(distribution, key_space, 40_000) for distribution in ("uniform", "zipfian"))
     assert uneven(even, key_space, lambda key, _: key) is None
     assert uneven(hot, key_space, lambda key, _: key) is not None
 
@@ -102,24 +102,24 @@ def test_uniform_keys_are_drawn_evenly_and_zipfian_ones_are_not(key_space: int) 
 @pytest.mark.parametrize("key_space", [1, 2, 3, 10, 1000, 100_000])
 def test_the_hottest_keys_have_the_share_that_zipfs_law_gives_them(key_space: int) -> None:
     count = 100_000
-    found = Counter(drawn("zipfian", key_space, count))
+    found = Counter(draw_keys("zipfian", key_space, count))
     for rank, (_, times) in enumerate(found.most_common(2), 1):
         share = rank**-keys.ZIPF_THETA / keys.zeta(key_space)
         assert abs(times / count - share) <= 5 * math.sqrt(share * (1 - share) / count)
 
 
-def test_the_ten_hottest_of_a_thousand_zipfian_keys_have_their_share_together() -> None:
+def test_ten_hottest_zipfian_keys_have_their_share_together() -> None:
     count = 100_000
-    found = Counter(drawn("zipfian", 1000, count))
+    found = Counter(draw_keys("zipfian", 1000, count))
     hottest = sum(times for _, times in found.most_common(10)) / count
     exact = keys.zeta(10) / keys.zeta(1000)
     # Gray's method is exact for the first two ranks and an approximation for the others.
     assert hottest == pytest.approx(exact, rel=0.05)
 
 
-def test_hot_keys_lie_scattered() -> None:
-    hottest = [key for key, _ in Counter(drawn("zipfian", 1000, 50_000)).most_common(5)]
-    assert min(abs(one - other) for one in hottest for other in hottest if one != other) > 50
+def test_hot_keys_are_scattered() -> None:
+    hottest = [key for key, _ in Counter(draw_keys("zipfian", 1000, 50_000)).most_common(5)]
+    assert min(abs(first - other) for first in hottest for other in hottest if first != other) > 50
 
 
 def test_every_rank_has_a_key_of_its_own() -> None:
@@ -137,14 +137,14 @@ def test_zeta_is_the_sum_of_its_terms(count: int) -> None:
 @pytest.mark.parametrize(("key_space", "workers"), [(1, 1), (10, 1), (10, 3), (1000, 7), (3, 8)])
 def test_every_sequential_worker_covers_every_key_once_a_round(key_space: int, workers: int) -> None:
     for worker in range(workers):
-        found = drawn("sequential", key_space, 2 * key_space, worker=worker, workers=workers)
+        found = draw_keys("sequential", key_space, 2 * key_space, worker=worker, workers=workers)
         assert Counter(found) == dict.fromkeys(range(key_space), 2)
         assert {(key + 1) % key_space for key in found[:-1]} >= set(found[1:])
         assert found[: key_space - found[0]] == list(range(found[0], key_space))
 
 
-def test_sequential_workers_begin_apart_and_go_on_where_the_last_draw_ended() -> None:
-    begins = [drawn("sequential", 1000, 1, worker=worker, workers=4)[0] for worker in range(4)]
+def test_sequential_workers_begin_far_apart_and_continue_their_last_draw() -> None:
+    begins = [draw_keys("sequential", 1000, 1, worker=worker, workers=4)[0] for worker in range(4)]
     assert begins == [0, 250, 500, 750]
     draw = keys.drawer(Load(key_space=10, distribution="sequential"), Random(1), 0, 1)
     assert draw(4) + draw(0) + draw(8) == array("q", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1])

@@ -1,5 +1,4 @@
-"""Which bucket a key lies in: always the same one, as many keys in one as in another, and together those that
-are written together."""
+"""The partition of keys into buckets: fixed, even, and with the keys of a transaction in one bucket."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from sqlstress.experiments.kv.keys import (
     scatter,
 )
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.kv.work import shared_arrays
+from sqlstress.experiments.kv.work import partition_arrays
 from sqlstress.report.case import MAX_BUCKETS, Case
 from tests.drawing import examples
 from tests.experiments.kv.evenness import uneven
@@ -52,7 +51,7 @@ GOLDEN: dict[Key, tuple[int, ...]] = {
     b"\x00": (1, 1, 11, 831),
     bytes(16): (0, 1, 0, 780),
 }
-"""The buckets of some keys among 2, 3, 20 and 1,000; a change of these is a change of every layout."""
+"""The buckets of some keys among 2, 3, 20 and 1,000 buckets; a change of these changes every layout."""
 
 TELL_BUCKETS = f"""
 import json
@@ -89,7 +88,7 @@ def test_another_process_with_another_hash_seed_finds_the_same_buckets(hash_seed
 
 @pytest.mark.parametrize(("number", "hashed"), [(0, 0), (1, 0x514E28B7), (0xFFFFFFFF, 0x81F16F39)])
 def test_scattering_is_murmurhash3s_last_step(number: int, hashed: int) -> None:
-    # Published: MurmurHash3_x86_32 of nothing is this step alone, applied to the seed.
+    # Published: MurmurHash3_x86_32 of an empty input is this step alone, applied to the seed.
     assert scatter(number) == hashed
 
 
@@ -111,8 +110,8 @@ def test_regular_keys_lie_evenly_over_any_number_of_buckets(
 
 
 @pytest.mark.parametrize("buckets", [2**power for power in range(1, 10)])
-def test_keys_a_power_of_two_apart_lie_evenly_over_a_power_of_two_of_buckets(buckets: int) -> None:
-    """Where a linear checksum such as CRC-32 leaves buckets empty."""
+def test_keys_in_steps_of_a_power_of_two_are_even_over_buckets(buckets: int) -> None:
+    """A linear checksum such as CRC-32 leaves buckets empty for these keys."""
     for stride in (2**power for power in range(36)):
         keys = range(0, FEWEST_A_BUCKET * buckets * stride, stride)
         assert uneven(keys, buckets, bucket_of) is None
@@ -135,7 +134,7 @@ def test_random_blobs_lie_evenly_over_any_number_of_buckets(buckets: int, seed: 
     ],
     ids=["CRC-32 alone", "an empty bucket", "a bucket twice as full", "a bucket that does not exist"],
 )
-def test_a_bad_partition_is_told_from_an_even_one(
+def test_bad_partition_is_detected_and_an_even_one_is_not(
     bad: Callable[[int, int], int], keys: range, buckets: int
 ) -> None:
     assert uneven(keys, buckets, bad) is not None
@@ -164,7 +163,7 @@ def case_of(key_space: int, buckets: int, batch: int = 1, key_type: str = "int")
 
 
 def placed(case: Case) -> Placement:
-    return Placement(case, *shared_arrays(case, {}, nothing))
+    return Placement(case, *partition_arrays(case, {}, nothing))
 
 
 cases = st.builds(
@@ -196,14 +195,14 @@ def test_pairs_leave_single_keys_for_odd_batches_alone(case: Case) -> None:
     for bucket, pairs in enumerate(placement.pairs):
         singles = placement.size(bucket) - 2 * pairs
         if batch % 2:
-            # Of the keys of a transaction one in `batch` belongs to no pair.
+            # Of the keys of a transaction, one in `batch` belongs to no pair.
             assert abs(singles - placement.size(bucket) / batch) <= 2
         else:
             assert singles in (0, 1)
 
 
-def test_one_file_needs_no_memory() -> None:
-    assert shared_arrays(case_of(10**8, buckets=1, batch=2), {}, nothing) == (None, None)
+def test_single_file_needs_no_shared_memory() -> None:
+    assert partition_arrays(case_of(10**8, buckets=1, batch=2), {}, nothing) == (None, None)
 
 
 @settings(deadline=None)
@@ -221,32 +220,32 @@ def test_room_is_missing_exactly_where_a_transaction_has_too_few_keys(case: Case
             placement.check_room()
 
 
-def test_too_little_room_is_told_with_what_to_do() -> None:
+def test_too_few_keys_in_a_bucket_are_refused_with_a_remedy() -> None:
     case = case_of(key_space=3, buckets=1, batch=4)
     with pytest.raises(UsageError, match=r"bucket 0 has 3 keys.* of 4 distinct keys. Raise --key-space"):
         placed(case).check_room()
 
 
-def test_who_stops_it_need_not_wait_until_every_key_has_its_file() -> None:
+def test_assignment_of_keys_to_files_can_be_interrupted() -> None:
     case = case_of(key_space=200_000, buckets=7)
     whole = Pulses()
-    shared_arrays(case, {}, whole)
+    partition_arrays(case, {}, whole)
     assert whole.count >= 10
     with pytest.raises(Interrupted):
-        shared_arrays(case, {}, Pulses(stop_at=whole.count))
+        partition_arrays(case, {}, Pulses(stop_at=whole.count))
 
 
 @settings(deadline=None)
 @given(cases, st.integers(1, 12), st.sampled_from(KEY_TYPES), st.integers(1, 400))
-def test_what_is_kept_for_the_next_trial_is_of_its_own_keys_and_files(
+def test_arrays_are_reused_only_for_equal_keys_and_files(
     first: Case, buckets: int, key_type: str, key_space: int
 ) -> None:
     carry: dict[Any, Any] = {}
     others = (replace(first.spec, key_type=key_type), replace(first.spec, key_space=key_space))
     for case in (first, replace(first, buckets=buckets), *(replace(first, spec=spec) for spec in others)):
-        kept = shared_arrays(case, carry, nothing)
-        for found, expected in zip(kept, shared_arrays(case, {}, nothing), strict=True):
+        kept = partition_arrays(case, carry, nothing)
+        for found, expected in zip(kept, partition_arrays(case, {}, nothing), strict=True):
             assert (found and list(found)) == (expected and list(expected))
         assert all(
-            again is array for again, array in zip(shared_arrays(case, carry, nothing), kept, strict=True)
+            again is array for again, array in zip(partition_arrays(case, carry, nothing), kept, strict=True)
         )

@@ -1,14 +1,13 @@
-"""The proof accepts what a correct store can answer, and nothing else.
+"""The proof accepts every answer of a correct store, and no other.
 
 Histories of one key, written by hand in a tiny language.
 
     1w5@10-20 2w7@15-30 ?3w9 -> 2w7
 
 Worker 1's write 5 began at 10 and was acknowledged at 20; worker 2's write 7 overlapped it; worker 3
-died while its write 9 was under way ("x3@40": it had certainly ended at 40); write 7 of worker 2 was found in
-the end. Instead of a write,
-"preload" (the value from before the trial), "stranger" (a value that nobody wrote) or "nothing" (no
-row) can be found.
+died while its write 9 was under way ("x3@40": it had certainly ended at 40); write 7 of worker 2 was read at
+the end. Instead of a write, "preload" (the value from before the trial), "stranger" (a value that no
+worker wrote) or "nothing" (no row) can be read.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import Findings, Outcome
 from sqlstress.engine.values import Stamp
-from sqlstress.experiments.kv.work import PRELOADED, History, check_counters, check_keys, ends_of_the_dead
+from sqlstress.experiments.kv.work import PRELOADED, ReadHistory, check_counters, check_keys, death_times
 from sqlstress.report import Check
-from sqlstress.report.results import EXAMPLES, Tally
+from sqlstress.report.results import MAX_COUNTEREXAMPLES, CheckCounter
 from tests.drawing import examples
 
 _WRITE = re.compile(r"(\d+)w(\d+)@(\d+)-(\d+)")
@@ -35,7 +34,7 @@ _STAMP = re.compile(r"\??(\d+)w(\d+)")
 _END = re.compile(r"x(\d+)@(\d+)")
 
 SLOT = 1
-"""The key's slot; the slots beside it belong to keys that nobody writes to."""
+"""The key's slot; the slots around it belong to keys without writes."""
 SLOTS = 3
 
 
@@ -50,7 +49,7 @@ class Write(NamedTuple):
 
 @dataclass
 class Story:
-    """What happened to one key, and what was found of it."""
+    """The writes to one key, and the value read at the end."""
 
     writes: list[Write]
     unknown: frozenset[Stamp]
@@ -58,8 +57,8 @@ class Story:
     is_there: bool
     over: dict[int, int] = field(default_factory=dict)
 
-    def history(self) -> History:
-        """Return what the workers were told: of each worker only its last write is known."""
+    def history(self) -> ReadHistory:
+        """Return the workers' acknowledged writes, as they remember them: the last write of each worker."""
         workers = max((write.worker for write in self.writes), default=1)
         sequences, begins, ends = ([[0] * SLOTS for _ in range(workers)] for _ in range(3))
         latest = [0] * SLOTS
@@ -68,10 +67,10 @@ class Story:
             sequences[worker - 1][SLOT] = sequence
             begins[worker - 1][SLOT] = begin
             ends[worker - 1][SLOT] = end
-        return History(sequences, begins, ends, latest, dict.fromkeys(self.unknown, SLOT), self.over)
+        return ReadHistory(sequences, begins, ends, latest, dict.fromkeys(self.unknown, SLOT), self.over)
 
     def rows(self) -> Iterator[tuple[str, int, Stamp | None]]:
-        """Yield the rows that were found: those of the keys beside it are as they were preloaded."""
+        """Yield the rows that were read; the neighbours of the key have their preloaded values."""
         for slot in range(SLOTS):
             if slot != SLOT:
                 yield f"beside{slot}", slot, PRELOADED
@@ -93,10 +92,10 @@ def read(text: str) -> Story:
             over[int(end[1])] = int(end[2])
         else:
             raise ValueError(f"{word!r} is not of the language")
-    return Story(writes, frozenset(unknown), _found(found.strip()), found.strip() != "nothing", over)
+    return Story(writes, frozenset(unknown), _read_stamp(found.strip()), found.strip() != "nothing", over)
 
 
-def _found(word: str) -> Stamp | None:
+def _read_stamp(word: str) -> Stamp | None:
     if word in ("stranger", "nothing"):
         return None
     if word == "preload":
@@ -113,7 +112,7 @@ def judge(story: Story) -> Check:
 
 
 ACCEPTED = [
-    # nobody touched it
+    # no writes
     "-> preload",
     # the last write
     "1w5@10-20 -> 1w5",
@@ -127,16 +126,16 @@ ACCEPTED = [
     "1w5@10-90 2w7@20-40 -> 2w7",
     "1w5@10-90 2w7@20-40 3w9@50-60 -> 1w5",
     "1w5@10-90 2w7@20-40 3w9@50-60 -> 3w9",
-    # one begins at the very moment at which the other ends
+    # one write begins at the very moment at which the other ends
     "1w5@10-20 2w7@20-30 -> 1w5",
-    # under way when its worker died: there, or not
+    # under way when its worker died: done, or not
     "?1w5 -> 1w5",
     "?1w5 -> preload",
     "1w5@10-20 ?1w6 -> 1w6",
     "1w5@10-20 ?1w6 -> 1w5",
     "1w5@10-20 ?2w9 -> 2w9",
     "1w5@10-20 ?2w9 -> 1w5",
-    # another's write had begun when the dead worker ended, so they may have overlapped
+    # another worker's write had begun when the dead worker ended, so they may have overlapped
     "1w5@10-20 ?2w9 x2@10 -> 2w9",
     "1w5@10-20 ?2w9 x2@15 -> 2w9",
     "1w5@10-20 ?2w9 x2@5 -> 1w5",
@@ -144,7 +143,7 @@ ACCEPTED = [
 
 
 def stale(found: str, later: str) -> str:
-    """Return what is said of a write that was found although a later one had begun after it."""
+    """Return the objection to a write that was read although a later write had begun after its end."""
     one, other = (
         f"worker {worker}'s write {number}" for worker, number in (found.split("w"), later.split("w"))
     )
@@ -154,14 +153,14 @@ def stale(found: str, later: str) -> str:
 REJECTED = [
     # lost: the value from before is back
     ("1w5@10-20 -> preload", "holds its earlier value, but worker 1's write 5 was acknowledged"),
-    # lost: one of several, the value from before is back
+    # lost: several writes, the value from before is back
     ("1w5@10-20 2w7@30-40 -> preload", "holds its earlier value, but worker 2's write 7 was acknowledged"),
-    # lost: another's write began when the dead worker had ended
+    # lost: another worker's write began after the dead worker had ended
     (
         "1w5@10-20 ?2w9 x2@9 -> 2w9",
         "holds write 9 of worker 2, who died in it, but worker 1's write 5 began after that",
     ),
-    # lost, though another was under way
+    # lost, though another write was under way
     ("1w5@10-20 ?2w9 -> preload", "holds its earlier value, but worker 1's write 5 was acknowledged"),
     # stale: an older write of the same worker
     ("1w5@10-20 1w6@20-30 -> 1w5", "holds worker 1's write 5, but write 6 is its last acknowledged one"),
@@ -177,7 +176,7 @@ REJECTED = [
     # a worker who does not exist, and worker 0, who preloads and does not write
     ("1w5@10-20 -> 9w1", "holds a value of worker 9, who does not exist"),
     ("1w5@10-20 -> 0w5", "holds a value of worker 0, who does not exist"),
-    # foreign, or gone, also where nobody wrote
+    # foreign, or gone, also without any write
     ("1w5@10-20 -> stranger", "holds a value that nobody wrote"),
     ("-> stranger", "holds a value that nobody wrote"),
     ("1w5@10-20 -> nothing", "is gone"),
@@ -186,21 +185,21 @@ REJECTED = [
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_what_a_correct_store_can_answer_is_accepted(text: str) -> None:
+def test_possible_answer_of_a_correct_store_is_accepted(text: str) -> None:
     check = judge(read(text))
     assert (check.status, check.problems, check.counterexamples) == ("ok", 0, ())
     assert check.checked == SLOTS
 
 
 @pytest.mark.parametrize(("text", "reason"), REJECTED)
-def test_what_no_correct_store_answers_is_rejected_with_the_reason(text: str, reason: str) -> None:
+def test_impossible_answer_is_rejected_with_the_reason(text: str, reason: str) -> None:
     check = judge(read(text))
     assert (check.status, check.problems) == ("failed", 1)
     assert check.counterexamples == (f"key k {reason}",)
 
 
 def possible(story: Story) -> bool:
-    """Search all orders in which the writes can have taken effect for one that ends in what was found."""
+    """Search all possible orders of the writes for an order that ends in the read value."""
     if story.found == PRELOADED:
         return not story.writes
     return any(_stamp(order[-1]) == story.found for order in permutations(story.writes) if _can_be(order))
@@ -211,7 +210,7 @@ def _stamp(write: Write) -> Stamp:
 
 
 def _can_be(order: tuple[Write, ...]) -> bool:
-    """An order can be when no write comes before one that had ended when it began."""
+    """Return whether the order is possible: no write precedes a write that had ended when it began."""
     return not any(
         later.end < earlier.begin or (later.worker == earlier.worker and later.sequence < earlier.sequence)
         for index, later in enumerate(order)
@@ -221,7 +220,7 @@ def _can_be(order: tuple[Write, ...]) -> bool:
 
 @st.composite
 def random_stories(draw: st.DrawFn) -> Story:
-    """Up to five writes by up to three workers, each of whom does one thing after another."""
+    """Draw up to five writes by up to three workers, each of which does one write after another."""
     writes = []
     for worker in range(1, draw(st.integers(1, 3)) + 1):
         times = sorted(draw(st.lists(st.integers(1, 12), min_size=2, max_size=4, unique=True)))
@@ -238,7 +237,7 @@ def test_every_story_is_judged_as_an_exhaustive_search_judges_it(story: Story) -
     assert (judge(story).status == "ok") is possible(story)
 
 
-def test_slots_are_judged_apart() -> None:
+def test_slots_are_judged_independently() -> None:
     story = read("1w5@10-20 -> 1w5")
     history = story.history()
     rows = [("a", 0, Stamp(1, 5)), ("b", 1, Stamp(1, 5)), ("c", 2, PRELOADED)]
@@ -255,26 +254,28 @@ def test_an_untracked_key_has_only_to_hold_a_value_of_the_trial() -> None:
     assert (check.checked, check.note) == (3, "half of the keys")
 
 
-def test_all_problems_are_counted_and_the_first_ones_told() -> None:
+def test_all_problems_are_counted_and_the_first_ones_reported() -> None:
     history = read("-> preload").history()
     check = check_keys(history, [(str(number), None, None) for number in range(50)], ["x", "y"])
     assert check.problems == 52
-    assert len(check.counterexamples) == EXAMPLES
+    assert len(check.counterexamples) == MAX_COUNTEREXAMPLES
     assert check.counterexamples[0] == "key 0 holds a value that nobody wrote"
 
 
-def test_a_check_of_nothing_is_skipped_and_only_one_of_a_part_has_a_note() -> None:
-    assert Tally("empty").check().status == "skipped"
-    assert check_keys(History([], [], [], []), [("a", None, PRELOADED)], []) == Check("last write", "ok", 1)
+def test_check_without_keys_is_skipped_and_partial_check_has_a_note() -> None:
+    assert CheckCounter("empty").check().status == "skipped"
+    assert check_keys(ReadHistory([], [], [], []), [("a", None, PRELOADED)], []) == Check(
+        "last write", "ok", 1
+    )
 
 
-def test_ends_are_known_of_workers_that_died_at_a_known_time() -> None:
+def test_writes_of_workers_that_died_at_a_known_time_have_an_end() -> None:
     outcomes = [
         Outcome(1, died=True, findings=None, over_ns=70),
         Outcome(2, died=True, findings=None),
         Outcome(3, died=False, findings=Findings(), over_ns=90),
     ]
-    assert ends_of_the_dead(outcomes) == {1: 70}
+    assert death_times(outcomes) == {1: 70}
 
 
 TOLD = {"a": 10, "b": 0}
@@ -290,7 +291,7 @@ TOLD = {"a": 10, "b": 0}
         ({"a": 10, "b": 2}, 2),
     ],
 )
-def test_counters_may_hold_what_was_acknowledged_and_what_was_under_way(
+def test_counters_may_include_acknowledged_updates_and_updates_under_way(
     found: dict[str, int | None], in_flight: int
 ) -> None:
     check = check_counters(found, TOLD, in_flight)
@@ -318,7 +319,7 @@ def test_counters_may_hold_what_was_acknowledged_and_what_was_under_way(
         ({"a": 0}, 0, ["counter a is 0 after 10 acknowledged updates", "counter b is gone"]),
     ],
 )
-def test_lost_and_unexplained_updates_are_told(
+def test_lost_and_unexplained_updates_fail_with_reasons(
     found: dict[str, int | None], in_flight: int, reasons: list[str]
 ) -> None:
     check = check_counters(found, TOLD, in_flight)
@@ -327,7 +328,7 @@ def test_lost_and_unexplained_updates_are_told(
 
 
 def test_a_write_under_way_at_one_key_does_not_excuse_it_at_another() -> None:
-    history = History([[0, 0]], [[0, 0]], [[0, 0]], [0, 0], {Stamp(1, 5): 0})
+    history = ReadHistory([[0, 0]], [[0, 0]], [[0, 0]], [0, 0], {Stamp(1, 5): 0})
     assert check_keys(history, [("a", 0, Stamp(1, 5)), ("b", 1, PRELOADED)], []).status == "ok"
     check = check_keys(history, [("a", 0, PRELOADED), ("b", 1, Stamp(1, 5))], [])
     assert (check.status, check.problems) == ("failed", 1)

@@ -1,4 +1,4 @@
-"""C finds all rows right only where they are; else each row is looked at, and what is wrong is said."""
+"""The check in C accepts only correct data; otherwise Python checks each row and reports the faults."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ LOADS = [
 
 
 @pytest.mark.parametrize("load", LOADS)
-def test_rows_that_are_right_are_looked_at_in_c_only(
+def test_correct_rows_are_checked_in_c_only(
     load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured = measure(case_of(load), tmp_path)
     monkeypatch.setattr(KeyValueWork, "check_keys", None)
-    assert {one.name: (one.status, one.checked) for one in measured.verdict().checks}["last write"] == (
+    assert {check.name: (check.status, check.checked) for check in measured.verdict().checks}[
+        "last write"
+    ] == (
         "ok",
         KEYS,
     )
@@ -90,21 +92,21 @@ def another_byte(value: Any) -> Any:
 
 OF_NO_KIND = {int: -5, str: "key1", bytes: b"12345678" + bytes(8)}
 DAMAGES: list[Callable[[Written], None]] = [
-    lambda row: row.holds_write(0, row.number()),  # preloaded again
+    lambda row: row.holds_write(0, row.number()),  # the preloaded value again
     lambda row: row.holds_write(row.stamp.worker, row.stamp.sequence - 1),
     lambda row: row.holds_write(3, 1),  # there is no third worker
-    lambda row: row.holds_write(*row.stamp, salt=SALT - 1),  # of the trial before
+    lambda row: row.holds_write(*row.stamp, salt=SALT - 1),  # of the previous trial
     lambda row: row.holds(another_byte(row.value)),
     lambda row: row.holds(None if isinstance(row.value, int) else row.value.hex()),  # of another type
     lambda row: row.is_gone(),
-    lambda row: row.is_there(row.key_of(KEYS)),  # a key more
+    lambda row: row.is_there(row.key_of(KEYS)),  # an additional key
     lambda row: row.becomes(OF_NO_KIND[type(row.key)]),
     lambda row: row.becomes(row.key, bucket=1),
 ]
 
 
 @pytest.mark.parametrize("load", LOADS)
-def test_whatever_is_wrong_with_a_row_is_found_and_said(load: Load, tmp_path: Path) -> None:
+def test_every_kind_of_wrong_row_is_found_and_reported(load: Load, tmp_path: Path) -> None:
     done = measure(case_of(load), tmp_path)
     files = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for damage in DAMAGES:

@@ -1,4 +1,4 @@
-"""The store is broken on purpose, after a run or during one: the verdict says so, with an example."""
+"""The store is broken on purpose, after a run or during one: the verdict fails with an example."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ PLAIN = Load(key_space=KEYS, read_ratio=0.2)
 
 
 def enough(buckets: int = 1) -> Case:
-    """Return a case in which each process does so much, however late it begins."""
+    """Return a case in which each process does a fixed amount of work, however late it begins."""
     return case_of(PLAIN, concurrency=2, buckets=buckets, ops=4 * KEYS, duration_s=0.0, warmup_s=0.0)
 
 
-def test_an_untouched_store_is_accepted_and_every_single_restored_value_is_caught(tmp_path: Path) -> None:
+def test_unchanged_store_is_accepted_and_each_restored_value_is_caught(tmp_path: Path) -> None:
     measured = measure(enough(), tmp_path)
     verdict = measured.verdict()
     assert verdict.status == "ok", verdict
@@ -74,7 +74,7 @@ def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
     chooser = random.Random(1)
 
     def tear(connection: sqlite3.Connection) -> None:
-        # The second half of a transaction never came: one key of a pair keeps its old value.
+        # The second half of a transaction is missing: one key of a pair keeps its old value.
         key = chooser.randrange(KEYS // 2) * 2
         connection.execute("UPDATE kv SET value = ? WHERE key = ?", (VALUES.maker(0)(key), key))
 
@@ -100,17 +100,17 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     "load",
     [thorough(PLAIN, id="replaces"), thorough(BATCHES, id="batches"), pytest.param(UPDATES, id="updates")],
 )
-def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
+def test_acknowledged_writes_of_a_killed_worker_still_count(tmp_path: Path, load: Load) -> None:
     case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=FOREVER_S, settings=FAST)
     done = measure(case, tmp_path, killing_a_writer(tmp_path))
-    assert [one.worker for one in done.outcomes if one.died] == [2]
+    assert [outcome.worker for outcome in done.outcomes if outcome.died] == [2]
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples
     take_back_one(done)
 
 
 @pytest.mark.thorough
-def test_the_published_script_leaves_what_it_was_told(tmp_path: Path) -> None:
+def test_published_script_leaves_all_acknowledged_sets(tmp_path: Path) -> None:
     load = Load(key_space=(1 << 31) + 1, begin="deferred")
     case = case_of(load, concurrency=2, workload="classic", ops=300, warmup_s=0)
     carry: dict[object, object] = {}

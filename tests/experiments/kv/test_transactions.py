@@ -33,7 +33,7 @@ def numbers_of(call: Call, key_type: str) -> list[int]:
 
 @settings(max_examples=examples(0.8))
 @given(layouts, key_types, distributions)
-def test_a_batch_has_distinct_keys_of_one_bucket_and_of_a_pair_both_or_none(
+def test_batch_has_distinct_keys_of_one_bucket_and_whole_pairs(
     layout: tuple[int, int, int], key_type: str, distribution: str
 ) -> None:
     batch, buckets, key_space = layout
@@ -67,7 +67,7 @@ def test_every_key_is_written_and_every_pair_is_read(batch: int, buckets: int) -
     written = Counter(key for call in calls for key, _ in rows_of(call))
     pairs = Counter(call.params for call in calls if call.kind == PAIR)
     placement = recorder.source.placement
-    # Of an odd number of keys, even batches leave the last one alone.
+    # With an odd number of keys, even batches leave out the last key.
     alone = sum(placement.size(bucket) % 2 for bucket in range(buckets)) if batch % 2 == 0 else 0
     assert len(written) == 120 - alone
     assert len(pairs) == sum(placement.pairs)
@@ -124,11 +124,11 @@ def test_the_shares_of_the_kinds_are_those_of_the_case() -> None:
         (Load(read_ratio=0.5, update_ratio=0.2), {GET, UPDATE, REPLACE}),
     ],
 )
-def test_only_what_was_asked_for_is_done(load: Load, kinds: set[str]) -> None:
+def test_only_requested_kinds_of_operations_are_done(load: Load, kinds: set[str]) -> None:
     assert set(kinds_drawn(load)) == kinds
 
 
-def test_without_batches_an_update_case_replaces_one_row_at_a_time() -> None:
+def test_update_case_without_batches_replaces_single_rows() -> None:
     recorder = Recorder(Load(update_ratio=0.3), buckets=3)
     assert isinstance(recorder.source, TransactionSource)
     assert not isinstance(Recorder(Load()).source, TransactionSource)
@@ -155,7 +155,7 @@ def test_an_update_that_fails_is_not_acknowledged() -> None:
 
     recorder = Recorder(Load(read_ratio=0, update_ratio=1))
     recorder.source.store.updates[0] = fail
-    update = recorder.source._counted(0)
+    update = recorder.source._counting_update(0)
     with pytest.raises(Failing):
         update((3,))
     assert sum(recorder.area().counts.tolist()) == 0

@@ -1,4 +1,4 @@
-"""What the workers find when they connect, and what the parent needs to judge them."""
+"""The parent's half: the database that workers connect to, and the verdict on their work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
@@ -38,13 +38,13 @@ def test_workers_find_a_wal_of_its_working_size(
     tmp_path: Path, autocheckpoint: int | None, frames: int
 ) -> None:
     case = Case(spec=SMALL, settings=Settings(wal_autocheckpoint=autocheckpoint, page_size=4096))
-    work = prepared(case, tmp_path)
+    work = prepare_work(case, tmp_path)
     assert wal_bytes(tmp_path) >= frames * FRAME
     worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000)
     assert worker.rows("SELECT count(*) FROM kv") == [(50,)]
     work.release()
     assert wal_bytes(tmp_path) >= frames * FRAME
-    # The next commit begins the WAL anew, within the size that it has.
+    # The next commit restarts the WAL, within its present size.
     worker.rows("PRAGMA user_version=7")
     assert worker.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1] < 10
     worker.close()
@@ -52,14 +52,14 @@ def test_workers_find_a_wal_of_its_working_size(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_when_the_workers_have_ended_all_is_in_the_file_and_no_look_at_it_makes_a_wal(tmp_path: Path) -> None:
-    work = prepared(Case(spec=SMALL), tmp_path)
+def test_file_is_complete_after_the_trial_and_verification_makes_no_wal(tmp_path: Path) -> None:
+    work = prepare_work(Case(spec=SMALL), tmp_path)
     inode = (tmp_path / "kv.db-wal").stat().st_ino
     with closing(sqlite3.connect(tmp_path / "kv.db")) as worker, worker:
         worker.execute("UPDATE kv SET value = -1")
     work.ended(nothing)
-    # By another process: who closes a file drops the locks that SQLite has on it here.
-    call_apart(nothing, shutil.copy, tmp_path / "kv.db", tmp_path / "copy.db")
+    # By another process: closing a file here drops the locks that SQLite has on it in this process.
+    call_in_subprocess(nothing, shutil.copy, tmp_path / "kv.db", tmp_path / "copy.db")
     with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         assert copy.execute("SELECT DISTINCT value FROM kv").fetchall() == [(-1,)]
     with closing(sqlite3.connect(tmp_path / "kv.db")) as other:
@@ -70,7 +70,7 @@ def test_when_the_workers_have_ended_all_is_in_the_file_and_no_look_at_it_makes_
 
 def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
     case = Case(spec=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
-    work = prepared(case, tmp_path)
+    work = prepare_work(case, tmp_path)
     worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0)
     worker.rows("BEGIN EXCLUSIVE")
     worker.rows("ROLLBACK")
@@ -94,7 +94,7 @@ def test_an_operation_given_up_is_counted_busy_once(driver: str, tmp_path: Path)
     store.close()
 
 
-def prepared(case: Case, folder: Path, pulse: Pulse = nothing) -> KeyValueWork:
+def prepare_work(case: Case, folder: Path, pulse: Pulse = nothing) -> KeyValueWork:
     work = KeyValueWork(case, open_place(case, folder), 1, {})
     work.prepare(pulse)
     return work
@@ -105,7 +105,7 @@ def all_alive(case: Case) -> list[Outcome]:
 
 
 @pytest.mark.parametrize("buckets", [1, thorough(3)])
-def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Path, buckets: int) -> None:
+def test_preparation_and_verification_can_be_interrupted_at_every_pulse(tmp_path: Path, buckets: int) -> None:
     case = Case(buckets=buckets, spec=Load(key_space=2000), settings=Settings(synchronous="off"))
     verdicts: list[Verdict] = []
 
@@ -120,18 +120,18 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
             assert list(tmp_path.iterdir()) == []
 
     assert stopped_everywhere(prepare) > 8
-    work = prepared(case, tmp_path)
+    work = prepare_work(case, tmp_path)
     work.ended(nothing)
     assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
     work.release()
     assert [verdict.status for verdict in verdicts] == ["ok"]
 
 
-def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
-    """Neither where they are written, nor where they are read, nor where they are missed."""
+def test_many_keys_are_written_read_and_missed_with_pulses(tmp_path: Path) -> None:
+    """Pulses are frequent while keys are written, while they are read, and while they are missing."""
     case = Case(spec=Load(key_space=20_000), settings=Settings(synchronous="off"))
     preparing, verifying, missing = Pulses(), Pulses(), Pulses()
-    work = prepared(case, tmp_path, preparing)
+    work = prepare_work(case, tmp_path, preparing)
     work.ended(nothing)
     work.verify(all_alive(case), verifying)
     with files.opened(case, tmp_path / "kv.db") as connection:
@@ -142,9 +142,9 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
     assert min(preparing.count, verifying.count, missing.count) >= 20_000 // 256
 
 
-def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
+def test_missing_keys_are_all_counted_in_their_order(tmp_path: Path) -> None:
     case = Case(buckets=3, spec=SMALL, settings=Settings(synchronous="off"))
-    work = prepared(case, tmp_path)
+    work = prepare_work(case, tmp_path)
     work.ended(nothing)
     gone = (0, 7, 8, 49)
     for path in files.paths(case, tmp_path):
@@ -155,9 +155,9 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
     assert check.counterexamples == tuple(f"key {key} is gone" for key in gone)
 
 
-def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
+def test_verification_of_many_workers_needs_little_unshared_memory(tmp_path: Path) -> None:
     case = Case(concurrency=64, spec=Load(key_space=10_000), settings=Settings(synchronous="off"))
-    work = prepared(case, tmp_path)
+    work = prepare_work(case, tmp_path)
     work.ended(nothing)
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""What a worker does to a store that only listens; and what it finds wrong in what it reads."""
+"""The calls of a worker to a store that only records; and its findings in the values that it reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.engine.loop import back_to_back
+from sqlstress.engine.loop import back_to_back_stamps
 from sqlstress.engine.protocols import FAILED
 from sqlstress.engine.values import SALTS, Stamp, Values
 from sqlstress.errors import EnvironmentFailure
@@ -39,7 +39,7 @@ def key_of(call: Call) -> Any:
 def test_the_share_of_gets_is_the_read_ratio(read_ratio: float) -> None:
     gets = kinds_of(Recorder(Load(read_ratio=read_ratio)).run(OPERATIONS))[GET]
     deviation = math.sqrt(read_ratio * (1 - read_ratio) / OPERATIONS)
-    # Where the ratio is drawn in steps of 1/256 for each chunk, that adds up to half a step over 200 chunks.
+    # If the ratio is drawn in steps of 1/256 for each chunk, that adds up to half a step over 200 chunks.
     steps = 0.5 / 256 / math.sqrt(200) if 0 < read_ratio < 1 else 0
     assert abs(gets / OPERATIONS - read_ratio) <= 5 * (deviation + steps)
 
@@ -80,7 +80,7 @@ def test_sequence_numbers_ascend_and_are_never_used_again(batch: int, value_size
     assert all(before < after for before, after in pairwise(sequences))
 
 
-def test_the_seed_the_trial_and_the_worker_make_a_stream_of_their_own() -> None:
+def test_seed_trial_and_worker_each_change_the_random_stream() -> None:
     def stream(**more: Any) -> list[Any]:
         return [key_of(call) for call in Recorder(Load(), concurrency=2, **more).run(50)]
 
@@ -106,11 +106,11 @@ def test_each_keys_last_write_is_acknowledged_with_its_times(key_type: str, batc
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_what_was_not_done_any_more_is_not_acknowledged(batch: int) -> None:
+def test_undone_operations_of_a_chunk_are_not_acknowledged(batch: int) -> None:
     recorder = Recorder(Load(key_space=50, read_ratio=0.0, batch=batch))
     source = recorder.source
     chunk = source.next_chunk(10)
-    source.settle(chunk, 4, [None] * 4, back_to_back(1, [2, 3, 4, 5]))
+    source.settle(chunk, 4, [None] * 4, back_to_back_stamps(1, [2, 3, 4, 5]))
     assert max(sequence for sequence, _, _ in entered(recorder.area()).values()) == 4 * batch
 
 
@@ -127,7 +127,7 @@ def giving_up(load: Load, **more: Any) -> Recorder:
 
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_write_that_was_given_up_is_failed_and_not_acknowledged(batch: int) -> None:
-    # So many keys that none of them is written twice.
+    # So many keys that no key is written twice.
     recorder = giving_up(Load(key_space=5000, read_ratio=0.0, batch=batch))
     chunk = recorder.source.next_chunk(8)
     do(recorder.source, chunk, {3: Busy()})
@@ -155,9 +155,7 @@ def test_a_read_that_was_given_up_is_failed_and_not_taken_for_a_wrong_one(load: 
 
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("ops", [1000, None])
-def test_a_fixed_amount_of_work_ends_when_no_write_is_possible_for_a_minute(
-    ops: int | None, batch: int
-) -> None:
+def test_fixed_work_ends_after_a_minute_without_a_possible_write(ops: int | None, batch: int) -> None:
     settings = Settings(busy_timeout_ms=5_000)
     source = giving_up(Load(read_ratio=0.0, batch=batch), settings=settings, ops=ops).source
 
@@ -165,7 +163,7 @@ def test_a_fixed_amount_of_work_ends_when_no_write_is_possible_for_a_minute(
         do(source, source.next_chunk(6), {index: Busy() for index in range(given_up)})
 
     chunk_of_six(6)
-    chunk_of_six(5)  # one was done
+    chunk_of_six(5)  # one operation was done
     chunk_of_six(6)
     chunk_of_six(6)  # a minute, and no longer
     if ops is None:
@@ -175,14 +173,14 @@ def test_a_fixed_amount_of_work_ends_when_no_write_is_possible_for_a_minute(
             chunk_of_six(6)
 
 
-def test_an_error_that_is_not_busy_ends_the_worker() -> None:
+def test_error_other_than_busy_ends_the_worker() -> None:
     recorder = Recorder(Load())
     with pytest.raises(ZeroDivisionError):
         do(recorder.source, recorder.source.next_chunk(8), {3: ZeroDivisionError()})
 
 
 @pytest.mark.parametrize("load", [Load(), Load(read_ratio=1.0), Load(value_size=50), Load(batch=2)], ids=repr)
-def test_every_value_read_is_checked_unless_nothing_is(load: Load) -> None:
+def test_all_read_values_are_checked_unless_checks_are_off(load: Load) -> None:
     recorder = Recorder(load)
     gets = kinds_of(recorder.run(200))[GET]
     findings = recorder.source.findings()
@@ -194,7 +192,7 @@ def test_every_value_read_is_checked_unless_nothing_is(load: Load) -> None:
 
 
 @pytest.mark.parametrize("read_ratio", [0.5, 1.0])
-def test_a_wrong_value_is_told_with_its_key(read_ratio: float) -> None:
+def test_wrong_value_is_reported_with_its_key(read_ratio: float) -> None:
     recorder = Recorder(Load(read_ratio=read_ratio, key_space=10))
     recorder.source.store.gets = [lambda params: 42 if params == (7,) else recorder.values.maker(0)(0)]
     recorder.run(200)
@@ -204,9 +202,7 @@ def test_a_wrong_value_is_told_with_its_key(read_ratio: float) -> None:
 
 
 @pytest.mark.parametrize("keys", [1000, 999])
-def test_with_too_little_memory_a_subset_of_the_keys_is_tracked(
-    keys: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_subset_of_the_keys_is_tracked_if_memory_is_short(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acks, "MEMORY_BUDGET", 24 * 100)
     recorder = Recorder(Load(key_space=keys, read_ratio=0.0))
     calls = recorder.run(3000)
@@ -220,7 +216,7 @@ def test_with_too_little_memory_a_subset_of_the_keys_is_tracked(
     assert 80 < len(expected) <= 100
 
 
-# What was read.
+# Values that were read.
 
 
 TRIAL, BATCH = 7, 4
@@ -228,7 +224,7 @@ sizes = st.sampled_from([8, 9, 40])
 writers = st.tuples(st.integers(0, 9), st.integers(0, 10**6))
 
 
-def made(size: int, worker: int, sequence: int, trial: int = TRIAL) -> Any:
+def value_of(size: int, worker: int, sequence: int, trial: int = TRIAL) -> Any:
     return Values(trial, size).maker(worker)(sequence)
 
 
@@ -240,14 +236,14 @@ def checked(size: int, values: list[Any]) -> ReadCheck:
 
 @given(sizes, st.lists(writers))
 def test_values_of_the_trial_are_accepted(size: int, written: list[tuple[int, int]]) -> None:
-    findings = checked(size, [made(size, *each) for each in written]).findings
+    findings = checked(size, [value_of(size, *each) for each in written]).findings
     assert (findings.reads_checked, findings.bad_reads) == (len(written), 0)
 
 
 @given(sizes, st.integers(1, SALTS - 1), st.integers(0, 4))
-def test_one_value_of_another_trial_among_others_is_found(size: int, distance: int, place: int) -> None:
-    values = [made(size, 1, sequence) for sequence in range(4)]
-    values.insert(place, made(size, 1, 1, TRIAL + distance))
+def test_value_of_another_trial_is_a_bad_read(size: int, distance: int, place: int) -> None:
+    values = [value_of(size, 1, sequence) for sequence in range(4)]
+    values.insert(place, value_of(size, 1, 1, TRIAL + distance))
     findings = checked(size, values).findings
     assert (findings.reads_checked, findings.bad_reads) == (5, 1)
     assert findings.bad_read_examples[0].startswith(f"a get of key {place} read the value ")
@@ -255,20 +251,20 @@ def test_one_value_of_another_trial_among_others_is_found(size: int, distance: i
 
 @pytest.mark.parametrize("size", [8, 40])
 @pytest.mark.parametrize("stranger", [None, 0, -1, 1.5, "text", b"", b"x" * 40, b"x" * 8, 2**62])
-def test_what_nobody_wrote_is_found(size: int, stranger: object) -> None:
-    findings = checked(size, [made(size, 1, 1), stranger]).findings
+def test_foreign_value_is_a_bad_read(size: int, stranger: object) -> None:
+    findings = checked(size, [value_of(size, 1, 1), stranger]).findings
     assert (findings.reads_checked, findings.bad_reads) == (2, 1)
     assert findings.bad_read_examples[0].startswith("a get of key 1 read ")
 
 
 @pytest.mark.parametrize("cut", [slice(39), slice(8), slice(1, None)])
 def test_a_value_of_another_length_is_found(cut: slice) -> None:
-    whole = made(40, 1, 1)
+    whole = value_of(40, 1, 1)
     assert checked(40, [whole, whole[cut]]).findings.bad_reads == 1
     assert checked(40, [whole, whole + b"x"]).findings.bad_reads == 1
 
 
-def test_all_bad_reads_are_counted_and_the_first_ones_told() -> None:
+def test_all_bad_reads_are_counted_and_the_first_ones_reported() -> None:
     findings = checked(8, [None] * 50).findings
     assert findings.bad_reads == 50
     assert len(findings.bad_read_examples) == EXAMPLES
@@ -276,7 +272,7 @@ def test_all_bad_reads_are_counted_and_the_first_ones_told() -> None:
 
 
 def pair_of(size: int, *written: tuple[int, int]) -> list[tuple[Any, Any]]:
-    return [(key, made(size, *each)) for key, each in enumerate(written)]
+    return [(key, value_of(size, *each)) for key, each in enumerate(written)]
 
 
 def torn(size: int, rows: list[tuple[Any, Any]]) -> int:
@@ -318,9 +314,9 @@ def test_a_pair_of_one_transaction_is_whole_and_any_other_is_torn(size: int) -> 
     )
 
 
-def test_a_torn_pair_is_told_with_its_writers() -> None:
+def test_torn_pair_is_reported_with_its_writers() -> None:
     check = ReadCheck(Values(TRIAL, 8), BATCH)
-    check.pair_read([("a", made(8, 1, 5)), ("b", made(8, 0, 3))])
+    check.pair_read([("a", value_of(8, 1, 5)), ("b", value_of(8, 0, 3))])
     check.pair_read([("a", 42)])
     check.pair_read([])
     assert check.findings.torn_examples == [

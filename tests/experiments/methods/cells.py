@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.loop import FOREVER_NS, Totals, Window, closed_loop, timed_loop
-from sqlstress.engine.pool import plain
+from sqlstress.engine.pool import to_namespace
 from sqlstress.engine.protocols import Findings, Outcome, Work
 from sqlstress.experiments.classics.methods import Method
 from sqlstress.report import Verdict
@@ -75,7 +75,7 @@ def run(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
 
 def work_as(ran: Ran, worker: int) -> None:
     """Do one worker's work."""
-    source = open_source(plain(ran.case), ran.folder, worker, SALT, ran.work.shared)
+    source = open_source(to_namespace(ran.case), ran.folder, worker, SALT, ran.work.shared)
     with closing(source):
         now = time.perf_counter_ns()
         window, run = Window(now, now, FOREVER_NS), closed_loop(source)

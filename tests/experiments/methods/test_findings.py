@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.classics.methods_findings import FAILED, LIMIT, TIMEOUT, WRONG, Cells
+from sqlstress.experiments.classics.methods_findings import (
+    FAILED,
+    LIMIT,
+    TIMEOUT,
+    WRONG,
+    MethodsCells,
+    best,
+)
 from sqlstress.report import Check, Run, Verdict
 from tests.example_methods import methods_report, run
 from tests.several import facts, findings, sentences, several
@@ -17,9 +24,9 @@ from tests.several import facts, findings, sentences, several
 WRONG_DATA = Verdict((Check("samples", "failed", 5, 1, ("row 3 should not be there",)),))
 
 
-def cells(*runs: Run) -> Cells:
+def cells(*runs: Run) -> MethodsCells:
     (group,) = group_runs(runs)
-    return Cells(group)
+    return MethodsCells(group)
 
 
 def insert(tricks: str, rate: float | str, scale: int = 100, **fields: Any) -> Run:
@@ -28,29 +35,21 @@ def insert(tricks: str, rate: float | str, scale: int = 100, **fields: Any) -> R
 
 def lead(known: dict[str, Mapping[str, Any]], phase: int = 0, which: str = "fastest") -> Mapping[str, Any]:
     """Return what is known of the fastest methods of a phase."""
-    leading: Mapping[str, Any] = known["methods-fastest"]["phases"][phase].facts[which].facts
+    leading: Mapping[str, Any] = getattr(known["methods-fastest"]["phases"][phase], which)._asdict()
     return leading
-
-
-def of_methods(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ratios that a finding has of methods."""
-    return {way.facts["way"]: way.facts["ratio"].estimate for way in facts["ways"]}
 
 
 def test_the_example_says_which_method_to_take_and_what_the_others_cost() -> None:
     known = facts(*methods_report().runs, noise=0.01)
-    assert known.keys() == {"methods-fastest", "transaction", "wal", "method-limit", "row-values", "binding"}
+    assert known.keys() == {"methods-fastest", "transaction", "wal", "method-limit"}
     assert [lead(known, phase)["methods"] for phase in range(3)] == [("JSON",), ("SPC",), ("SPC",)]
-    assert known["methods-fastest"]["phases"][0].facts["others"] is None
+    assert known["methods-fastest"]["phases"][0].others is None
     assert [lead(known, phase, "others")["methods"] for phase in (1, 2)] == [("JSON",), ("JSON",)]
     assert lead(known)["ratio"].estimate == pytest.approx(375_267 / 181.8)
-    made = known["transaction"]["faster"]
-    assert [each.facts["ratio"].estimate for each in made] == pytest.approx([9515 / 181.8, 3845.6 / 138.7])
-    assert known["row-values"]["took"][1].facts["ratio"].estimate == pytest.approx(376_263 / 77_370)
-    dearest = ["inserting by 1b1 + TSC", "querying by VALUES", "querying by 1b1"]
-    assert [*of_methods(known["binding"])] == dearest
+    gains = known["transaction"]["gains"]
+    assert [gain.ratio.estimate for gain in gains] == pytest.approx([9515 / 181.8, 3845.6 / 138.7])
     refused = [each.facts["instead"] for each in findings(*methods_report().runs)["method-limit"]]
-    assert refused == ["BLK/n + TSC", "VALUES"]
+    assert refused == ["BLK/n or JSON", "VALUES or JSON"]
 
 
 def test_methods_that_noise_hides_are_not_ranked() -> None:
@@ -98,76 +97,22 @@ def test_methods_are_compared_at_the_largest_scale_that_both_have_done() -> None
         *(insert("1b1", rate, scale) for scale, rate in ((100, 50.0), (1000, "timeout"))),
         *(insert("1b1 + TSC", rate, scale) for scale, rate in ((100, 100.0), (1000, 9000.0))),
     ]
-    (made,) = facts(*runs, noise=0.01)["transaction"]["faster"]
-    assert made.facts["ratio"].estimate == pytest.approx(2.0)
-
-
-def test_row_values_are_warned_of_only_where_they_are_far_slower_beyond_doubt() -> None:
-    values = run("query", "VALUES", 100, 1000.0)
-    assert "row-values" not in facts(values, run("query", "ROW", 100, 700.0), noise=0.01)
-    assert "row-values" not in facts(values, run("query", "ROW", 100, 400.0), noise=0.1)
-    assert "row-values" in facts(values, run("query", "ROW", 100, 200.0), noise=0.01)
+    (gain,) = facts(*runs, noise=0.01)["transaction"]["gains"]
+    assert gain.ratio.estimate == pytest.approx(2.0)
 
 
 def test_a_limit_is_told_once_for_all_drivers_and_journals_that_met_it() -> None:
     series = (("BLK", "peewee"), ("BLK + WAL", "peewee"), ("BLK", "sqlite3"))
     known = findings(*(run("query", tricks, 100, "limit", driver=driver) for tricks, driver in series))
     (limit,) = known["method-limit"]
-    assert (limit.facts["drivers"], limit.facts["instead"]) == (("peewee", "sqlite3"), None)
-
-
-def both(tricks: str, peewee: float, sqlite3: float) -> list[Run]:
-    """Return a method through Peewee and below it."""
-    return [insert(tricks, peewee, driver="peewee"), insert(tricks, sqlite3, driver="sqlite3")]
-
-
-def test_what_each_commit_waits_for_is_not_taken_for_the_cost_of_a_binding() -> None:
-    assert "binding" not in facts(*both("1b1", 50.0, 100.0), noise=0.01)
-    known = facts(*both("JSON", 100_000.0, 150_000.0), *both("BLK", 10_000.0, 20_000.0), noise=0.01)
-    assert [*of_methods(known["binding"]).items()] == [
-        ("inserting by BLK", pytest.approx(2.0)),
-        ("inserting by JSON", pytest.approx(1.5)),
-    ]
-
-
-def test_what_noise_hides_of_a_binding_and_of_more_processes_is_not_reported() -> None:
-    alone, together = insert("JSON", 1000.0), insert("JSON", 1100.0, concurrency=4)
-    for runs, code in ((both("BLK", 9_000.0, 10_000.0), "binding"), ((alone, together), "contention")):
-        assert code not in facts(*runs, noise=0.2)
-
-
-def test_more_processes_are_set_beside_the_fewest() -> None:
-    rates = {"1b1": (100.0, 40.0), "JSON": (1000.0, 1700.0), "BLK": (1000.0, 1000.0)}
-    runs = [
-        insert(tricks, rate, concurrency=count)
-        for tricks, of_counts in rates.items()
-        for count, rate in zip((1, 4), of_counts, strict=True)
-    ]
-    fewer, more = (each.facts for each in findings(*runs, noise=0.004)["contention"])
-    assert (fewer["fewest"], fewer["most"]) == (1, 4)
-    assert (fewer["how"], of_methods(fewer)) == ("fewer", {"inserting by 1b1": pytest.approx(0.4)})
-    assert (more["how"], of_methods(more)) == ("more", {"inserting by JSON": pytest.approx(1.7)})
-
-
-def test_processes_share_rows_and_are_compared_by_those_and_not_by_transactions() -> None:
-    alone, four = (insert("JSON", 1000.0, concurrency=count) for count in (1, 4))
-    shared = replace(four, trials=(replace(four.trials[0], tps=4 * four.trials[0].tps),))
-    assert "contention" not in facts(alone, shared, noise=0.004)
-
-
-def test_processes_are_compared_where_the_fewest_have_come_farthest() -> None:
-    alone = [insert("JSON", rate, scale) for scale, rate in ((100, 1000.0), (1000, 2000.0))]
-    four, late = insert("JSON", 3000.0, concurrency=4), insert("JSON", "timeout", 1000, concurrency=4)
-    assert "contention" not in facts(*alone, four, late, noise=0.01)
-    known = facts(*alone, four, insert("JSON", 3000.0, 1000, concurrency=4), noise=0.01)
-    assert of_methods(known["contention"]) == {"inserting by JSON": pytest.approx(1.5)}
+    assert limit.facts["drivers"] == ("peewee", "sqlite3")
 
 
 def test_a_cell_that_was_not_tried_ended_as_its_method_did_before() -> None:
     known = cells(*(run("query", "BLK", *each) for each in ((80, 500.0), (100, "limit"), (4000, "skipped"))))
     series = known.series("query", "BLK")
-    assert [cell.outcome for cell in series.cells] == ["done", LIMIT, LIMIT]
-    assert series.best is series.at(80)
+    assert [cell.outcome for cell in series] == ["done", LIMIT, LIMIT]
+    assert best(series) is series[0]
     other = cells(insert("1b1", "timeout", 10), insert("1b1", "skipped", 100))
     assert [cell.outcome for cell in other.all] == [TIMEOUT, TIMEOUT]
     assert [cell.outcome for cell in cells(insert("1b1", "skipped")).all] == [FAILED]

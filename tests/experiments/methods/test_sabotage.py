@@ -23,7 +23,7 @@ from tests.experiments.methods.cells import Ran, cell, prepared, run, work_as
 from tests.halves import open_work
 from tests.pulses import nothing
 
-INSERT = cell("insert", "JSON", 40, concurrency=2)
+INSERT = cell("insert", "JSON", 40)
 ALLOCATE = cell("allocate", "1b1", 12)
 QUERY = cell("query", "JSON", 36)
 UNCHECKED = SCHEMA[2].replace(", CHECK (a_id < b_id)", "")
@@ -36,7 +36,7 @@ UNCHECKED = SCHEMA[2].replace(", CHECK (a_id < b_id)", "")
             INSERT,
             f"DELETE FROM sample WHERE path = '{PATH.format(25)}'",
             "samples",
-            f"{PATH.format(25)}, acknowledged to worker 2, is gone",
+            f"{PATH.format(25)}, acknowledged to worker 1, is gone",
         ),
         (INSERT, "INSERT INTO result VALUES (1, 2, -1)", "results", "(1, 2, -1.0) should not be there"),
         (
@@ -85,7 +85,7 @@ def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: 
             INSERT,
             ("DROP INDEX sample_path", f"INSERT INTO sample (path) VALUES ('{PATH.format(7)}')"),
             "samples",
-            (f"{PATH.format(7)}') is there twice",),
+            (f"(41, '{PATH.format(7)}') should not be there",),
         ),
         (INSERT, ("DROP TABLE result",), "results", ("cannot read the database: no such table",)),
     ],
@@ -101,7 +101,7 @@ def test_what_the_table_itself_would_not_let_in_is_named(
     rejected(ran.verdict(), check, *because)
 
 
-@pytest.mark.parametrize("name", ["1b1", "ROW", "VALUES", "JSON", "SPC"])
+@pytest.mark.parametrize("name", ["1b1", "VALUES", "JSON", "SPC"])
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
 def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
     ran = prepared(cell("query", name, 36, driver=driver), tmp_path)
@@ -144,12 +144,12 @@ ENDLESS = 4_000_000
 @pytest.mark.thorough
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
 def test_what_killed_workers_were_told_still_counts(driver: str, tmp_path: Path) -> None:
-    case = cell("insert", "1b1", ENDLESS, concurrency=2, driver=driver)
+    case = cell("insert", "1b1", ENDLESS, driver=driver)
     ran, verdict = killed(case, tmp_path, lambda rows: min(rows) > 20)
     assert verdict.status == "ok", verdict
-    ran.execute("DELETE FROM sample WHERE path = '/dataset/2000010.mat'")
-    again = ran.work.verify([Outcome(1, True, None), Outcome(2, True, None)], nothing)
-    rejected(again, "samples", "worker 2")
+    ran.execute("DELETE FROM sample WHERE path = '/dataset/000010.mat'")
+    again = ran.work.verify([Outcome(1, True, None)], nothing)
+    rejected(again, "samples", "worker 1")
 
 
 def test_a_killed_workers_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -8,27 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.classics.methods import PHASES, tricks_of
-from sqlstress.experiments.classics.methods_show import MethodsShown, _factor
+from sqlstress.experiments.classics.methods_show import _factor
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING
 from tests.example_methods import OK, run
 from tests.several import several, tables
-
-
-def test_the_plot_has_the_best_scale_of_each_method_and_driver() -> None:
-    rates = {100: 300.0, 1000: 900.0, 2000: 500.0}
-    runs = [run("insert", "JSON", scale, rate) for scale, rate in rates.items()]
-    (group,) = group_runs(
-        [*runs, run("insert", "BLK", 100, driver="peewee"), run("insert", "1b1", 9, "limit")]
-    )
-    (plot,) = MethodsShown().plots(group)
-    assert [(bars["name"], bars["x"], bars["y"]) for bars in plot.views[0].data] == [
-        ("sqlite3", ["JSON"], [900.0]),
-        ("peewee", ["BLK"], [1000.0]),
-    ]
 
 
 def rows(*runs: Run) -> list[dict[str, str]]:
@@ -53,23 +39,19 @@ def test_rows_stand_by_phase_and_driver_and_then_by_size() -> None:
     assert len(known) == len(cases)
 
 
-def test_a_method_is_set_beside_one_by_one_of_its_phase_driver_and_processes() -> None:
+def test_rate_is_relative_to_one_by_one_of_its_phase_and_driver() -> None:
     known = rows(
         run("insert", "1b1", 100, 100.0),
         run("insert", "1b1 + WAL", 100, 320.0),
-        run("insert", "1b1", 100, 40.0, concurrency=4),
-        run("insert", "1b1 + WAL", 100, 80.0, concurrency=4),
         run("insert", "1b1 + WAL", 100, 500.0, driver="peewee"),
         run("allocate", "BLK", 450, "limit"),
     )
-    beside = [(row["method"], row["driver"], row["processes"], row["1b1 = 1"]) for row in known]
+    beside = [(row["method"], row["driver"], row["1b1 = 1"]) for row in known]
     assert beside == [
-        ("1b1", "sqlite3", "1", "1x"),
-        ("1b1 + WAL", "sqlite3", "1", "3.2x"),
-        ("1b1", "sqlite3", "4", "1x"),
-        ("1b1 + WAL", "sqlite3", "4", "2.0x"),
-        ("1b1 + WAL", "peewee", "1", MISSING),
-        ("BLK", "sqlite3", "1", MISSING),
+        ("1b1", "sqlite3", "1x"),
+        ("1b1 + WAL", "sqlite3", "3.2x"),
+        ("1b1 + WAL", "peewee", MISSING),
+        ("BLK", "sqlite3", MISSING),
     ]
     assert known[-1]["rows/s"] == "LIMIT"
 

@@ -1,9 +1,8 @@
-"""The tables, the place of every row in them, and each worker's part: together everything, nothing twice."""
+"""The tables, the place of every row in them, and the queried pairs."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from contextlib import closing
 
 import peewee
@@ -14,17 +13,15 @@ from sqlstress.experiments.classics.methods_tables import (
     PATH,
     SCHEMA,
     VALUE,
-    Part,
-    lower_ids,
     pair_place,
     pairs,
-    part_of,
-    places_before,
+    pairs_below,
+    queried_pairs,
+    queried_sets,
     sample_place,
     value,
 )
 from sqlstress.experiments.classics.orm import MODELS
-from sqlstress.report.case import Case
 from tests.drawing import CHARACTERS
 from tests.experiments.methods.cells import cell
 
@@ -42,9 +39,9 @@ def test_the_tables_are_those_that_peewee_creates_for_the_models() -> None:
 
 @given(st.integers(2, 40))
 def test_the_pairs_of_some_samples_have_the_places_from_0_on(samples: int) -> None:
-    found = list(pairs(range(1, samples), samples))
+    found = list(pairs(samples))
     assert [pair_place(a, b, samples) for a, b in found] == list(range(len(found)))
-    assert places_before(samples, samples) == len(found)
+    assert pairs_below(samples, samples) == len(found)
     assert found == sorted((a, b) for a in range(1, samples + 1) for b in range(a + 1, samples + 1))
 
 
@@ -75,51 +72,20 @@ def test_sqlite_computes_the_value_that_python_expects(a: int, b: int, seed: int
         assert connection.execute(query).fetchone() == (value(a, b, seed),)
 
 
-workers = st.integers(1, 9)
-
-
-def parts_of(case: Case) -> list[Part]:
-    return [part_of(case, worker) for worker in range(1, case.concurrency + 1)]
-
-
-@given(st.integers(1, 100), workers)
-def test_the_workers_insert_every_sample_once_in_ranges_of_about_one_length(scale: int, count: int) -> None:
-    places = [part.places for part in parts_of(cell("insert", "1b1", scale, concurrency=count))]
-    assert [place for each in places for place in each] == list(range(scale))
-    assert max(map(len, places)) - min(map(len, places)) <= 1
-
-
-@given(st.integers(2, 60), workers)
-def test_the_workers_allocate_every_pair_once_each_a_range_of_lower_ids(scale: int, count: int) -> None:
-    case = cell("allocate", "1b1", scale, concurrency=count)
-    parts = parts_of(case)
-    assert [a for part in parts for a in part.ids] == list(range(1, scale))
-    assert [place for part in parts for place in part.places] == list(range(case.spec.rows))
-    assert [len(part.places) for part in parts] == [len(list(pairs(part.ids, scale))) for part in parts]
-
-
-@given(st.integers(20, 300), workers)
-def test_every_worker_allocates_about_as_many_pairs(samples: int, count: int) -> None:
-    sizes = [len(list(pairs(lower_ids(samples, count, worker), samples))) for worker in range(1, count + 1)]
-    # Two borders, each off by less than the pairs of one id.
-    assert max(sizes) - min(sizes) < 2 * samples
-
-
-@given(st.sampled_from([1, 2, 12, 36, 100, 221]), workers)
-def test_the_workers_query_every_pair_between_two_disjoint_sets_once(scale: int, count: int) -> None:
-    case = cell("query", "1b1", scale, concurrency=count)
-    parts = parts_of(case)
-    (first,) = {tuple(part.sets[0]) for part in parts}
-    second = [number for part in parts for number in part.sets[1]]
+@given(st.sampled_from([1, 2, 12, 36, 100, 221]))
+def test_all_pairs_between_two_disjoint_sets_are_queried_once(scale: int) -> None:
+    case = cell("query", "1b1", scale)
+    first, second = sets = queried_sets(case)
     assert len({*first, *second}) == len(first) + len(second) == sum(case.spec.sets)
-    queried = Counter(pair for part in parts for pair in part.pairs)
-    assert queried == Counter((min(a, b), max(a, b)) for a in first for b in second)
-    assert queried.total() == scale
+    found = queried_pairs(case, sets)
+    assert sorted(found) == sorted((min(a, b), max(a, b)) for a in first for b in second)
+    assert len(found) == scale
 
 
-def test_the_pairs_are_drawn_by_the_seed_and_asked_for_in_no_order() -> None:
-    one, again, different = (part_of(cell("query", "1b1", 100, seed=seed), 1) for seed in (1, 1, 2))
-    assert one.pairs == again.pairs
-    assert sorted(one.pairs) != sorted(different.pairs)
-    first, second = one.sets
-    assert one.pairs != [(min(a, b), max(a, b)) for a in first for b in second]
+def test_pairs_follow_from_the_seed_in_random_order() -> None:
+    cases = [cell("query", "1b1", 100, seed=seed) for seed in (1, 1, 2)]
+    one, again, different = (queried_pairs(case, queried_sets(case)) for case in cases)
+    assert one == again
+    assert sorted(one) != sorted(different)
+    first, second = queried_sets(cases[0])
+    assert one != [(min(a, b), max(a, b)) for a in first for b in second]

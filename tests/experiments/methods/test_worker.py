@@ -15,7 +15,7 @@ from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.classics.methods_tables import value
 from sqlstress.experiments.classics.methods_worker import (
-    Course,
+    CellCourse,
     LimitReached,
     TimedOut,
     check_answer,
@@ -47,7 +47,7 @@ def word() -> array[int]:
 
 
 def test_a_statement_that_never_ends_is_interrupted(driver: str, connection: Connection) -> None:
-    course = Course(connection, SOON_S, word())
+    course = CellCourse(connection, SOON_S, word())
     course.begin()
     with pytest.raises(Exception) as stopped:
         connection.rows(ENDLESS)
@@ -57,7 +57,7 @@ def test_a_statement_that_never_ends_is_interrupted(driver: str, connection: Con
 
 
 def test_a_statement_that_begins_when_it_is_too_late_is_interrupted_too(connection: Connection) -> None:
-    course = Course(connection, 0.0, word())
+    course = CellCourse(connection, 0.0, word())
     course.begin()
     while not course.late:
         pass
@@ -70,10 +70,10 @@ def test_what_is_done_one_by_one_ends_between_two_steps_and_says_how_far_it_came
     connection: Connection,
 ) -> None:
     told, done = word(), 0
-    course = Course(connection, SOON_S, told)
+    course = CellCourse(connection, SOON_S, told)
     course.begin()
     with pytest.raises(TimedOut):
-        for _ in course.each(count()):
+        for _ in course.steps(count()):
             done += 1
     course.end()
     assert told[0] == done > 0
@@ -81,15 +81,15 @@ def test_what_is_done_one_by_one_ends_between_two_steps_and_says_how_far_it_came
 
 def test_a_row_counts_when_the_next_one_is_asked_for(connection: Connection) -> None:
     told = word()
-    course = Course(connection, 60, told)
-    assert [told[0] for _ in course.each("abc")] == [0, 1, 2]
+    course = CellCourse(connection, 60, told)
+    assert [told[0] for _ in course.steps("abc")] == [0, 1, 2]
     assert told[0] == 3
-    assert list(course.each("")) == []
+    assert list(course.steps("")) == []
     assert told[0] == 0
 
 
 def test_what_ends_in_time_is_not_disturbed(connection: Connection) -> None:
-    course = Course(connection, 60, word())
+    course = CellCourse(connection, 60, word())
     course.begin()
     connection.rows("SELECT 1")
     course.end()

@@ -1,4 +1,4 @@
-"""Scripts on a real database, for one test."""
+"""Scripts on a real database, during one test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.pulses import nothing
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Open]:
-    """Return what opens both halves of scripts, or of one, ready to work; all is removed afterwards."""
+    """Return a function that opens both halves of one or several scripts; all is removed after the test."""
     with ExitStack() as closed:
 
         def start(

@@ -22,7 +22,9 @@ CREATE TABLE seen (value);
 
 
 def case_of(folder: Path, scripts: Mapping[str, str], **options: Any) -> Case:
-    """Return the last case of options; `scripts` are texts by name, with a weight behind it if any."""
+    """Return the last case of the options; `scripts` are texts by name, with an optional weight after the
+    name.
+    """
     words = []
     for name, text in scripts.items():
         file = folder / name.partition("@")[0]
@@ -42,7 +44,7 @@ def source_of(work: SqlWork, folder: Path, worker: int) -> SqlSource:
 
 
 def done(source: SqlSource, count: int) -> Chunk:
-    """Let a worker do so many transactions; what it gives up is given up."""
+    """Let a worker do `count` transactions; failed ones are given up."""
     chunk = source.next_chunk(count)
     for index, (call, params) in enumerate(zip(chunk.calls, chunk.params, strict=True)):
         try:

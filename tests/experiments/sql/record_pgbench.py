@@ -1,8 +1,8 @@
-"""Asks the real pgbench what expressions are, and writes it down for the tests.
+"""Record the values of expressions in the real pgbench, for the tests.
 
 python -m tests.experiments.sql.record_pgbench
 
-It is that of the PostgreSQL which sqlstress finds; a server of it runs meanwhile.
+It uses the pgbench of the PostgreSQL that sqlstress finds, and runs a server of it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ true = true | true < false | 1 is null = true | not true = false | not not true 
 """
 
 
-def drawn(count: int) -> Iterator[str]:
-    """Yield expressions of all that there is."""
+def random_expressions(count: int) -> Iterator[str]:
+    """Yield random expressions of all operators and functions."""
     source = random.Random(SEED)
     for _ in range(count):
         yield _expression(source, 3)
@@ -80,7 +80,7 @@ def _expression(source: random.Random, depth: int) -> str:
 
 
 def value(dsn: str, expression: str) -> str:
-    """Return what pgbench says of an expression: its type and value, or that it is an error."""
+    """Return pgbench's type and value of an expression, or that it is an error."""
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(f"\\set x debug({expression})\n")
         script.flush()
@@ -92,7 +92,7 @@ def value(dsn: str, expression: str) -> str:
 
 
 def main() -> None:
-    expressions = dict.fromkeys([*re.split(r" \| |\n", CHOSEN.strip()), *drawn(DRAWN)])
+    expressions = dict.fromkeys([*re.split(r" \| |\n", CHOSEN.strip()), *random_expressions(DRAWN)])
     version = subprocess.run([programs() / "pgbench", "--version"], capture_output=True, text=True)
     with tempfile.TemporaryDirectory() as folder, running(Path(folder), 5) as dsn:
         found = {each: value(dsn, each) for each in expressions}

@@ -14,7 +14,7 @@ from sqlstress.engine.protocols import FAILED, Outcome
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.work import SqlWork
 from sqlstress.experiments.sql.worker import SqlSource
-from sqlstress.user_work.checks import Broken, Checks, Unchecked
+from sqlstress.user_work.checks import CheckNotRun, Checks, FailedCheck
 from sqlstress.user_work.options import Invariant
 from tests.experiments.sql.databases import Open, done, source_of
 from tests.pulses import nothing
@@ -38,7 +38,7 @@ COMMIT;"""
 
 @pytest.fixture
 def start(start: Open, our_server: str, tmp_path: Path) -> Open:
-    """Return what opens both halves of scripts on the server."""
+    """Return a function that opens both halves of scripts on the server."""
     setup = tmp_path / "server.sql"
     setup.write_text(SETUP, encoding="utf-8")
     return partial(start, driver="psycopg", setup=str(setup), busy_timeout="100ms")
@@ -53,7 +53,7 @@ def rows(work: SqlWork, sql: str) -> list[tuple[Any, ...]]:
 
 
 def at(server: str, work: SqlWork, sql: str) -> None:
-    """Do something in the schema, as somebody else."""
+    """Run a statement in the schema, as another client."""
     name: str = work.place.name  # type: ignore[attr-defined]
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"SET search_path = {name}")
@@ -65,14 +65,14 @@ Acts = list[Callable[[], object]]
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Acts:
-    """What happens while scripts sleep, in turn: so it does, however fast or slow this machine is."""
+    """Actions that happen during the sleeps of scripts, in turn, at any speed of this machine."""
     acts: Acts = []
     monkeypatch.setattr(SqlSource, "sleep", lambda self, seconds: acts and acts.pop(0)())
     return acts
 
 
 def pays(server: str, work: SqlWork) -> Callable[[], None]:
-    """Return what somebody else does who adds 10 to the first balance."""
+    """Return an action of another client, which adds 10 to the first balance."""
     return lambda: at(server, work, "UPDATE account SET balance = balance + 10 WHERE id = 1")
 
 
@@ -95,7 +95,7 @@ def test_values_are_parameters_of_the_types_that_the_server_infers(start: Open) 
 @pytest.mark.parametrize(
     "isolation", ["repeatable-read", pytest.param("serializable", marks=pytest.mark.thorough)]
 )
-def test_a_serialization_failure_is_begun_again_as_a_whole_with_the_same_values(
+def test_serialization_failure_is_retried_with_the_same_values(
     start: Open, our_server: str, tmp_path: Path, isolation: str, meanwhile: Acts
 ) -> None:
     work, source = start(UPGRADE, max_tries=2, isolation=isolation)
@@ -111,16 +111,14 @@ def test_a_serialization_failure_is_begun_again_as_a_whole_with_the_same_values(
 
 
 @pytest.mark.thorough
-def test_at_read_committed_the_same_loses_what_was_written_meanwhile(
-    start: Open, our_server: str, meanwhile: Acts
-) -> None:
+def test_read_committed_loses_a_concurrent_update(start: Open, our_server: str, meanwhile: Acts) -> None:
     work, source = start(UPGRADE)
     meanwhile.append(pays(our_server, work))
     assert list(done(source, 1).kinds) == [0]
     assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(101,)]
 
 
-def test_values_are_what_they_would_be_if_they_were_written_there(start: Open) -> None:
+def test_parameters_have_the_values_of_literals(start: Open) -> None:
     values = {
         ":nine + :ten": 19,
         "greatest(:nine, :ten)": 10,
@@ -141,7 +139,7 @@ def test_values_are_what_they_would_be_if_they_were_written_there(start: Open) -
     assert [source._variables[f"v{number}"] for number in range(len(values))] == list(values.values())
 
 
-def test_what_a_lock_stays_taken_for_is_given_up_counted_and_undone(start: Open, our_server: str) -> None:
+def test_transaction_that_waits_for_a_lock_is_given_up_and_undone(start: Open, our_server: str) -> None:
     script = "BEGIN; INSERT INTO seen VALUES (1); UPDATE account SET balance = 0 WHERE id = 1; COMMIT;"
     work, source = start(script, busy_timeout="20ms")
     with psycopg.connect(our_server) as somebody:
@@ -153,9 +151,7 @@ def test_what_a_lock_stays_taken_for_is_given_up_counted_and_undone(start: Open,
 
 
 @pytest.mark.thorough
-def test_two_who_wait_for_each_other_are_a_deadlock_that_is_begun_again(
-    start: Open, tmp_path: Path, meanwhile: Acts
-) -> None:
+def test_deadlock_is_retried(start: Open, tmp_path: Path, meanwhile: Acts) -> None:
     script = (
         "\\set mine 1 + :client_id\n\\set theirs 2 - :client_id\nBEGIN;\n"
         "UPDATE account SET balance = balance + 1 WHERE id = :mine;\n\\sleep 1 ms\n"
@@ -170,7 +166,8 @@ def test_two_who_wait_for_each_other_are_a_deadlock_that_is_begun_again(
         thread.start()
         assert list(done(source, 1).kinds) == [0]
         thread.join()
-        # Who is begun again may have its own row back before the other one wakes: then they meet once more.
+        # The retried transaction may lock its own row again before the other one wakes: if so, they deadlock
+        # again.
         assert sum(source.busy_counts()) + sum(rival.busy_counts()) >= 1
     finally:
         rival.close()
@@ -198,9 +195,7 @@ def test_any_other_error_ends_the_worker_with_its_place(start: Open, script: str
         ("SELECT id FROM account; SELECT nope(:client_id);", "a.sql:1:25: function nope"),
     ],
 )
-def test_a_statement_that_the_server_does_not_understand_is_told_before_any_load(
-    start: Open, script: str, text: str
-) -> None:
+def test_invalid_statement_is_refused_before_any_load(start: Open, script: str, text: str) -> None:
     with pytest.raises(UsageError, match=text):
         start(script)
 
@@ -212,13 +207,13 @@ def test_a_statement_that_the_server_does_not_understand_is_told_before_any_load
         ("SELECT set_config('search' || '_path', 'public', false)", "the setup changes the search_path"),
     ],
 )
-def test_a_setup_that_fails_is_told(start: Open, tmp_path: Path, setup: str, text: str) -> None:
+def test_failed_setup_is_an_error(start: Open, tmp_path: Path, setup: str, text: str) -> None:
     (tmp_path / "bad.sql").write_text(f"{setup};")
     with pytest.raises(UsageError, match=text):
         start("SELECT 1;", setup=str(tmp_path / "bad.sql"))
 
 
-def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(start: Open, our_server: str) -> None:
+def test_ledger_equals_the_acknowledged_transactions(start: Open, our_server: str) -> None:
     script = "BEGIN; UPDATE account SET balance = balance + 1 WHERE id = 1; COMMIT;"
     work, source = start(script, ledger=True, verify="full")
     done(source, 10)
@@ -231,7 +226,7 @@ def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(start: Open, ou
     assert ledger.counterexamples == ("10 commits of worker 1 were acknowledged, 9 are there",)
 
 
-def test_checks_see_one_moment_and_can_change_nothing(start: Open, our_server: str, tmp_path: Path) -> None:
+def test_checks_see_one_snapshot_and_cannot_write(start: Open, our_server: str, tmp_path: Path) -> None:
     work, _ = start("SELECT 1;")
     file = tmp_path / "c.py"
     file.write_text(
@@ -240,17 +235,19 @@ def test_checks_see_one_moment_and_can_change_nothing(start: Open, our_server: s
     )
     reader = work.place.reader()
 
-    def found(*invariants: Invariant, timeout_s: float = 5.0) -> list[Broken]:
+    def broken_checks(*invariants: Invariant, timeout_s: float = 5.0) -> list[FailedCheck]:
         return list(Checks(invariants, timeout_s).broken(reader))
 
     query = "SELECT id, balance::int FROM account ORDER BY id"
-    assert found(Invariant("all", "c.sql:1", query), Invariant("holds", f"{file}:holds")) == [
-        Broken("all", 2, ("(1, 100)", "(2, 100)"))
+    assert broken_checks(Invariant("all", "c.sql:1", query), Invariant("holds", f"{file}:holds")) == [
+        FailedCheck("all", 2, ("(1, 100)", "(2, 100)"))
     ]
-    with pytest.raises(Unchecked, match=r"writes \(.*\) failed to run: cannot execute DELETE in a read-only"):
-        found(Invariant("writes", f"{file}:writes"))
-    with pytest.raises(Unchecked, match=r"slow \(c.sql:2\) took longer than 0.05 s"):
-        found(Invariant("slow", "c.sql:2", "SELECT pg_sleep(9)"), timeout_s=0.05)
+    with pytest.raises(
+        CheckNotRun, match=r"writes \(.*\) failed to run: cannot execute DELETE in a read-only"
+    ):
+        broken_checks(Invariant("writes", f"{file}:writes"))
+    with pytest.raises(CheckNotRun, match=r"slow \(c.sql:2\) took longer than 0.05 s"):
+        broken_checks(Invariant("slow", "c.sql:2", "SELECT pg_sleep(9)"), timeout_s=0.05)
     reader.begin()
     assert reader.rows("SELECT sum(balance) FROM account") == [(200,)]
     at(our_server, work, "UPDATE account SET balance = 0")

@@ -46,7 +46,7 @@ OTHERWISE = {
     "0 - null and -3 = (double(7)) is null": "int 0",
     "null % 1e3 or not (4611686018427387904) = null or -3": "int 1",
     "null / true or null or 2.5 > 1 and 0 or 2.5": "int 1",
-    # SQLite cuts doubles off before %, and the result is a double.
+    # SQLite truncates doubles before %, and the result is a double.
     "7.5 % 2": "double 1",
     "+(4611686018427387904 % -0.5 - null)": "null",
     # -x is not 0 - x.
@@ -125,7 +125,7 @@ def test_any_text_has_a_value_or_an_error(text: str) -> None:
         assert str(error)
 
 
-# A reference in plain Python.
+# A reference implementation in plain Python.
 
 
 class Tree(NamedTuple):
@@ -321,7 +321,7 @@ def test_permute_moves_each_integer_to_another_place(size: int) -> None:
     assert permute({"n": size, "size": size, "seed": 5, **BASE}) == orders[0][0]
 
 
-def test_an_error_does_not_stay_for_the_next_expression() -> None:
+def test_error_does_not_affect_the_next_expression() -> None:
     with pytest.raises(NoValue, match="division by zero"):
         value("1 / 0")
     with pytest.raises(NoValue, match="ln has no value for 0"):

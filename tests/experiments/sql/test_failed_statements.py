@@ -1,4 +1,4 @@
-"""Facts of the statements of scripts that SQLite refused."""
+"""Facts of the failed statements of scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts: what stands in them, what is wrong with them and where, and what they do when they run."""
+"""Scripts: their syntax, their mistakes with the places, and their execution."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.builtin import SCRIPTS
 from sqlstress.experiments.sql.expressions import Evaluator, Variables
-from sqlstress.experiments.sql.script import Compiler, Failed, read, statements
-from sqlstress.experiments.sql.worker import Nowhere
+from sqlstress.experiments.sql.script import Compiler, ScriptFailed, read, statements
+from sqlstress.experiments.sql.worker import NoDatabase
 from sqlstress.plan import cases_of
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
@@ -36,8 +36,8 @@ COMMIT;
 """
 
 
-class Recording(Nowhere):
-    """A database that keeps what is run, and answers as it is given."""
+class Recording(NoDatabase):
+    """A database that records the statements, and returns a fixed answer."""
 
     def __init__(self, answer: Sequence[Sequence[Any]] = ((12, "b"),)) -> None:
         self.ran: list[tuple[str, Variables]] = []
@@ -69,14 +69,14 @@ def run(text: str, database: Recording, **variables: Any) -> Variables:
 @pytest.mark.parametrize(
     ("has", "runs"), [(12, "UPDATE"), (10, "UPDATE"), (9, "SELECT 'poor'"), (None, "SELECT 'no")]
 )
-def test_the_branch_whose_condition_holds_is_taken(has: int | None, runs: str) -> None:
+def test_branch_with_a_true_condition_is_run(has: int | None, runs: str) -> None:
     database = Recording([(has, "b")])
     held = run(TRANSFER, database)
     assert [sql.split()[0] for sql, _ in database.ran] == ["BEGIN", "SELECT", runs.split()[0], "COMMIT"]
     assert database.ran[2][0].startswith(runs) and (held["has"], held["x"]) == (has, "b")
 
 
-def test_variables_are_bound_and_never_pasted_and_those_of_a_query_may_have_a_prefix() -> None:
+def test_variables_are_bound_and_those_of_a_query_may_have_a_prefix() -> None:
     database = Recording()
     run("SELECT :x, ':x', 1::x;", database, x="'; DROP TABLE t; --")
     ((sql, variables),) = database.ran
@@ -85,7 +85,7 @@ def test_variables_are_bound_and_never_pasted_and_those_of_a_query_may_have_a_pr
 
 
 @pytest.mark.parametrize(("line", "seconds"), [("2", 2), ("2 ms", 2e-3), (":n us", 3e-6), ("0.5 s", 0.5)])
-def test_it_sleeps_as_long_as_it_is_told(line: str, seconds: float) -> None:
+def test_sleep_takes_the_time_of_its_arguments(line: str, seconds: float) -> None:
     database = Recording()
     run(f"\\set n 3\n\\sleep {line}\nSELECT 1;", database)
     assert database.slept == [pytest.approx(seconds)]
@@ -93,7 +93,7 @@ def test_it_sleeps_as_long_as_it_is_told(line: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("rows", [[], [(1, 2), (3, 4)]])
 def test_a_query_of_no_row_or_of_two_gives_no_variables(rows: list[Any]) -> None:
-    with pytest.raises(Failed, match=r"x.sql:1:1: \\gset needs one row"):
+    with pytest.raises(ScriptFailed, match=r"x.sql:1:1: \\gset needs one row"):
         run("SELECT 1 \\gset", Recording(rows))
 
 
@@ -106,8 +106,8 @@ def test_a_query_of_no_row_or_of_two_gives_no_variables(rows: list[Any]) -> None
         ("\\set n 9223372036854775807\n\\set n :n + 1\nSELECT 1;", "x.sql:2:1: an integer does not fit"),
     ],
 )
-def test_what_goes_wrong_when_it_runs_is_told_with_its_place(text: str, error: str) -> None:
-    with pytest.raises((Failed, UsageError), match=error):
+def test_error_at_run_time_has_its_place(text: str, error: str) -> None:
+    with pytest.raises((ScriptFailed, UsageError), match=error):
         run(text, Recording())
 
 
@@ -126,7 +126,7 @@ def refused(text: str) -> str:
     return str(caught.value)
 
 
-def test_what_is_wrong_with_a_script_is_told_with_its_place() -> None:
+def test_invalid_script_is_refused_with_the_place() -> None:
     found = {repr(text)[:70]: refused(text) for text in WRONG_SCRIPTS}
     assert_golden_texts("scripts-refused.txt", found)
 
@@ -134,7 +134,7 @@ def test_what_is_wrong_with_a_script_is_told_with_its_place() -> None:
 @given(
     st.text("\\setifndls:x01 ;'\n\r\t()+-*/BEGINCOMTgr\0é", max_size=80) | st.text(CHARACTERS, max_size=60)
 )
-def test_whatever_a_file_holds_it_is_a_script_or_an_error_of_ours(text: str) -> None:
+def test_any_text_is_a_script_or_a_usage_error(text: str) -> None:
     try:
         script = read("x.sql", text, ["x"])
     except UsageError as error:
@@ -143,17 +143,21 @@ def test_whatever_a_file_holds_it_is_a_script_or_an_error_of_ours(text: str) -> 
     assert list(statements(script.commands))
 
 
-def test_what_is_built_in_can_be_read() -> None:
-    counts = [len(list(statements(read(name, one.text).commands))) for name, one in SCRIPTS.items()]
+def test_built_in_scripts_can_be_read() -> None:
+    counts = [len(list(statements(read(name, script.text).commands))) for name, script in SCRIPTS.items()]
     assert counts == [7, 5, 1, 5]
 
 
 def test_a_trigger_and_strings_end_where_sqlite_ends_them() -> None:
     text = "CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT ';'; END; SELECT '\\set', :x; -- \\if\nSELECT 2"
     script = read("x.sql", text, ["x"])
-    assert [one.statement.verb for one in statements(script.commands)] == ["create", "select", "select"]
+    assert [command.statement.verb for command in statements(script.commands)] == [
+        "create",
+        "select",
+        "select",
+    ]
 
 
-def test_statement_in_place_of_a_script_says_that_it_has_to_be_a_file() -> None:
+def test_statement_instead_of_a_script_must_be_in_a_file() -> None:
     with pytest.raises(UsageError, match=r"no such file: 'SELECT 1'\. A script is a file"):
         cases_of({"script": ("SELECT 1",)}, "sql")

@@ -1,4 +1,4 @@
-"""What a report of scripts says: its tables, its sentences, its page."""
+"""Presentation of scripts: tables, sentences, page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 from sqlstress.experiment import get_experiment
 from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
-from sqlstress.report.case import Arrivals, Case
+from sqlstress.report.case import Arrivals, Case, Server
 from sqlstress.show.formats import FORMATS
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
 from sqlstress.user_work import AFTER, UNDER
@@ -39,7 +38,7 @@ def latency(ms: float, count: int) -> Latency:
 
 
 def run(processes: int, tps: float, verdict: Verdict, spec: Scripts = SPEC, **fields: Any) -> Run:
-    """Return a run of three passes, whose figures differ by a hundredth."""
+    """Return a run of three passes, whose figures differ by 1%."""
     (trial, *_) = EXAMPLE.runs[0].trials
     worker = replace(trial.workers[0], operations={"transfer.sql": 750, "report.sql": 250}, bins=())
     kinds = {"transfer.sql": latency(0.3, 7500), "report.sql": latency(0.05, 25_000)}
@@ -74,12 +73,11 @@ def three() -> Report:
     )
 
 
-def test_the_text_and_the_markdown_are_as_they_were() -> None:
+def test_scripts_are_shown_as_kept() -> None:
     assert_golden("sql.txt", report_text(three()))
-    assert_golden("sql.md", report_markdown(three()))
 
 
-def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
+def test_unusual_scripts_of_a_report_are_shown_and_may_write() -> None:
     odd = replace(SPEC, scripts=(Scripted("a.sql", "", 0), Scripted("b.sql", "no SQL", 0)))
     found = report(run(1, 3000, HELD, spec=odd))
     for name, form in FORMATS.items():
@@ -87,13 +85,21 @@ def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
     assert get_experiment("sql").writes(found.runs[0].case)
 
 
-def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:
+def test_failures_at_a_server_have_a_count_and_a_share() -> None:
+    refused = run(4, 4000, HELD, failed=9)
+    text = report_text(
+        report(replace(refused, case=replace(refused.case, driver="psycopg", server=Server())))
+    )
+    assert "27 transactions gave up" in " ".join(text.split())
+
+
+def test_store_without_its_own_check_has_no_sentence_on_errors() -> None:
     skipped = replace(HELD, checks=(replace(HELD.checks[0], status="skipped"), *HELD.checks[1:]))
     said = " ".join(report_text(report(run(1, 3000, HELD), run(2, 4000, skipped))).split())
     assert "data (verified): ok = every check passed." in said and "nothing wrong" not in said
 
 
-def test_what_a_ledger_costs_is_told_from_pairs() -> None:
+def test_ledger_option_is_shown_with_its_value() -> None:
     found = report(run(2, 4000, HELD), run(2, 3000, HELD, spec=replace(SPEC, ledger=True)))
     assert "- ledger: on " in report_text(found)
 
@@ -108,8 +114,8 @@ def test_scripts_of_one_kind_have_their_percentiles_in_the_first_table() -> None
     assert " p50 " in text and " 2.70 " in text and "what " not in text
 
 
-def at_a_rate(rate: int) -> Run:
-    """Return a run at a rate, whose operations waited for a tenth of a second before they began."""
+def run_at_rate(rate: int) -> Run:
+    """Return a run at a rate, whose operations waited 0.1 s before they began."""
     found = run(2, rate, HELD, fairness=0.2, longest_wait_ns=2_400_000_000)
     due = {"transfer.sql": latency(100.3, 7500), "report.sql": latency(100.05, 25_000)}
     arrived = Arrived(33_000, 0, 0, due, latency(0.002, 32_500))
@@ -117,8 +123,8 @@ def at_a_rate(rate: int) -> Run:
     return replace(found, case=replace(found.case, arrivals=Arrivals(rate)), trials=trials)
 
 
-def test_at_a_rate_kinds_have_their_latency_from_when_they_were_due() -> None:
-    text = report_text(report(at_a_rate(500), at_a_rate(1000)))
+def test_latency_at_a_rate_counts_from_the_due_time() -> None:
+    text = report_text(report(run_at_rate(500), run_at_rate(1000)))
     assert "open loop, poisson arrivals" in " ".join(text.split())
     row = next(line for line in text.splitlines() if line.startswith("transfer.sql  "))
     assert row.split()[:3] == ["transfer.sql", "2", "500"] and row.split()[-2:] == ["3,009", "2.70"]
@@ -127,11 +133,11 @@ def test_at_a_rate_kinds_have_their_latency_from_when_they_were_due() -> None:
     said = " ".join(text.split())
     assert "service: from its start, as for all parts of operations." in said
     assert "every check passed, and SQLite finds no error" in said and "on 1 bucket" not in said
-    # It is chance that gives a process more, and the queue that one waits in.
+    # Chance decides which process gets more, and in which queue an operation waits.
     assert "Starvation" not in said
 
 
-def test_a_page_says_of_checks_that_they_held_and_not_what_nobody_looked_for() -> None:
+def test_page_reports_held_checks_and_nothing_unchecked() -> None:
     held = report_html(report(run(1, 5000.0, HELD)))
     assert "<strong>proved</strong><span>at the end of each trial: every check passed. This does not" in held
     few = report_html(report(run(1, 5000.0, HELD, failed=900)))

@@ -36,7 +36,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 
 @contextmanager
 def locked(path: Path, driver: str) -> Iterator[None]:
-    """Lock a database by the same library: another one in this process would not see it."""
+    """Lock a database by the same library: another library in this process would not see the lock."""
     with closing(load_driver(driver).connect(path, 1000)) as connection:
         connection.rows("BEGIN IMMEDIATE")
         yield
@@ -48,13 +48,11 @@ def test_scripts_are_drawn_by_weight_and_read_statements_to_their_end(start: Ope
     kinds = done(source, 400).kinds
     assert 250 < kinds.count(0) < 350 and kinds.count(1) == 400 - kinds.count(0)
     assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(100 - kinds.count(1),)]
-    # Nothing is left open that a checkpoint would have to wait for.
+    # No statement is left open that a checkpoint would have to wait for.
     assert rows(work, "PRAGMA wal_checkpoint(TRUNCATE)")[0][0] == 0
 
 
-def test_every_worker_has_variables_of_its_own_and_what_is_a_number_is_one_in_sql(
-    start: Open, driver: str
-) -> None:
+def test_each_worker_has_its_own_variables_and_numbers_are_numeric(start: Open, driver: str) -> None:
     text = "INSERT INTO seen VALUES (:client_id || :n || typeof(:m) || (3 < :m) || typeof(:d) || typeof(:s));"
     define = ["n=0", "m=2", "d=2.5", "s=inf"]
     work, source = start(f"\\set n :n + 1\n{text}", worker=2, driver=driver, define=define)
@@ -62,7 +60,7 @@ def test_every_worker_has_variables_of_its_own_and_what_is_a_number_is_one_in_sq
     assert rows(work, "SELECT value FROM seen") == [(f"1{n}integer0realtext",) for n in (1, 2)]
 
 
-def test_the_same_seed_draws_the_same(start: Open) -> None:
+def test_equal_seeds_draw_equal_values(start: Open) -> None:
     found = []
     for _ in range(2):
         text = "\\set x random(1, 1000000000)\nINSERT INTO seen VALUES (:x);"
@@ -73,7 +71,7 @@ def test_the_same_seed_draws_the_same(start: Open) -> None:
     assert found[0] == found[1] and len(set(found[0])) == 20
 
 
-def test_what_meets_a_lock_is_given_up_after_its_time_out_and_undone(start: Open, driver: str) -> None:
+def test_locked_transaction_is_given_up_after_the_time_out_and_undone(start: Open, driver: str) -> None:
     work, source = start(PAY, driver=driver, busy_timeout="10ms")
     with locked(Path(work.place.directions().address), driver):
         assert done(source, 1).kinds[0] == FAILED
@@ -82,7 +80,7 @@ def test_what_meets_a_lock_is_given_up_after_its_time_out_and_undone(start: Open
 
 
 @pytest.mark.parametrize("tries", [1, 2])
-def test_a_snapshot_that_is_out_of_date_is_begun_again_as_a_whole_with_the_same_values(
+def test_outdated_snapshot_is_retried_with_the_same_values(
     start: Open, driver: str, tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acts: list[Callable[[], object]] = []
@@ -108,7 +106,9 @@ def deleted(rival: Connection) -> None:
 def values_written(
     start: Open, driver: str, tries: int, before: Callable[[SqlWork], None]
 ) -> tuple[int, tuple[int, int], list[tuple[object, ...]]]:
-    """Run one transaction that reads, sleeps and writes; return its kind, what was busy, what was written."""
+    """Run one transaction that reads, sleeps and writes; return its kind, the busy counts, the written
+    values.
+    """
     work, source = start(UPGRADE, driver=driver, max_tries=tries)
     before(work)
     kind = done(source, 1).kinds[0]
@@ -121,12 +121,12 @@ def values_written(
     ("text", "error"),
     [
         ("\\set d 0\nSELECT 1;\n\\set x 1 / :d\n", "a.sql:3:1: division by zero"),
-        ("INSERT INTO account VALUES (1, 1);", "a.sql:1:1: SQLITE_CONSTRAINT"),
+        ("INSERT INTO account VALUES (1, 1);", "a.sql:1:1: SQLITE_CONSTRAINT_PRIMARYKEY"),
         ("\\if :client_id < 9\nBEGIN;\n\\else\nBEGIN; COMMIT;\n\\endif\n", "ends inside a transaction"),
         ("SELECT 1 AS a WHERE 0 \\gset\n", "a.sql:1:1: .gset needs one row, and the query returned none"),
     ],
 )
-def test_what_is_no_lock_ends_the_worker_with_its_place(
+def test_error_other_than_a_lock_ends_the_worker_with_its_place(
     start: Open, driver: str, text: str, error: str
 ) -> None:
     _, source = start(text, driver=driver)
@@ -157,7 +157,7 @@ def test_statements_are_timed_within_the_window_only(start: Open, driver: str) -
         (f"INSERT INTO {LEDGER} VALUES (3, 1)", "commits of worker 3, whom nobody started"),
     ],
 )
-def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(
+def test_ledger_equals_the_acknowledged_transactions(
     start: Open, driver: str, harm: str, problem: str | None
 ) -> None:
     work, source = start(PAY, driver=driver, ledger=True)
@@ -165,7 +165,7 @@ def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(
     source.close()
     rows(work, harm)
     outcomes = [Outcome(worker, False, None) for worker in (1, 2)]
-    (check,) = (one for one in work.verify(outcomes, nothing).checks if one.name == "ledger")
+    (check,) = (result for result in work.verify(outcomes, nothing).checks if result.name == "ledger")
     assert check.status == ("failed" if problem else "ok") and check.checked == 10
     assert problem is None or problem in check.counterexamples[0]
 
@@ -178,13 +178,13 @@ def test_a_worker_that_died_may_have_committed_one_more() -> None:
     assert check_ledger({1: (1, 1, 1)}, [2], [True]).status == "failed"
 
 
-def test_without_a_store_scripts_cost_only_themselves(start: Open) -> None:
+def test_dry_driver_runs_scripts_without_a_store(start: Open) -> None:
     scripts = {"a.sql": PAY, "b.sql": "SELECT 1;"}
     _, source = start(scripts, driver="dry", ledger=True, per_statement=True)
     assert set(done(source, 50).kinds) == {0, 1} and source.busy_counts() == (0, 0)
 
 
-def test_variables_of_transactions_that_were_not_run_are_taken_back(start: Open) -> None:
+def test_variables_of_transactions_that_were_not_run_are_reset(start: Open) -> None:
     text = "\\set n :n + 1\nINSERT INTO seen VALUES (:n);"
     work, source = start(text, define=["n=0"])
     for run in (2, 0, 3):
@@ -195,7 +195,7 @@ def test_variables_of_transactions_that_were_not_run_are_taken_back(start: Open)
     assert rows(work, "SELECT value FROM seen") == [(1,), (2,), (3,), (4,), (5,)]
 
 
-def test_what_is_slept_is_no_cost_of_the_harness(start: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dry_driver_does_not_sleep(start: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     _, source = start("\\sleep 3 s\nSELECT 1;", driver="dry")
@@ -203,7 +203,7 @@ def test_what_is_slept_is_no_cost_of_the_harness(start: Open, monkeypatch: pytes
     assert not slept
 
 
-def test_money_that_is_gone_breaks_the_checks_of_the_bank_and_of_the_example(tmp_path: Path) -> None:
+def test_missing_money_fails_the_checks_of_the_bank_and_the_example(tmp_path: Path) -> None:
     with closing(load_driver("sqlite3").connect(tmp_path / "a.db", 1000)) as connection:
         for table in ("account", "bank_accounts"):
             connection.rows(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")
@@ -211,7 +211,7 @@ def test_money_that_is_gone_breaks_the_checks_of_the_bank_and_of_the_example(tmp
             assert connection.rows(sql)
 
 
-# A script that is begun again must be one transaction, whatever branches it takes.
+# A script that is retried must be one transaction, in every branch.
 
 
 ONE, OTHER = "UPDATE account SET balance = 1 WHERE id = 1;\n", "DELETE FROM account;\n"
@@ -233,7 +233,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("text", PARTS)
-def test_what_would_be_done_twice_is_refused(tmp_path: Path, text: str) -> None:
+def test_script_with_statements_outside_of_its_transaction_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"a\.sql:\d+:1: --max-tries begins a script again from the start"):
         case_of(tmp_path, {"a.sql": text}, max_tries=3)
 

@@ -1,4 +1,4 @@
-"""How a watch is shown: who held what, what that means, and what helps."""
+"""Presentation of a watch: the holders of locks, the conclusions, and the remedies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def codes(watch: Watch) -> list[str]:
     return [conclusion(watch).finding.code, *(finding.code for finding in findings(watch))]
 
 
-def test_a_database_that_nobody_has_open_is_no_failure() -> None:
+def test_database_without_open_processes_is_no_failure() -> None:
     assert codes(NOBODY) == ["watch-unlocked"]
     assert conclusion(NOBODY).finding.text == "No process had app.db open."
     assert exit_code(endings(watch_report(NOBODY))) == 0
@@ -82,12 +82,12 @@ def test_wal_figures_are_of_one_moment() -> None:
     assert "WAL 744 frames, 744 checkpointed" in now_line(burst)
 
 
-def test_commits_that_no_sample_saw_are_told() -> None:
+def test_commits_between_the_samples_are_reported() -> None:
     idle = replace(NOBODY, open_samples=1000, commits=12)
     assert "12 commits" in report_text(watch_report(idle))
 
 
-def test_processes_of_one_program_that_hold_the_lock_together_are_named_as_such() -> None:
+def test_processes_of_one_program_are_named_as_joint_holders() -> None:
     some = tuple(
         replace(WORKER, pid=pid, command=("python3", "add.py", str(pid)), locks={WRITE: Holds(300, 9)})
         for pid in (1, 2, 3)
@@ -99,13 +99,13 @@ def test_processes_of_one_program_that_hold_the_lock_together_are_named_as_such(
     assert "watch-crowd" not in codes(replace(WATCH, processes=(alone, *some[1:])))
 
 
-def test_short_holds_in_close_order_are_told_apart_from_a_long_one() -> None:
+def test_frequent_short_holds_differ_from_a_long_hold() -> None:
     often = replace(WORKER, locks={WRITE: Holds(900, 900, 0.0, 0.02)})
     assert "watch-often" in codes(replace(WATCH, processes=(often,)))
     assert "long-write" in codes(WATCH) and "watch-often" not in codes(WATCH)
 
 
-def test_a_checkpoint_that_waits_with_the_write_lock_is_named_as_one() -> None:
+def test_checkpoint_that_waits_with_the_write_lock_is_named() -> None:
     waits = {WRITE: Holds(200, 1, 2.0, 2.02, 1.0), CHECKPOINT: Holds(200, 1, 2.0, 2.02, 1.0)}
     found = codes(replace(WATCH, processes=(replace(IMPORT, locks=waits),)))
     assert "watch-blocking-checkpoint" in found and "long-write" not in found
@@ -124,7 +124,7 @@ def test_a_thousand_processes_are_counted_and_the_first_are_shown() -> None:
     assert f"Also, {1005 - MOST_ROWS} processes held" in text
 
 
-def test_the_moment_is_a_page_or_a_line() -> None:
+def test_current_state_is_a_page_or_a_line() -> None:
     line = now_line(WATCH)
     assert "\n" not in line
     assert all(
@@ -135,7 +135,7 @@ def test_the_moment_is_a_page_or_a_line() -> None:
     assert max(map(len, page)) <= WIDTH and any("import_orders" in row for row in page)
 
 
-def test_the_page_draws_the_locks_and_the_wal_as_time_went_on() -> None:
+def test_page_draws_the_locks_and_the_wal_over_time() -> None:
     page = FORMATS["html"](watch_report())
     assert "As time went on" in page and "2598 python3.11 manage.py import_orders" in page
 

@@ -1,4 +1,4 @@
-"""From samples to who held what for how long: samples made by hand, at times made by hand."""
+"""Holders and durations from samples: made-up samples, at made-up times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.experiments.watch.spec import DELETED, JOURNAL, REPLACED, Process, Watch, Watching
-from sqlstress.experiments.watch.tally import MOST_STEPS, Tally
+from sqlstress.experiments.watch.tally import MOST_STEPS, WatchTally
 from sqlstress.targets.sqlite.lock_holders import (
     CHECKPOINT,
     MISSING,
@@ -16,8 +16,8 @@ from sqlstress.targets.sqlite.lock_holders import (
     WAL,
     WRITE,
     Lock,
-    Look,
-    Sample,
+    LockSample,
+    TimedSample,
 )
 from sqlstress.targets.sqlite.walindex import WalIndex
 
@@ -26,30 +26,30 @@ PEOPLE = [Process(100), Process(101)]
 BLANK = Watch("app.db", Watching())
 
 
-def tally(*looks: tuple[float, Look]) -> Tally:
-    """Return a tally of some samples."""
-    made = Tally(lambda pid: pid - 100)
-    for at_s, one in looks:
-        made.add(Sample(at_s, at_s, one))
+def tally(*looks: tuple[float, LockSample]) -> WatchTally:
+    """Return a tally of the samples."""
+    made = WatchTally(lambda pid: pid - 100)
+    for at_s, sampled in looks:
+        made.add(TimedSample(at_s, at_s, sampled))
     return made
 
 
-def look(*locks: tuple[str, int], changes: int | None = 0, wal: WalIndex | None = None) -> Look:
-    return Look(WAL, tuple(Lock(name, 100 + place) for name, place in locks), changes, wal, 1)
+def look(*locks: tuple[str, int], changes: int | None = 0, wal: WalIndex | None = None) -> LockSample:
+    return LockSample(WAL, tuple(Lock(name, 100 + place) for name, place in locks), changes, wal, 1)
 
 
-def counted(*locks: tuple[str, int], changes: tuple[int | None, ...]) -> Tally:
-    """Return a tally of samples of the same locks, a tenth of a second apart."""
-    return tally(*((number / 10, look(*locks, changes=one)) for number, one in enumerate(changes, 1)))
+def tally_of_locks(*locks: tuple[str, int], changes: tuple[int | None, ...]) -> WatchTally:
+    """Return a tally of samples of equal locks, 0.1 s from each other."""
+    return tally(*((number / 10, look(*locks, changes=change)) for number, change in enumerate(changes, 1)))
 
 
-def found(made: Tally, blank: Watch = BLANK) -> Watch:
+def watch_of(made: WatchTally, blank: Watch = BLANK) -> Watch:
     return made.watch(blank, PEOPLE)
 
 
-def test_a_hold_is_as_long_as_the_samples_that_saw_it_and_no_longer_than_those_that_did_not() -> None:
+def test_hold_is_bounded_by_the_samples_with_and_without_it() -> None:
     free, held = look(), look((WRITE, A))
-    watch = found(tally((0.1, free), (0.2, held), (0.3, held), (0.4, held), (0.5, free)))
+    watch = watch_of(tally((0.1, free), (0.2, held), (0.3, held), (0.4, held), (0.5, free)))
     holds = watch.processes[0].locks[WRITE]
     assert (holds.samples, holds.times, holds.now_s) == (3, 1, 0.0)
     assert holds.longest_s == pytest.approx(0.2)
@@ -57,81 +57,85 @@ def test_a_hold_is_as_long_as_the_samples_that_saw_it_and_no_longer_than_those_t
     assert holds.longest_at_s == pytest.approx(0.2)
 
 
-def test_a_commit_between_two_samples_ends_a_hold_of_its_process_but_frees_no_gap() -> None:
-    watch = found(counted((WRITE, A), changes=(5, 5, 6, None, 7)))
+def test_commit_between_samples_ends_a_hold_without_a_gap_in_use() -> None:
+    watch = watch_of(tally_of_locks((WRITE, A), changes=(5, 5, 6, None, 7)))
     own = watch.processes[0].locks[WRITE]
     assert (own.samples, own.times) == (5, 3)
     assert own.longest_s == pytest.approx(0.1)
     assert watch.write.longest_s == pytest.approx(0.4)
-    # What was unknown in between is not counted twice.
+    # The unknown changes in between are not counted twice.
     assert watch.commits == 1
 
 
 def test_commits_are_counted_over_the_end_of_the_counter() -> None:
-    assert found(counted(changes=(2**32 - 1, 1, 0))).commits == 2  # a counter that goes back begins anew
+    assert (
+        watch_of(tally_of_locks(changes=(2**32 - 1, 1, 0))).commits == 2
+    )  # a counter that decreases restarts from 0
 
 
-def test_who_held_the_write_lock_most_comes_first_and_is_still_named_by_all() -> None:
+def test_longest_holder_comes_first_and_references_follow() -> None:
     by_b = look((WRITE, B))
     made = tally((0.15, by_b), (0.25, by_b), (0.35, by_b), (0.45, look((WRITE, A))))
     assert made.longest_now == (A, 0.0)
-    watch = found(made, replace(BLANK, held_too_long=B))
+    watch = watch_of(made, replace(BLANK, held_too_long=B))
     assert [process.pid for process in watch.processes] == [101, 100]
     assert watch.held_too_long == 0
     assert watch.course.held == {"0": (0, 1, 1, 1, 0), "1": (0, 0, 0, 0, 1)}
 
 
-def test_a_checkpoint_goes_on_while_others_commit() -> None:
-    assert found(counted((CHECKPOINT, A), changes=(1, 2, 3))).processes[0].locks[CHECKPOINT].times == 3
+def test_checkpoint_continues_while_others_commit() -> None:
+    assert (
+        watch_of(tally_of_locks((CHECKPOINT, A), changes=(1, 2, 3))).processes[0].locks[CHECKPOINT].times == 3
+    )
 
 
 def index(frames: int, checkpointed: int, *marks: int) -> WalIndex:
     return WalIndex(frames, checkpointed, 1, 4096, 0, (0, *marks, 0, 0, 0)[:5])
 
 
-def reading(slot: int, place: int, wal: WalIndex) -> Look:
-    return Look(WAL, (Lock(READ, 100 + place, slot),), 0, wal, 1)
+def reading(slot: int, place: int, wal: WalIndex) -> LockSample:
+    return LockSample(WAL, (Lock(READ, 100 + place, slot),), 0, wal, 1)
 
 
-def test_a_reader_pins_from_the_first_commit_behind_its_mark() -> None:
+def test_reader_pins_from_the_first_commit_after_its_mark() -> None:
     frames = ((0.1, 4), (0.2, 9), (0.3, 40))
     made = tally(*((at_s, reading(1, A, index(count, 4, 4))) for at_s, count in frames))
     made.add_readers([Lock(READ, 101, 1)])
-    watch = found(made)
+    watch = watch_of(made)
     (pin,) = watch.pins
     assert (pin.frame, pin.grew_frames, pin.lasts) == (4, 36, True)
     assert [watch.processes[place].pid for place in pin.processes] == [100, 101]
     assert pin.since_s == pytest.approx(0.2) and pin.seconds == pytest.approx(0.1)
-    made.add(Sample(0.4, 0.4, reading(1, A, index(41, 41, 41))))
-    assert [pin.lasts for pin in found(made).pins] == [False]
+    made.add(TimedSample(0.4, 0.4, reading(1, A, index(41, 41, 41))))
+    assert [pin.lasts for pin in watch_of(made).pins] == [False]
 
 
 def test_a_reader_of_the_file_alone_pins_once_the_wal_grows() -> None:
     wals = ((0.1, index(9, 9)), (0.2, index(3, 0)), (0.3, index(5, 0)))
-    (pin,) = found(tally(*((at_s, reading(0, A, wal)) for at_s, wal in wals))).pins
+    (pin,) = watch_of(tally(*((at_s, reading(0, A, wal)) for at_s, wal in wals))).pins
     assert (pin.frame, pin.grew_frames) == (0, 5)
 
 
 def test_readers_that_come_and_go_pin_nothing() -> None:
     looks = ((step / 10, reading(1, A, index(step + 1, 0, step))) for step in range(1, 9))
-    assert found(tally(*looks)).pins == ()
+    assert watch_of(tally(*looks)).pins == ()
 
 
-def test_what_happens_to_the_file_is_noted_once() -> None:
+def test_each_event_of_the_file_is_recorded_once() -> None:
     looks = (
-        Look(WAL, (), 5, None, 1),
-        Look(ROLLBACK, (), 5, None, 1),
-        Look(MISSING, file=1),
-        Look(MISSING, file=1),
-        Look(ROLLBACK, (), 900, None, 2),
+        LockSample(WAL, (), 5, None, 1),
+        LockSample(ROLLBACK, (), 5, None, 1),
+        LockSample(MISSING, file=1),
+        LockSample(MISSING, file=1),
+        LockSample(ROLLBACK, (), 900, None, 2),
     )
-    watch = found(tally(*((number / 10, one) for number, one in enumerate(looks))))
+    watch = watch_of(tally(*((number / 10, sampled) for number, sampled in enumerate(looks))))
     assert [event.what for event in watch.events] == [JOURNAL, DELETED, REPLACED]
     assert (watch.commits, watch.journal, watch.open_samples) == (None, "rollback", 3)
 
 
 def test_a_long_watch_has_longer_steps_not_more() -> None:
-    course = found(tally(*((second + 0.05, look((WRITE, A))) for second in range(400)))).course
+    course = watch_of(tally(*((second + 0.05, look((WRITE, A))) for second in range(400)))).course
     assert len(course.samples) <= MOST_STEPS
     assert course.step_s == pytest.approx(0.8)
     assert sum(course.samples) == sum(course.held["0"]) == 400

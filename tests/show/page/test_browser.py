@@ -1,4 +1,4 @@
-"""Tests of the page in a real Chromium: it draws, asks nobody for anything, and runs nothing of a report."""
+"""Tests of the page in a real Chromium: it draws, sends no requests, and runs no code of a report."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).parents[3] / "reports"
 CHROMIUM = find_chromium()
-# All for CI: what starts a browser takes four seconds of a processor, however little it is asked.
+# All are for CI: starting a browser takes four seconds of CPU time, even for a small test.
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
@@ -47,7 +47,7 @@ INK = "getComputedStyle(document.querySelector('.canvas [data-x]')).fill"
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests here that a worker runs."""
+    """A browser for all tests of this file in one test process."""
     assert CHROMIUM
     with running(CHROMIUM) as found:
         yield found
@@ -55,7 +55,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page that knows nothing of those before."""
+    """A page without state of earlier pages."""
     opened = Page(browser)
     yield opened
     opened.close()
@@ -68,13 +68,13 @@ def saved(folder: Path, *reports: Report) -> Path:
 
 
 def title_of(path: Path) -> str:
-    """Return the title that was written, as the browser has it."""
+    """Return the title that was written, as the browser normalizes it."""
     (title,) = re.findall("<title>(.*?)</title>", path.read_text(encoding="utf-8"))
     return unescape(title)
 
 
 def check(page: Page, path: Path) -> None:
-    """Check that a page has complained of nothing and asked for nothing but itself."""
+    """Check that a page has logged no errors and requested only itself."""
     assert page.errors == []
     assert page.requests == [path.resolve().as_uri()]
 
@@ -110,7 +110,7 @@ def test_an_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path:
 
 
 def drawn_values(page: Page, plot: int) -> list[float]:
-    """Return what the heights of a plot's round marks say, by the ticks of its linear axis."""
+    """Return the values at the heights of a plot's round marks, by the ticks of its linear axis."""
     (low, at_low), (high, at_high) = page.ask(
         f"(() => {{ const ticks = [...document.querySelectorAll('[data-plot=\"{plot}\"] [data-y]')]"
         " .map(one => [Number(one.dataset.y), Number(one.getAttribute('y')) - 4]);"
@@ -176,7 +176,7 @@ def test_a_mark_says_its_figure_when_the_pointer_is_on_it(page: Page, tmp_path: 
     assert told == f"4 processes on 1 bucket: {report.runs[2].median_tps():,.0f} transactions/s"
 
 
-def test_a_part_that_is_dragged_is_enlarged_until_all_is_asked_for_again(page: Page, tmp_path: Path) -> None:
+def test_dragged_part_of_a_plot_is_enlarged_until_reset(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     plot = PLOT.format(0)
     ticks = f"[...document.querySelectorAll('{plot} [data-y]')].map(one => one.textContent)"
@@ -191,9 +191,7 @@ def test_a_part_that_is_dragged_is_enlarged_until_all_is_asked_for_again(page: P
     assert page.ask(ticks) == whole
 
 
-def test_a_line_whose_name_is_clicked_is_hidden_with_its_ideal_and_shown_again(
-    page: Page, tmp_path: Path
-) -> None:
+def test_click_on_a_name_hides_and_shows_its_line_and_ideal(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     lines = f"document.querySelectorAll('{PLOT.format(0)} .line').length"
     before = page.ask(lines)
@@ -221,7 +219,7 @@ def test_no_two_names_of_a_legend_have_the_same_sample(page: Page, tmp_path: Pat
     assert [samples for samples in legends if len({*samples}) < len(samples)] == []
 
 
-def test_a_chart_is_saved_as_a_picture_that_stands_alone(page: Page, tmp_path: Path) -> None:
+def test_chart_is_saved_as_a_complete_picture(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()), dark=True)
     page.point(f"{PLOT.format(0)} h3")
     picture = page.saved_by(f"{PLOT.format(0)} figcaption button:last-of-type")
@@ -231,7 +229,7 @@ def test_a_chart_is_saved_as_a_picture_that_stands_alone(page: Page, tmp_path: P
     assert "1 bucket" in picture and page.errors == []
 
 
-def test_of_many_lines_each_has_a_frame_and_the_others_stand_behind_it(page: Page, tmp_path: Path) -> None:
+def test_each_of_many_lines_has_a_frame_with_the_others_faint(page: Page, tmp_path: Path) -> None:
     report = read(KEPT / "linux-1-and-20-files.json")
     page.open(saved(tmp_path, report))
     plot = PLOT.format(4)
@@ -254,7 +252,7 @@ def test_table_on_a_phone_keeps_its_names_in_sight(page: Page, tmp_path: Path) -
     assert page.ask("document.querySelector('thead th:last-child').getBoundingClientRect().right") <= 390
 
 
-def test_names_that_would_leave_no_room_for_figures_do_not_all_stay(page: Page, tmp_path: Path) -> None:
+def test_long_names_scroll_away_to_leave_space_for_figures(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, read(KEPT / "linux-keys.json")), 300)
     assert page.ask("document.querySelector('.table').classList.contains('kept')") is False
     page.ask("document.querySelector('.table').scrollLeft = 1000")
@@ -265,7 +263,7 @@ def test_names_that_would_leave_no_room_for_figures_do_not_all_stay(page: Page, 
     assert second < 0 <= x
 
 
-def test_the_methods_on_a_phone_are_no_longer_than_what_they_say(page: Page, tmp_path: Path) -> None:
+def test_plots_of_methods_on_a_phone_have_no_empty_space(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, read(KEPT / "published" / "000-methods.json")), 390)
     assert page.ask("document.documentElement.scrollHeight") < 5500
     assert page.ask(OVERFLOW) == 0
@@ -273,7 +271,7 @@ def test_the_methods_on_a_phone_are_no_longer_than_what_they_say(page: Page, tmp
     assert page.ask("document.querySelector('details table').getBoundingClientRect().height") > 50
 
 
-def test_beside_texts_nothing_stays_empty_on_a_wide_screen(page: Page, tmp_path: Path) -> None:
+def test_texts_have_two_columns_on_a_wide_screen(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     begins = (
         "[...new Set([...document.querySelectorAll('section:first-of-type .said > p, .said li')]"
@@ -291,7 +289,7 @@ def test_no_button_of_a_plot_sends_it_anywhere(page: Page, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("width", [400, 320, 1280])
-def test_nothing_but_wide_tables_is_wider_than_the_screen(page: Page, tmp_path: Path, width: int) -> None:
+def test_page_is_no_wider_than_the_screen_except_for_tables(page: Page, tmp_path: Path, width: int) -> None:
     page.open(saved(tmp_path, example_report()), width)
     assert page.ask("document.documentElement.clientWidth") == width
     assert page.ask(OVERFLOW) == 0
@@ -306,9 +304,7 @@ def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Pa
     page.prefer(dark=False)
 
 
-def test_it_is_printed_in_light_colours_as_wide_as_paper_and_with_nothing_folded(
-    page: Page, tmp_path: Path
-) -> None:
+def test_page_is_printed_light_unfolded_and_as_wide_as_paper(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, read(KEPT / "published" / "000-methods.json")), dark=True)
     dark = page.ask(INK)
     page.ask(
@@ -326,7 +322,7 @@ def test_it_is_printed_in_light_colours_as_wide_as_paper_and_with_nothing_folded
     assert page.errors == []
 
 
-def test_nothing_of_a_hostile_report_runs(page: Page, tmp_path: Path) -> None:
+def test_hostile_report_runs_no_code(page: Page, tmp_path: Path) -> None:
     path = saved(tmp_path, hostile_report(), hostile_report())
     page.open(path)
     assert page.ask("document.title") == title_of(path)
@@ -336,9 +332,7 @@ def test_nothing_of_a_hostile_report_runs(page: Page, tmp_path: Path) -> None:
     check(page, path)
 
 
-def test_a_script_that_got_into_the_page_would_not_run_and_nothing_could_be_loaded(
-    page: Page, tmp_path: Path
-) -> None:
+def test_injected_script_does_not_run_and_loads_nothing(page: Page, tmp_path: Path) -> None:
     path = saved(tmp_path, example_report())
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)

@@ -1,4 +1,4 @@
-"""Tests of the page as a text: what is in it, and that nothing of a report becomes markup."""
+"""Tests of the page as a text: its contents, and that no text of a report becomes markup."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ATTRIBUTES = frozenset([
 
 
 class Reader(HTMLParser):
-    """Takes a page apart."""
+    """Parses a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Reader(HTMLParser):
 
 
 def plots(page: str) -> list[list[dict[str, Any]]]:
-    """Return what the script is given to draw."""
+    """Return the plots in the data of the script."""
     found: list[list[dict[str, Any]]] = json.loads(Reader(page).scripts[0], parse_constant=pytest.fail)
     return found
 
@@ -79,7 +79,7 @@ def hashed(script: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
-def test_only_the_script_of_ours_may_run() -> None:
+def test_only_our_script_may_run() -> None:
     page = report_html(example_report())
     data, *scripts = Reader(page).scripts
     assert scripts == [script()]
@@ -102,14 +102,14 @@ def test_the_tps_of_the_plot_are_those_of_the_report() -> None:
     assert ideals == [[(rates[place] or 0) * count for count in (1, 2, 4, 8)] for place in (0, 4)]
 
 
-def test_a_figure_of_an_unknown_number_of_processes_has_no_place_on_their_axis() -> None:
+def test_figure_of_an_unknown_number_of_processes_is_not_plotted() -> None:
     report = example_report()
     first = replace(report.runs[0], case=replace(report.runs[0].case, concurrency=0))
     page = report_html(replace(report, runs=(first, *report.runs[1:])))
     assert "TPS" in page and report_html(replace(report, runs=(first,)))
 
 
-def test_the_histogram_holds_every_operation_and_the_shares_are_those_of_the_speed_of_processes() -> None:
+def test_histogram_has_every_operation_and_shares_are_speeds() -> None:
     report = example_report()
     drawn = plots(report_html(report))
     assert len(drawn[3]) == len(report.runs)
@@ -133,15 +133,15 @@ def test_the_histogram_holds_every_operation_and_the_shares_are_those_of_the_spe
     assert [value for trace in view["data"] for value in trace["y"]] == [1.6, 0.4]
 
 
-def test_the_sizes_of_the_wals_are_those_that_were_seen() -> None:
+def test_sizes_of_the_wals_are_the_recorded_ones() -> None:
     report = beside_report()
     (view,) = plots(report_html(report))[-1]
     for run, trace in zip(report.runs, view["data"], strict=True):
-        series = next(one for one in run.trials[0].series if one.name == "WAL size")
+        series = next(values for values in run.trials[0].series if values.name == "WAL size")
         assert trace["y"] == [value / 1e6 for value in series.values]
 
 
-def test_the_pairs_of_an_ab_test_are_those_of_its_slices_with_what_each_look_leaves() -> None:
+def test_pairs_of_an_ab_test_have_slices_and_interval_of_each_look() -> None:
     ratios = around(0.97, 30, 0.1)
     report = ab_report([ratios])
     (view,) = plots(report_html(report))[0]
@@ -152,14 +152,14 @@ def test_the_pairs_of_an_ab_test_are_those_of_its_slices_with_what_each_look_lea
     assert estimate["y"] == [look.ratio]
     ends = look.ratio - bars["arrayminus"][0], look.ratio + bars["array"][0]
     assert (look.worst, look.bound) == pytest.approx(ends)
-    # One that was judged by its estimate is drawn with its interval of 95 %.
+    # A test that was judged by its estimate is drawn with its interval of 95%.
     old = replace(report, ab=replace(report.ab, looks=(replace(look, worst=None),)))
     (view,) = plots(report_html(old))[0]
     assert look.low is not None
     assert view["data"][1]["error_y"]["arrayminus"] == pytest.approx([look.ratio - look.low])
 
 
-def test_ratios_have_ticks_that_can_be_read_however_wide_they_lie() -> None:
+def test_ratios_of_any_range_have_readable_ticks() -> None:
     def axis(ratio: float) -> dict[str, Any]:
         (view,) = plots(report_html(ab_report([around(ratio, 10)])))[0]
         found: dict[str, Any] = view["layout"]["yaxis"]
@@ -167,15 +167,13 @@ def test_ratios_have_ticks_that_can_be_read_however_wide_they_lie() -> None:
 
     near = axis(1.02)["tickvals"]
     assert 1.0 in near and near[0] <= 0.9 and near[-1] >= 1.02 and len(near) < 12
-    assert {round(other - one, 3) for one, other in pairwise(near)} == {0.02}
+    assert {round(other - previous, 3) for previous, other in pairwise(near)} == {0.02}
     assert axis(7.0)["tickvals"] == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50])
     assert "tickvals" not in axis(1e5)
 
 
 @pytest.mark.parametrize(("ratio", "kind", "value"), [(0.5, "failed", "FAIL"), (1.5, "ok", "pass")])
-def test_the_verdict_of_an_ab_test_stands_with_its_figure_at_the_top_and_as_a_sentence_above_the_plot(
-    ratio: float, kind: str, value: str
-) -> None:
+def test_verdict_of_an_ab_test_is_at_the_top_and_above_the_plot(ratio: float, kind: str, value: str) -> None:
     before = "no drop of more than 10%. " * (value == "pass")
     faster = "faster" if value == "pass" else "slower"
     page = report_html(ab_report([around(ratio, 10)]))
@@ -188,7 +186,7 @@ def test_the_verdict_of_an_ab_test_stands_with_its_figure_at_the_top_and_as_a_se
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER_OF_REPORTS.glob("*.json")), ids=lambda path: path.stem)
-def test_a_page_is_small_enough_to_be_sent_by_mail_and_each_frame_has_few_lines(path: Path) -> None:
+def test_page_is_small_enough_for_mail_and_frames_have_few_lines(path: Path) -> None:
     page = report_html(read(path))
     assert len(page.encode()) < 500_000
     for view in (view for plot in plots(page) for view in plot):
@@ -202,13 +200,13 @@ def headings(page: str) -> tuple[str, list[str]]:
     return title, re.findall(r"<h1>(.*?)</h1>", page)
 
 
-def test_the_title_of_several_reports_is_what_they_say_beside_each_other() -> None:
+def test_title_of_several_reports_is_their_comparison() -> None:
     report = read(FOLDER_OF_REPORTS / "linux-1-and-20-files.json")
     ours = (report, replace(report, runs=tuple(run for run in report.runs if run.case.buckets == 20)))
-    title, (beside, a, b) = headings(report_html(*ours))
-    assert title == beside and title.startswith("B showed ")
+    title, (common, a, b) = headings(report_html(*ours))
+    assert title == common and title.startswith("B showed ")
     assert a.startswith("Report A: ") and b.startswith("Report B: ")
-    assert all(": Highest: " in one for one in (a, b))
+    assert all(": Highest: " in heading for heading in (a, b))
     page = report_html(classic_report(), classic_report())
     assert page.index("Ratios are relative to A") < page.index("<figure") < page.index("<h1>Report A: ")
     assert page.count("<article>") == 2
@@ -217,11 +215,11 @@ def test_the_title_of_several_reports_is_what_they_say_beside_each_other() -> No
 
 
 def folded(page: str) -> list[str]:
-    """Return what is said of each table of a page that is folded."""
+    """Return the summaries of the folded tables of a page."""
     return re.findall(r"<details><summary>(.*?) <span", page)
 
 
-def test_tables_of_more_rows_than_can_be_taken_in_are_folded_and_told_by_their_columns() -> None:
+def test_long_tables_are_folded_and_named_by_their_columns() -> None:
     page = report_html(REPORTS["000-methods"])
     (cells,) = folded(page)
     assert cells.startswith("Table: ")
@@ -245,7 +243,7 @@ def test_lines_that_are_too_many_for_one_frame_get_a_frame_each() -> None:
     assert len(few["data"]) == 4 and "multiples" not in few["layout"]
 
 
-def test_the_last_tenth_of_a_second_is_as_wide_as_the_others() -> None:
+def test_last_tenth_of_a_second_has_the_width_of_the_others() -> None:
     (trace, *_) = plots(report_html(example_report()))[4][0]["data"]
     bins = example_report().runs[0].trials[0].workers[0].bins
     assert len(trace["x"]) == len(trace["y"]) == len(bins) + 1
@@ -253,14 +251,14 @@ def test_the_last_tenth_of_a_second_is_as_wide_as_the_others() -> None:
 
 
 def luminance(colour: str) -> float:
-    """Return how bright "#rrggbb" is, by WCAG 2."""
+    """Return the relative luminance of a colour like "#rrggbb", according to WCAG 2."""
     parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_every_text_can_be_told_from_what_it_stands_on(scheme: int) -> None:
+def test_every_text_has_contrast_to_its_background(scheme: int) -> None:
     text = (FOLDER / "page.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"(--[\w-]+): (#\w{6});", text.split("color-scheme: dark")[scheme]))
     pairs = [(ink, paper) for ink in ("ink", "muted", "good", "bad", "warn") for paper in ("paper", "card")]
@@ -285,21 +283,21 @@ def test_wrong_data_is_the_first_thing_that_is_seen() -> None:
     assert "worker 2&#x27;s write number 318" in page
 
 
-def test_a_published_report_is_not_said_to_have_been_measured() -> None:
+def test_published_report_is_not_called_measured() -> None:
     top = report_html(REPORTS["004-cycles"]).partition("<section>")[0]
     assert "<strong>4</strong><span>cases published</span>" in top and "measured</span>" not in top
 
 
-def beside(name: str, *others: str) -> list[list[dict[str, Any]]]:
-    """Return the plots that a published report and real ones of ours have together."""
+def plots_of_comparison(name: str, *others: str) -> list[list[dict[str, Any]]]:
+    """Return the plots of a published report together with our real reports."""
     ours = [read(FOLDER_OF_REPORTS / f"{other}.json") for other in others]
     page = report_html(REPORTS[name], *ours)
     count = page.partition("<article>")[0].count("<figure")
     return plots(page)[:count]
 
 
-def test_cases_of_keys_stand_beside_each_other_and_relative_to_one_of_their_own_report() -> None:
-    ((rates, relative),) = beside("002-keys", "linux-keys")
+def test_cases_of_keys_have_rates_and_ratios_within_their_report() -> None:
+    ((rates, relative),) = plots_of_comparison("002-keys", "linux-keys")
     published, ours = rates["data"]
     assert (published["name"], ours["name"]) == ("A published", "B Linux")
     place = ours["y"].index("no-key, ulid")
@@ -308,14 +306,14 @@ def test_cases_of_keys_stand_beside_each_other_and_relative_to_one_of_their_own_
     assert [trace["x"][0] for trace in relative["data"]] == [1, 1]
 
 
-def test_where_rates_mean_nothing_the_relative_figures_are_shown_first() -> None:
+def test_relative_figures_come_first_if_rates_are_not_comparable() -> None:
     barred = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
     assert '<option value="1" selected' in barred.partition("<article>")[0]
     same = report_html(keys_report(), keys_report())
     assert '<option value="0" selected' in same.partition("<article>")[0]
 
 
-def test_a_page_with_wrong_data_says_which_rates_it_shows_and_that_the_sweep_was_cut_short() -> None:
+def test_page_with_wrong_data_names_its_rates_and_the_interruption() -> None:
     report = with_case(failed_report(), repeat=2)
     page, runs = report_html(report), report.runs
     assert "transactions per second, the highest median where the data is right: " in page
@@ -324,14 +322,14 @@ def test_a_page_with_wrong_data_says_which_rates_it_shows_and_that_the_sweep_was
     assert "data is right" not in report_html(example_report())
 
 
-def test_what_forbids_a_ratio_stands_out_above_the_plots_and_these_above_the_table() -> None:
+def test_warning_precedes_the_plots_and_plots_precede_the_table() -> None:
     page = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
     barred = page.index('<p class="warning">NOT COMPARABLE with A: B.')
     assert barred < page.index("Do not compare their speed") < page.index("<figure") < page.index("A rows/s")
 
 
-def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown() -> None:
-    (views,) = beside("000-methods", "linux-methods")
+def test_methods_are_compared_at_their_largest_common_scale() -> None:
+    (views,) = plots_of_comparison("000-methods", "linux-methods")
     inserting = views[0]
     assert len(views) == 6 and len(set(inserting["data"][0]["y"])) == len(inserting["data"][0]["y"])
     place = inserting["data"][0]["y"].index("JSON, peewee, 10,000")
@@ -340,7 +338,7 @@ def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown()
 
 
 def test_the_totals_of_cycles_are_drawn_of_all_reports() -> None:
-    (totals,) = beside("004-cycles", "linux-cycles", "linux-cycles-normal")
+    (totals,) = plots_of_comparison("004-cycles", "linux-cycles", "linux-cycles-normal")
     assert [trace["name"] for trace in totals[0]["data"]] == ["A published", "B Linux", "C Linux"]
 
 
@@ -353,7 +351,7 @@ def test_hostile_texts_become_no_markup_and_stay_short() -> None:
 
 
 def check_markup(page: str) -> None:
-    """Check that a page has no script, element or attribute that we do not write."""
+    """Check that a page has only our scripts, elements and attributes."""
     reader = Reader(page)
     assert len(reader.scripts) == 2
     json.loads(reader.scripts[0], parse_constant=pytest.fail)
@@ -362,7 +360,7 @@ def check_markup(page: str) -> None:
     assert reader.attributes["href"] == {"data:,"}
 
 
-def test_a_page_is_written_without_sqlite_and_with_no_file_of_the_script_left_out() -> None:
+def test_page_is_written_without_sqlite_and_with_all_script_files() -> None:
     assert sorted(SCRIPTS) == sorted(path.name for path in FOLDER.glob("*.js"))
     code = (
         "import sys, sqlstress.cli.reports, sqlstress.cli.outputs, sqlstress.show.page.html_file as page\n"

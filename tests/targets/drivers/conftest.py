@@ -1,4 +1,4 @@
-"""Every test that asks for a driver or for connections runs once for each; and time for those who wait."""
+"""Fixtures: each test with a driver or connections runs once per driver. A fake clock for waits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.targets.sqlite.busy import Waiting
+from sqlstress.targets.sqlite.busy import BusyRetries
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 
 Connect = Callable[..., Connection]
@@ -22,7 +22,7 @@ def driver(request: pytest.FixtureRequest) -> Driver:
 
 @pytest.fixture
 def connect(driver: Driver, tmp_path: Path) -> Iterator[Connect]:
-    """Open connections to one file; without a timeout they never wait for a lock."""
+    """Yield a function that opens connections to a file; by default they never wait for a lock."""
     with ExitStack() as opened:
 
         def connect(busy_timeout_ms: int = 0) -> Connection:
@@ -49,5 +49,5 @@ class FakeTime:
         self.slept.append(seconds)
         self._meanwhile(len(self.slept))
 
-    def waiting(self, workers: int = 8, timeout_s: float = 60.0, seed: str = "") -> Waiting:
-        return Waiting(workers, timeout_s, seed, self.sleep, self.clock)
+    def waiting(self, workers: int = 8, timeout_s: float = 60.0, seed: str = "") -> BusyRetries:
+        return BusyRetries(workers, timeout_s, seed, self.sleep, self.clock)

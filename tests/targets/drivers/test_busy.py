@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CORRUPT, IOERR, PROTOCOL
-from sqlstress.targets.sqlite.busy import FIRST, PATIENCE, SHORTEST_S, Waiting
+from sqlstress.targets.sqlite.busy import FIRST_FACTOR, MAX_ATTEMPTS, SHORTEST_S, BusyRetries
 from tests.targets.drivers.conftest import FakeTime
 
 MANY = 512
-"""So many workers that no wait is as short as SHORTEST_S."""
+"""A number of workers at which every wait is longer than SHORTEST_S."""
 LONG_WAITED = 10_000
 BUSY_RECOVERY = 261
 
@@ -30,7 +30,7 @@ def code_of(error: BaseException) -> int | None:
 
 
 class Statement:
-    """Refuses with each of these codes in turn, then works; keeps the book of what was called."""
+    """Fails with each of these codes in turn, then succeeds; records its calls."""
 
     def __init__(self, *codes: int | None) -> None:
         self._codes = list(codes)
@@ -46,7 +46,7 @@ class Statement:
         self.calls.append("recover")
 
 
-def retried(waiting: Waiting, statement: Statement) -> Any:
+def retried(waiting: BusyRetries, statement: Statement) -> Any:
     return waiting.retried(statement.run, code_of, statement.recover)
 
 
@@ -64,16 +64,16 @@ def test_the_mean_wait_is_bounded_per_worker() -> None:
     assert means == pytest.approx([0.7e-3, 5.6e-3, 5.6e-3, 5.6e-3, MANY * 0.4e-3])
 
 
-def test_the_first_wait_is_the_longest_and_who_has_waited_long_waits_shorter() -> None:
+def test_waits_get_shorter_after_the_first() -> None:
     mean = FakeTime().waiting(MANY).mean_s
     means = [fmean(intervals(MANY, attempt)) for attempt in (0, 1, 4, LONG_WAITED)]
-    assert means[:2] == pytest.approx([FIRST * mean, mean * (1 - 1 / PATIENCE)], rel=0.05)
+    assert means[:2] == pytest.approx([FIRST_FACTOR * mean, mean * (1 - 1 / MAX_ATTEMPTS)], rel=0.05)
     assert means == sorted(means, reverse=True)
     assert means[-1] < 0.5 * means[0]
 
 
-def test_jitter_keeps_a_wait_within_half_of_its_mean_and_two_workers_out_of_step() -> None:
-    mean = FIRST * FakeTime().waiting(MANY).mean_s
+def test_jitter_stays_within_half_of_the_mean_and_differs_by_worker() -> None:
+    mean = FIRST_FACTOR * FakeTime().waiting(MANY).mean_s
     waits = intervals(MANY)
     assert 0.5 * mean <= min(waits) < 0.55 * mean
     assert 1.45 * mean < max(waits) <= 1.5 * mean
@@ -81,7 +81,7 @@ def test_jitter_keeps_a_wait_within_half_of_its_mean_and_two_workers_out_of_step
     assert intervals(MANY, seed="1:waiting:1") == intervals(MANY, seed="1:waiting:1")
 
 
-def test_patience_has_an_end_above_nothing_and_no_wait_is_shorter_than_the_shortest() -> None:
+def test_waits_stop_shrinking_and_are_never_below_the_shortest() -> None:
     assert intervals(MANY, LONG_WAITED) == intervals(MANY, LONG_WAITED + 1)
     assert min(intervals(MANY, LONG_WAITED)) > SHORTEST_S
     assert min(*intervals(1, 0), *intervals(1, 1)) >= SHORTEST_S
@@ -89,7 +89,7 @@ def test_patience_has_an_end_above_nothing_and_no_wait_is_shorter_than_the_short
 
 
 @pytest.mark.parametrize(("waited_s", "goes_on"), [(0.999, True), (1.0, False), (1.001, False)])
-def test_again_sleeps_the_interval_and_gives_up_at_the_time_out(waited_s: float, goes_on: bool) -> None:
+def test_again_sleeps_the_interval_until_the_time_out(waited_s: float, goes_on: bool) -> None:
     time = FakeTime()
     waiting = time.waiting(MANY, timeout_s=1.0)
     time.now = 100.0 + waited_s
@@ -106,7 +106,7 @@ def test_again_sleeps_the_interval_and_gives_up_at_the_time_out(waited_s: float,
         ((BUSY, BUSY_SNAPSHOT, BUSY_SNAPSHOT, BUSY_SNAPSHOT), (1, 3)),
     ],
 )
-def test_a_busy_operation_is_recovered_counted_and_begun_again(
+def test_busy_operation_is_recovered_counted_and_retried(
     codes: tuple[int, ...], counts: tuple[int, int]
 ) -> None:
     time, statement = FakeTime(), Statement(*codes)
@@ -120,7 +120,7 @@ def test_a_busy_operation_is_recovered_counted_and_begun_again(
     assert time.slept == [same.interval(attempt) for attempt in range(len(codes))]
 
 
-def test_a_busy_operation_is_given_up_at_the_time_out_from_its_own_begin() -> None:
+def test_busy_operation_times_out_from_its_own_begin() -> None:
     time, statement = FakeTime(), Statement(BUSY)
     operation = retried(time.waiting(timeout_s=0.25), statement)
     time.now = 500.0
@@ -133,7 +133,7 @@ def test_a_busy_operation_is_given_up_at_the_time_out_from_its_own_begin() -> No
 
 
 @pytest.mark.parametrize("code", [PROTOCOL, IOERR, CORRUPT, None])
-def test_what_a_lock_does_not_explain_is_never_tried_again(code: int | None) -> None:
+def test_errors_other_than_busy_are_never_retried(code: int | None) -> None:
     time, statement = FakeTime(), Statement(code)
     waiting = time.waiting()
     with pytest.raises(Refused):

@@ -1,4 +1,4 @@
-"""What every driver must do, seen from a second connection where that is the only way to see it."""
+"""Behaviour required of every driver, checked from a second connection if necessary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count, islice
 
 import pytest
 
-from sqlstress.errors import UsageError, message_of
+from sqlstress.errors import UsageError, error_message
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CORRUPT, INTERRUPT
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 from tests.targets.drivers.conftest import Connect, FakeTime
@@ -20,7 +20,7 @@ CONSTRAINT_PRIMARYKEY = 1555
 
 
 @pytest.fixture
-def one(connect: Connect) -> Connection:
+def first(connect: Connect) -> Connection:
     connection = connect()
     connection.rows("PRAGMA journal_mode=wal")
     connection.rows("CREATE TABLE kv (key INTEGER PRIMARY KEY, value) WITHOUT ROWID")
@@ -29,7 +29,7 @@ def one(connect: Connect) -> Connection:
 
 
 @pytest.fixture
-def other(one: Connection, connect: Connect) -> Connection:
+def second(first: Connection, connect: Connect) -> Connection:
     return connect()
 
 
@@ -38,7 +38,7 @@ def table(connection: Connection) -> dict[int, object]:
 
 
 def restart_is_held_up(writer: Connection) -> bool:
-    """Commit, then ask for the checkpoint that has to wait for everybody who reads an older snapshot."""
+    """Commit; return whether a RESTART checkpoint then has to wait for readers of an older snapshot."""
     writer.rows("UPDATE kv SET value = 'newer' WHERE key = 2")
     return bool(writer.rows("PRAGMA wal_checkpoint(RESTART)")[0][0])
 
@@ -49,144 +49,138 @@ def code_of(driver: Driver, connection: Connection, sql: str, params: tuple[obje
     return driver.result_code(refused.value)
 
 
-def test_a_scalar_is_the_rows_only_column_as_it_is_now_and_none_without_a_row(
-    one: Connection, other: Connection
-) -> None:
-    get = one.scalar(GET)
+def test_scalar_returns_the_current_value_or_none(first: Connection, second: Connection) -> None:
+    get = first.scalar(GET)
     assert [get((key,)) for key in (1, 2, 1, 99, 3)] == ["one", "two", "one", None, None]
-    other.writer(PUT)((1, "newer"))
+    second.writer(PUT)((1, "newer"))
     assert get((1,)) == "newer"
 
 
 @pytest.mark.parametrize("key", [1, 99])
-def test_a_scalar_leaves_no_snapshot_open(one: Connection, other: Connection, key: int) -> None:
-    # The function is kept: without it, its statement and thus the snapshot would go anyway.
-    get = one.scalar(GET)
+def test_a_scalar_leaves_no_snapshot_open(first: Connection, second: Connection, key: int) -> None:
+    # Keep the function: otherwise its statement, and so the snapshot, would be freed anyway.
+    get = first.scalar(GET)
     before = get((key,))
-    assert not restart_is_held_up(other)
+    assert not restart_is_held_up(second)
     assert get((key,)) == before
 
 
 @pytest.mark.parametrize("stays_open", [False, True])
-def test_rows_leave_no_snapshot_open_which_would_hold_up_that_checkpoint(
-    one: Connection, other: Connection, stays_open: bool
+def test_unfinished_iteration_alone_keeps_a_snapshot(
+    first: Connection, second: Connection, stays_open: bool
 ) -> None:
-    one.rows("SELECT * FROM kv")
-    reading = one.iterate("SELECT * FROM kv")
+    first.rows("SELECT * FROM kv")
+    reading = first.iterate("SELECT * FROM kv")
     if stays_open:
         next(reading)
     else:
         del reading
-    assert restart_is_held_up(other) is stays_open
+    assert restart_is_held_up(second) is stays_open
 
 
-def test_a_write_is_visible_to_others_at_once_and_a_transaction_when_it_is_committed(
-    one: Connection, other: Connection
-) -> None:
-    one.run_many(PUT, iter([(4, "four")]))
-    one.writer(PUT)((5, "five"))
-    before = table(other)
+def test_writes_are_visible_to_others_once_committed(first: Connection, second: Connection) -> None:
+    first.run_many(PUT, iter([(4, "four")]))
+    first.writer(PUT)((5, "five"))
+    before = table(second)
     assert (before[4], before[5]) == ("four", "five")
-    one.rows("BEGIN")
-    one.run_many(PUT, ((key, "new") for key in (1, 5, 6)))
-    one.writer(PUT)((7, "new"))
-    assert table(other) == before
-    one.rows("COMMIT")
-    assert table(other) == {**before, 1: "new", 5: "new", 6: "new", 7: "new"}
+    first.rows("BEGIN")
+    first.run_many(PUT, ((key, "new") for key in (1, 5, 6)))
+    first.writer(PUT)((7, "new"))
+    assert table(second) == before
+    first.rows("COMMIT")
+    assert table(second) == {**before, 1: "new", 5: "new", 6: "new", 7: "new"}
 
 
 def test_rollback_undoes_an_open_transaction_and_does_no_harm_without_one(
-    one: Connection, other: Connection
+    first: Connection, second: Connection
 ) -> None:
-    before = table(one)
-    one.rows("BEGIN IMMEDIATE")
-    one.writer(PUT)((1, "undone"))
-    one.rollback()
-    assert table(one) == before
-    one.rollback()
-    other.writer(PUT)((1, "the lock is free again"))
-    assert table(one) == {**before, 1: "the lock is free again"}
+    before = table(first)
+    first.rows("BEGIN IMMEDIATE")
+    first.writer(PUT)((1, "undone"))
+    first.rollback()
+    assert table(first) == before
+    first.rollback()
+    second.writer(PUT)((1, "the lock is free again"))
+    assert table(first) == {**before, 1: "the lock is free again"}
 
 
-def test_iterate_yields_the_rows_one_by_one(one: Connection) -> None:
-    assert list(one.iterate("SELECT key FROM kv WHERE key < 3 ORDER BY key")) == [(1,), (2,)]
-    assert list(islice(one.iterate(ENDLESS.format("n")), 3)) == [(1,), (2,), (3,)]
-    assert list(one.iterate("SELECT key FROM kv WHERE key > 99")) == []
+def test_iterate_yields_the_rows_one_by_one(first: Connection) -> None:
+    assert list(first.iterate("SELECT key FROM kv WHERE key < 3 ORDER BY key")) == [(1,), (2,)]
+    assert list(islice(first.iterate(ENDLESS.format("n")), 3)) == [(1,), (2,), (3,)]
+    assert list(first.iterate("SELECT key FROM kv WHERE key > 99")) == []
 
 
-def test_a_function_of_ours_is_called_anew_for_every_row_and_its_error_fails_the_statement(
-    one: Connection,
+def test_sql_function_runs_for_every_row_and_its_error_is_raised(
+    first: Connection,
 ) -> None:
     numbers = count(10)
-    one.function("next_number", 1, lambda step: next(numbers) * step)
-    one.run_many("INSERT INTO kv VALUES (next_number(2), ?)", iter([("a",), ("b",)]))
-    one.rows("INSERT INTO kv SELECT next_number(3), key FROM kv WHERE key IN (1, 2)")
-    assert table(one).items() >= {20: "a", 22: "b", 36: 1, 39: 2}.items()
+    first.function("next_number", 1, lambda step: next(numbers) * step)
+    first.run_many("INSERT INTO kv VALUES (next_number(2), ?)", iter([("a",), ("b",)]))
+    first.rows("INSERT INTO kv SELECT next_number(3), key FROM kv WHERE key IN (1, 2)")
+    assert table(first).items() >= {20: "a", 22: "b", 36: 1, 39: 2}.items()
 
     def refuse() -> None:
         raise ValueError("not today")
 
-    one.function("refuse", 0, refuse)
+    first.function("refuse", 0, refuse)
     with pytest.raises(Exception, match=r"not today|user-defined function raised exception"):
-        one.rows("SELECT refuse()")
+        first.rows("SELECT refuse()")
 
 
-def test_a_taken_lock_is_busy(driver: Driver, one: Connection, other: Connection) -> None:
-    other.rows("BEGIN IMMEDIATE")
-    assert code_of(driver, one, PUT, (1, "late")) == BUSY
-    assert code_of(driver, one, "BEGIN IMMEDIATE") == BUSY
+def test_a_taken_lock_is_busy(driver: Driver, first: Connection, second: Connection) -> None:
+    second.rows("BEGIN IMMEDIATE")
+    assert code_of(driver, first, PUT, (1, "late")) == BUSY
+    assert code_of(driver, first, "BEGIN IMMEDIATE") == BUSY
 
 
 def test_writing_on_a_stale_snapshot_is_busy_snapshot(
-    driver: Driver, one: Connection, other: Connection
+    driver: Driver, first: Connection, second: Connection
 ) -> None:
-    one.rows("BEGIN DEFERRED")
-    one.scalar(GET)((1,))
-    other.writer(PUT)((1, "newer"))
-    assert code_of(driver, one, PUT, (1, "built on what is no more")) == BUSY_SNAPSHOT
-    one.rollback()
-    assert table(one)[1] == "newer"
+    first.rows("BEGIN DEFERRED")
+    first.scalar(GET)((1,))
+    second.writer(PUT)((1, "newer"))
+    assert code_of(driver, first, PUT, (1, "built on what is no more")) == BUSY_SNAPSHOT
+    first.rollback()
+    assert table(first)[1] == "newer"
 
 
-def test_other_errors_of_sqlite_have_their_extended_code_and_no_other_has_one(
-    driver: Driver, one: Connection
-) -> None:
-    assert code_of(driver, one, "INSERT INTO kv VALUES (?, ?)", (1, "again")) == CONSTRAINT_PRIMARYKEY
-    assert code_of(driver, one, "SELECT nonsense") == 1
+def test_only_errors_of_sqlite_have_an_extended_code(driver: Driver, first: Connection) -> None:
+    assert code_of(driver, first, "INSERT INTO kv VALUES (?, ?)", (1, "again")) == CONSTRAINT_PRIMARYKEY
+    assert code_of(driver, first, "SELECT nonsense") == 1
     assert driver.result_code(ValueError("no code")) is None
     assert driver.result_code(OSError(BUSY, "no code of SQLite's")) is None
-    assert code_of(driver, one, GET, (1, "one parameter too many")) is None
-    one.close()
-    assert code_of(driver, one, GET, (1,)) is None
+    assert code_of(driver, first, GET, (1, "one parameter too many")) is None
+    first.close()
+    assert code_of(driver, first, GET, (1,)) is None
 
 
-def test_damage_is_known_whatever_bytes_sqlite_quotes_of_it(
-    driver: Driver, one: Connection, connect: Connect
+def test_damage_is_recognized_with_undecodable_text(
+    driver: Driver, first: Connection, connect: Connect
 ) -> None:
-    one.rows("PRAGMA writable_schema = on")
-    one.rows("UPDATE sqlite_schema SET sql = CAST(? AS TEXT)", (b"CREATE TABLE kv(key) \xea",))
+    first.rows("PRAGMA writable_schema = on")
+    first.rows("UPDATE sqlite_schema SET sql = CAST(? AS TEXT)", (b"CREATE TABLE kv(key) \xea",))
     assert code_of(driver, connect(), GET, (1,)) == CORRUPT
 
 
-def test_text_that_is_no_text_is_told_as_it_is(one: Connection) -> None:
-    one.rows("UPDATE kv SET value = CAST(? AS TEXT) WHERE key = 1", (b"one \xea one",))
+def test_undecodable_text_is_reported_with_replacement_characters(first: Connection) -> None:
+    first.rows("UPDATE kv SET value = CAST(? AS TEXT) WHERE key = 1", (b"one \xea one",))
     with pytest.raises(Exception) as refused:
-        one.rows("SELECT value FROM kv")
-    assert "one \ufffd one" in message_of(refused.value)
+        first.rows("SELECT value FROM kv")
+    assert "one \ufffd one" in error_message(refused.value)
 
 
 @pytest.mark.parametrize("let_go", [True, False])
-def test_a_waiting_takes_a_lock_that_comes_free_while_it_sleeps_or_gives_up_at_its_time_out(
-    driver: Driver, connect: Connect, other: Connection, let_go: bool
+def test_retry_gets_a_released_lock_or_times_out(
+    driver: Driver, connect: Connect, second: Connection, let_go: bool
 ) -> None:
-    time = FakeTime(lambda sleeps: other.rollback() if let_go and sleeps == 3 else None)
+    time = FakeTime(lambda sleeps: second.rollback() if let_go and sleeps == 3 else None)
     waiting = time.waiting(timeout_s=0.5)
     patient = connect()
     put = waiting.retried(patient.writer(PUT), driver.result_code, patient.rollback)
-    other.rows("BEGIN IMMEDIATE")
+    second.rows("BEGIN IMMEDIATE")
     if let_go:
         put((1, "patience"))
-        assert table(other)[1] == "patience"
+        assert table(second)[1] == "patience"
         assert len(time.slept) == waiting.busy == 3
         return
     with pytest.raises(Exception) as refused:
@@ -195,32 +189,32 @@ def test_a_waiting_takes_a_lock_that_comes_free_while_it_sleeps_or_gives_up_at_i
     assert 0.5 <= time.now < 0.6
 
 
-def test_an_update_on_a_stale_snapshot_succeeds_when_it_is_begun_again_as_a_whole(
-    driver: Driver, one: Connection, other: Connection
+def test_update_on_a_stale_snapshot_succeeds_when_retried_as_a_whole(
+    driver: Driver, first: Connection, second: Connection
 ) -> None:
     time = FakeTime()
     waiting = time.waiting()
     meddling = iter(["two meanwhile"])
 
     def append(_params: object) -> None:
-        one.rows("BEGIN DEFERRED")
-        value = one.scalar(GET)((2,))
+        first.rows("BEGIN DEFERRED")
+        value = first.scalar(GET)((2,))
         for meanwhile in meddling:
-            other.writer(PUT)((2, meanwhile))
-        one.writer(PUT)((2, f"{value}, and more"))
-        one.rows("COMMIT")
+            second.writer(PUT)((2, meanwhile))
+        first.writer(PUT)((2, f"{value}, and more"))
+        first.rows("COMMIT")
 
-    waiting.retried(append, driver.result_code, one.rollback)(None)
-    assert table(other)[2] == "two meanwhile, and more"
+    waiting.retried(append, driver.result_code, first.rollback)(None)
+    assert table(second)[2] == "two meanwhile, and more"
     assert (waiting.busy, waiting.busy_snapshot, len(time.slept)) == (0, 1, 1)
 
 
-def test_the_library_named_is_the_one_in_use(driver: Driver, one: Connection) -> None:
-    assert driver.versions()[1] == one.scalar("SELECT sqlite_version()")(())
+def test_named_library_is_the_one_in_use(driver: Driver, first: Connection) -> None:
+    assert driver.versions()[1] == first.scalar("SELECT sqlite_version()")(())
 
 
 @pytest.mark.parametrize("name", sorted(DRIVERS))
-def test_a_driver_that_is_not_installed_says_what_to_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_driver_says_how_to_install_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(DRIVERS, name, "sqlstress.targets.sqlite.drivers.not_installed")
     remedy = "a Python that has it" if name == "sqlite3" else f"python -m pip install {name}"
     with pytest.raises(
@@ -229,12 +223,12 @@ def test_a_driver_that_is_not_installed_says_what_to_do(name: str, monkeypatch: 
         load_driver(name)
 
 
-def test_a_statement_of_another_thread_can_be_interrupted(driver: Driver, one: Connection) -> None:
+def test_statement_of_another_thread_can_be_interrupted(driver: Driver, first: Connection) -> None:
     with ThreadPoolExecutor(1) as executor:
-        answer = executor.submit(one.rows, ENDLESS.format("max(n)"))
+        answer = executor.submit(first.rows, ENDLESS.format("max(n)"))
         while not answer.done():
-            one.interrupt()
+            first.interrupt()
         error = answer.exception()
     assert error is not None
     assert driver.result_code(error) == INTERRUPT
-    assert table(one) == {1: "one", 2: "two", 3: None}
+    assert table(first) == {1: "one", 2: "two", 3: None}

@@ -1,4 +1,4 @@
-"""Settings are set in their order, read back in words, and refused when SQLite did not take them."""
+"""Settings are set in order, read back as text, and rejected if SQLite did not accept them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def connection(connect: Connect) -> Connection:
     return connect()
 
 
-def first_write(connection: Connection, asked: Settings) -> dict[str, str]:
+def first_write(connection: Connection, wanted: Settings) -> dict[str, str]:
     """Set, write, read back and check, as a case's files are opened."""
-    settings.apply(connection, asked)
+    settings.apply(connection, wanted)
     connection.rows("CREATE TABLE IF NOT EXISTS t (x)")
-    answers = settings.read_back(connection, asked)
-    settings.check(asked, answers)
+    answers = settings.read_back(connection, wanted)
+    settings.check(wanted, answers)
     return answers
 
 
@@ -31,15 +31,17 @@ def with_pragma(name: str, value: str) -> Settings:
     return Settings(pragmas=((name, value),))
 
 
-def told(value: object) -> str:
-    """Name a test after what is asked for, not after all the settings that are not."""
+def setting_id(value: object) -> str:
+    """Return a test id with only the requested settings."""
     if not isinstance(value, Settings):
         return str(value)
-    return ",".join(f"{name}={text}" for name, text in settings.wanted(value) if text not in ("wal", "full"))
+    return ",".join(
+        f"{name}={text}" for name, text in settings.requested_pragmas(value) if text not in ("wal", "full")
+    )
 
 
 @pytest.mark.parametrize(
-    ("asked", "name", "answer"),
+    ("wanted", "name", "answer"),
     [
         *((Settings(journal_mode=mode), "journal_mode", mode) for mode in JOURNAL_MODES),
         *((Settings(synchronous=level), "synchronous", level) for level in SYNCHRONOUS),
@@ -57,15 +59,15 @@ def told(value: object) -> str:
         (with_pragma("cell_size_check", "false"), "cell_size_check", "0"),
         (with_pragma("locking_mode", "exclusive"), "locking_mode", "exclusive"),
     ],
-    ids=told,
+    ids=setting_id,
 )
-def test_every_setting_is_read_back_as_it_was_asked(
-    connection: Connection, asked: Settings, name: str, answer: str
+def test_every_setting_is_read_back_as_requested(
+    connection: Connection, wanted: Settings, name: str, answer: str
 ) -> None:
-    assert first_write(connection, asked)[name] == answer
+    assert first_write(connection, wanted)[name] == answer
 
 
-def test_what_was_not_asked_for_is_left_alone_and_read_back(connect: Connect) -> None:
+def test_unset_settings_keep_their_values_and_are_read_back(connect: Connect) -> None:
     library_default = connect().rows("PRAGMA wal_autocheckpoint")[0][0]
     answers = first_write(connect(busy_timeout_ms=1234), Settings(synchronous=None))
     assert answers["wal_autocheckpoint"] == str(library_default)
@@ -73,9 +75,9 @@ def test_what_was_not_asked_for_is_left_alone_and_read_back(connect: Connect) ->
     assert set(answers) == set(settings.REPORTED)
 
 
-def test_settings_come_in_the_order_in_which_sqlite_takes_them() -> None:
-    further = (("temp_store", "memory"), ("auto_vacuum", "full"))
-    assert list(settings.wanted(Settings("wal", "full", True, 10, 8192, 20, 30, further))) == [
+def test_settings_are_in_the_order_that_sqlite_needs() -> None:
+    pragmas = (("temp_store", "memory"), ("auto_vacuum", "full"))
+    assert list(settings.requested_pragmas(Settings("wal", "full", True, 10, 8192, 20, 30, pragmas))) == [
         ("page_size", "8192"),
         ("auto_vacuum", "full"),
         ("journal_mode", "wal"),
@@ -88,15 +90,15 @@ def test_settings_come_in_the_order_in_which_sqlite_takes_them() -> None:
     ]
 
 
-def test_a_page_size_that_comes_after_wal_mode_is_too_late(connect: Connect) -> None:
-    one, other = connect(), connect()
-    first_write(one, Settings(journal_mode="wal", page_size=4096))
+def test_page_size_cannot_change_after_wal_mode(connect: Connect) -> None:
+    first, second = connect(), connect()
+    first_write(first, Settings(journal_mode="wal", page_size=4096))
     with pytest.raises(UsageError, match="page_size=8192 was not accepted: SQLite answers 4096"):
-        first_write(other, Settings(journal_mode="wal", page_size=8192))
+        first_write(second, Settings(journal_mode="wal", page_size=8192))
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("wanted", "message"),
     [
         (Settings(page_size=1000), "page_size=1000 was not accepted: SQLite answers 4096"),
         (Settings(synchronous="fully"), "synchronous=fully was not accepted: SQLite answers normal"),
@@ -104,16 +106,14 @@ def test_a_page_size_that_comes_after_wal_mode_is_too_late(connect: Connect) -> 
         (with_pragma("cell_size_check", "maybe"), "cell_size_check=maybe was not accepted: SQLite answers 0"),
         (with_pragma("no_such_pragma", "1"), "does not know PRAGMA no_such_pragma"),
     ],
-    ids=told,
+    ids=setting_id,
 )
-def test_what_sqlite_does_not_take_is_a_usage_error(
-    connection: Connection, asked: Settings, message: str
-) -> None:
+def test_rejected_setting_is_a_usage_error(connection: Connection, wanted: Settings, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        first_write(connection, asked)
+        first_write(connection, wanted)
 
 
-def test_a_journal_mode_that_cant_be_had_is_the_environments_failure(driver: Driver) -> None:
+def test_unavailable_journal_mode_is_an_environment_failure(driver: Driver) -> None:
     in_memory = driver.connect(Path(":memory:"), 0)
     try:
         with pytest.raises(EnvironmentFailure, match=r"journal_mode=wal .* SQLite answers 'memory'"):
@@ -122,18 +122,18 @@ def test_a_journal_mode_that_cant_be_had_is_the_environments_failure(driver: Dri
         in_memory.close()
 
 
-def test_settings_that_were_read_back_leave_operations_their_lookaside(tmp_path: Path) -> None:
+def test_read_back_leaves_the_lookaside_memory_free(tmp_path: Path) -> None:
     apsw = pytest.importorskip("apsw")
     connection = load_driver("apsw").connect(tmp_path / "kv.db", 0)
     connection.rows("CREATE TABLE kv (key INTEGER PRIMARY KEY, value)")
-    asked = Settings(journal_mode="wal", synchronous="normal")
-    settings.apply(connection, asked)
+    wanted = Settings(journal_mode="wal", synchronous="normal")
+    settings.apply(connection, wanted)
     get = connection.scalar(GET)
     for _ in range(3):
-        settings.read_back(connection, asked)
+        settings.read_back(connection, wanted)
         for key in range(100):
             get((key,))
-    own = connection._connection
-    assert own.status(apsw.SQLITE_DBSTATUS_LOOKASIDE_HIT)[1] > 300
-    assert own.status(apsw.SQLITE_DBSTATUS_LOOKASIDE_MISS_FULL)[1] == 0
+    raw_connection = connection._connection
+    assert raw_connection.status(apsw.SQLITE_DBSTATUS_LOOKASIDE_HIT)[1] > 300
+    assert raw_connection.status(apsw.SQLITE_DBSTATUS_LOOKASIDE_MISS_FULL)[1] == 0
     connection.close()

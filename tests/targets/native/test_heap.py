@@ -1,4 +1,4 @@
-"""A worker of the native loop keeps what its C library has once had of the system."""
+"""A worker of the native loop keeps memory that its C library has got from the system."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from sqlstress.experiments.kv.acks import shape_of
 from sqlstress.experiments.kv.native_loop import NativeSource
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import call_in_subprocess
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets import open_place
 from sqlstress.targets.native import extension, lacking
 from tests.pulses import nothing
 
 BLOCKS, BLOCK = 500, 4368
-"""As many pages as SQLite's cache has by default, each a little larger than a page of the system."""
+"""The default number of pages of SQLite's cache, each a little larger than a page of the system."""
 FAULTS_OF_LUCK, FAULTS_OF_CHANCE = 250, 50
-"""Of some 500 pages."""
+"""Page faults, of about 500 pages: without the setting (by luck), and with it (by chance)."""
 
 
 def taken_again(libc: ctypes.CDLL) -> int:
-    """Return the page faults of taking the blocks a second time."""
+    """Return the number of page faults when the blocks are allocated a second time."""
     if sys.platform == "win32":
         return 0
     import resource
 
-    blocks = (ctypes.c_void_p * BLOCKS)()  # nothing else is to be allocated behind them
+    blocks = (ctypes.c_void_p * BLOCKS)()  # nothing else may be allocated after them
     for _ in range(2):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
         for place in range(BLOCKS):
@@ -59,11 +59,11 @@ def before_and_after_a_run() -> tuple[int, int]:
 
 @pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is another one")
-def test_memory_that_was_given_back_is_there_again_without_a_page_fault(
+def test_freed_memory_is_reused_without_page_faults(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Else it is up to what the process has allocated before, which is the luck that is taken away.
+    # Otherwise the result depends on earlier allocations of the process: the luck that this excludes.
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "131072")
-    before, after = call_apart(nothing, before_and_after_a_run)
+    before, after = call_in_subprocess(nothing, before_and_after_a_run)
     assert before > FAULTS_OF_LUCK
     assert after < FAULTS_OF_CHANCE

@@ -1,4 +1,4 @@
-"""The extension in C gets at the SQLite of each driver, or it is said why not."""
+"""The C extension reaches the SQLite of each driver, or gives a reason why not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
-from sqlstress.targets.native import NotToBeHad, extension, lacking
+from sqlstress.targets.native import NativeUnavailable, extension, lacking
 from sqlstress.targets.sqlite import connections as reach
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
@@ -23,23 +23,23 @@ DRIVERS = ("sqlite3", "apsw")
 
 def forget() -> None:
     extension.cache_clear()
-    reach.lacks.cache_clear()
+    reach.native_unavailable.cache_clear()
 
 
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Make it as if nothing had been built."""
+    """Pretend that the extension was not built."""
     forget()
     monkeypatch.setitem(sys.modules, "sqlstress.targets.native._native", None)
     yield
     forget()
 
 
-def test_every_connection_is_handed_over_with_its_own_library_and_no_other_one_is(tmp_path: Path) -> None:
+def test_connections_are_handed_over_with_their_own_library(tmp_path: Path) -> None:
     tables = set()
     for driver in DRIVERS:
         binding = load_driver(driver)
-        connections, handles = reach.reached(
+        connections, handles = reach.connect_with_handles(
             driver,
             lambda binding=binding: [binding.connect(tmp_path / f"{n}.db", 0) for n in range(3)],  # type: ignore[misc]
         )
@@ -57,9 +57,7 @@ def test_every_connection_is_handed_over_with_its_own_library_and_no_other_one_i
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
-    driver: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_driver_leaves_no_connection_open(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
     connection = load_driver(driver).connect(Path(":memory:"), 0)
     close = type(connection).close
@@ -69,14 +67,14 @@ def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
         close(self)
 
     monkeypatch.setattr(type(connection), "close", closing)
-    with pytest.raises(NotToBeHad, match=f"{driver} handed over"):
-        # It was opened before anybody could see it, or is closed already: nothing is handed over.
+    with pytest.raises(NativeUnavailable, match=f"{driver} handed over"):
+        # The connection was opened too early, or is closed already: nothing is handed over.
         monkeypatch.setattr(reach, "_load_extension", lambda driver, connection: None)
-        reach.reached(driver, lambda: [connection])
+        reach.connect_with_handles(driver, lambda: [connection])
     assert closed == [connection]
 
 
-def test_its_clock_is_python_s() -> None:
+def test_clock_of_the_extension_is_that_of_python() -> None:
     for _ in range(100):
         before = time.perf_counter_ns()
         now = extension().now_ns()
@@ -84,16 +82,16 @@ def test_its_clock_is_python_s() -> None:
 
 
 @pytest.mark.usefixtures("absent")
-def test_without_it_every_driver_says_why_and_a_worker_what_to_do(tmp_path: Path) -> None:
-    for why in (*map(reach.lacks, DRIVERS), lacking(extension)):
-        assert "the C extension was not built" in (why or "")
+def test_missing_extension_is_the_reason_for_every_driver(tmp_path: Path) -> None:
+    for reason in (*map(reach.native_unavailable, DRIVERS), lacking(extension)):
+        assert "the C extension was not built" in (reason or "")
     place = open_place(Case(spec=Load(loop="native")), tmp_path)
     with pytest.raises(EnvironmentFailure, match=r"not available with --driver sqlite3.*Use --loop python"):
         place.native(1, "immediate")
 
 
 @pytest.mark.usefixtures("absent")
-def test_in_the_source_folder_it_says_that_it_may_be_installed_and_elsewhere_to_install_a_compiler(
+def test_missing_extension_message_depends_on_the_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert "source folder of sqlstress: run it in another folder" in str(lacking(extension))

@@ -1,4 +1,4 @@
-"""The C loop waits before a retry as Python's loop does."""
+"""The C loop waits before a retry like the Python loop."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import native
 from sqlstress.targets.sqlite import busy
-from sqlstress.targets.sqlite.connections import Client, lacks, native_store
+from sqlstress.targets.sqlite.connections import SqliteClient, native_store, native_unavailable
 
 SOURCE = Path(str(native.__file__)).with_name("waiting.c")
 STAGE = Path(__file__).with_name("waits.c")
 COMPILER = shlex.split(sysconfig.get_config_var("CC") or "cc")
 
 
-def test_both_have_the_same_numbers() -> None:
-    found = dict(re.findall(r"^#define (\w+) ([\d.]+)$", SOURCE.read_text(encoding="utf-8"), re.MULTILINE))
-    assert {name: float(number) for name, number in found.items()} == {
-        "FIRST": busy.FIRST,
-        "PATIENCE": busy.PATIENCE,
+def test_constants_are_equal_in_c_and_python() -> None:
+    constants = dict(
+        re.findall(r"^#define (\w+) ([\d.]+)$", SOURCE.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert {name: float(number) for name, number in constants.items()} == {
+        "FIRST": busy.FIRST_FACTOR,
+        "PATIENCE": busy.MAX_ATTEMPTS,
         "SHORTEST_NS": busy.SHORTEST_S * NS_PER_S,
     }
 
 
 @pytest.fixture(scope="module")
 def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """Build what waits in C, over a clock that a test sets."""
+    """Build the waiting code in C on a clock that a test sets."""
     if sys.platform == "win32" or not shutil.which(COMPILER[0]):
         pytest.skip("there is no C compiler")
     built = tmp_path_factory.mktemp("waits") / "waits.so"
@@ -49,27 +51,27 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 @given(attempt=st.integers(0, 30), workers=st.integers(1, 256), jitter=st.integers(1, 2**62 - 1))
-def test_a_wait_in_c_is_one_that_python_could_have_drawn(
+def test_wait_in_c_is_within_the_range_of_python(
     in_c: ctypes.CDLL, attempt: int, workers: int, jitter: int
 ) -> None:
-    waits = busy.Waiting(workers, 60.0, "")
+    waits = busy.BusyRetries(workers, 60.0, "")
     means = (ctypes.c_int64(round(wait * NS_PER_S)) for wait in (waits.mean_s, waits.least_s))
-    shortest, longest = (_drawn(waits, share).interval(attempt) for share in (0.0, 1.0))
+    shortest, longest = (_with_random(waits, share).interval(attempt) for share in (0.0, 1.0))
     slept = in_c.slept(*means, attempt, ctypes.c_uint64(jitter)) / NS_PER_S
     assert shortest - 1e-9 <= slept <= longest + 1e-9
 
 
 @pytest.mark.parametrize("workers", [1, 8, 64])
 def test_c_loop_gets_the_waits_of_python(tmp_path: Path, workers: int) -> None:
-    if lacks("sqlite3"):
+    if native_unavailable("sqlite3"):
         pytest.skip("no native loop here")
-    store = native_store(Client(Case(concurrency=workers), [tmp_path / "kv.db"], 1), "IMMEDIATE")
-    waits = busy.Waiting(workers, 60.0, "")
-    told = [store.plan[name] / NS_PER_S for name in ("mean_wait_ns", "least_wait_ns")]
+    store = native_store(SqliteClient(Case(concurrency=workers), [tmp_path / "kv.db"], 1), "IMMEDIATE")
+    waits = busy.BusyRetries(workers, 60.0, "")
+    wait_means = [store.plan[name] / NS_PER_S for name in ("mean_wait_ns", "least_wait_ns")]
     store.close()
-    assert told == pytest.approx([waits.mean_s, waits.least_s])
+    assert wait_means == pytest.approx([waits.mean_s, waits.least_s])
 
 
-def _drawn(waits: busy.Waiting, share: float) -> busy.Waiting:
+def _with_random(waits: busy.BusyRetries, share: float) -> busy.BusyRetries:
     waits._random = lambda: share
     return waits

@@ -1,4 +1,4 @@
-"""A temporary server runs as long as its measurement, however that ends."""
+"""A temporary server ends with its measurement, however that ends."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def short() -> Iterator[Path]:
 
 
 def server_in(home: Path) -> psutil.Process:
-    """Return the server that runs in our folder."""
+    """Return the server process that runs in this folder."""
     return psutil.Process(int((home / SERVER_FOLDER / "data" / "postmaster.pid").read_text().split("\n")[0]))
 
 
@@ -61,7 +61,7 @@ def guard_of(running: psutil.Process) -> psutil.Process:
     return psutil.Process(running.ppid())
 
 
-def test_a_server_answers_and_is_gone_after_the_block(short: Path) -> None:
+def test_server_answers_and_ends_with_the_block(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
         with server.running(folder.path, 7) as dsn, psycopg.connect(dsn) as connection:
             process = server_in(folder.path)
@@ -74,7 +74,7 @@ def test_a_server_answers_and_is_gone_after_the_block(short: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_server_without_a_socket_listens_on_this_machine_and_wants_a_password(short: Path) -> None:
+def test_server_without_a_socket_listens_locally_with_a_password(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
         deep = folder.path / ("p" * server.MAX_SOCKET_PATH)
         with server.running(deep, 4) as dsn:
@@ -87,7 +87,7 @@ def test_a_server_without_a_socket_listens_on_this_machine_and_wants_a_password(
 
 
 @pytest.mark.parametrize("kills_guard", [False, thorough(True)])
-def test_a_server_ends_after_its_parent_is_killed_and_the_next_start_removes_its_files(
+def test_server_ends_after_its_parent_is_killed_and_its_files_go_later(
     short: Path, kills_guard: bool
 ) -> None:
     with subprocess.Popen(
@@ -104,7 +104,7 @@ def test_a_server_ends_after_its_parent_is_killed_and_the_next_start_removes_its
         assert gone([process, guard])
     wait_for(lambda: not remove_abandoned(short) and not list(short.glob(f"{PREFIX}*")))
     assert not list(short.glob(f"{PREFIX}*"))
-    # A server without files ends, within a minute.
+    # A server without files ends within a minute.
     assert gone([process], 90)
 
 
@@ -140,10 +140,10 @@ def test_missing_programs_are_reported_with_the_extra(monkeypatch: pytest.Monkey
         dialect.programs()
 
 
-@pytest.mark.parametrize(("connections", "text"), [(3, "max_connections"), (-1, "outside the valid range")])
-def test_a_server_that_does_not_start_reports_its_last_words(
-    short: Path, connections: int, text: str
-) -> None:
+@pytest.mark.parametrize(
+    ("connections", "text"), [(3, "max_connections"), thorough(-1, "outside the valid range")]
+)
+def test_server_that_does_not_start_reports_its_last_lines(short: Path, connections: int, text: str) -> None:
     with (
         pytest.raises(EnvironmentFailure, match=rf"did not start: .*{text}.*Give --dsn"),
         RunFolder(short, keep=False) as folder,

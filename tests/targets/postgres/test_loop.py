@@ -1,4 +1,4 @@
-"""The load on a server: its counts add up, and the proof catches what is wrong."""
+"""The load on a server: consistent counts, and a proof that detects wrong data."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ During = Callable[[Pool], None]
 
 
 def case_of(load: Load, isolation: str = "read-committed", **more: Any) -> Case:
-    given: dict[str, Any] = {"settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, **more}
+    fields: dict[str, Any] = {"settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, **more}
     return Case(
-        driver="psycopg", server=Server(isolation=isolation), spec=replace(load, loop="python"), **given
+        driver="psycopg", server=Server(isolation=isolation), spec=replace(load, loop="python"), **fields
     )
 
 
 class Bench:
-    """Measures on the server, and lets somebody else change what is there."""
+    """Measures on the server and changes its data from another session."""
 
     def __init__(self, dsn: str, stack: ExitStack) -> None:
         self.dsn, self._stack = dsn, stack
@@ -64,7 +64,7 @@ class Bench:
             return int(connection.execute(sql, params).rowcount)
 
     def insist(self, seconds: float, sql: str, *params: object) -> None:
-        """Execute it over and over, as often as can be."""
+        """Execute a statement repeatedly, without pauses, for `seconds`."""
         until = time.monotonic() + seconds
         with psycopg.connect(self.dsn, autocommit=True) as connection:
             while time.monotonic() < until:
@@ -88,28 +88,28 @@ def bench(our_server: str) -> Iterator[Bench]:
         (Load(key_space=KEYS, key_type="blob", read_ratio=1.0, batch=2), "read-committed"),
     ],
 )
-def test_what_is_counted_adds_up(tmp_path: Path, bench: Bench, load: Load, isolation: str) -> None:
+def test_counters_agree_after_retries(tmp_path: Path, bench: Bench, load: Load, isolation: str) -> None:
     done = bench.measure(
         case_of(load, isolation=isolation, concurrency=3, buckets=2, duration_s=0.4), tmp_path
     )
     assert done.verdict().status == "ok", done.verdict().counterexamples
     check_counts(done)
-    counted = [one.done.totals for one in done.ended if one.done]
-    assert not any(totals.failed for totals in counted)  # who was refused has begun again
-    refused = any(totals.busy_snapshot for totals in counted)
-    assert refused or isolation == "read-committed"
+    totals_by_worker = [ended.done.totals for ended in done.ended if ended.done]
+    assert not any(totals.failed for totals in totals_by_worker)  # refused transactions were retried
+    any_refused = any(totals.busy_snapshot for totals in totals_by_worker)
+    assert any_refused or isolation == "read-committed"
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM {}.kv_0", "UPDATE {}.kv_0 SET value = -7"])
-def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Bench, change: str) -> None:
+def test_foreign_change_fails_the_check_of_values_read(tmp_path: Path, bench: Bench, change: str) -> None:
     case = case_of(Load(key_space=3, read_ratio=1.0), concurrency=1, duration_s=0.3)
 
     def tamper(_pool: Pool) -> None:
         assert bench.execute(change.format(schema_of(tmp_path))) == 3
 
     done = bench.measure(case, tmp_path, tamper)
-    found = next(check for check in done.verdict().checks if check.name == "values read")
-    assert found.status == "failed" and found.problems
+    check_result = next(check for check in done.verdict().checks if check.name == "values read")
+    assert check_result.status == "failed" and check_result.problems
 
 
 def test_table_locked_by_another_program_fails_the_proof_in_time(
@@ -124,7 +124,7 @@ def test_table_locked_by_another_program_fails_the_proof_in_time(
 
 
 @pytest.mark.thorough
-def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
+def test_half_a_batch_fails_the_check_of_torn_transactions(tmp_path: Path, bench: Bench) -> None:
     case = case_of(Load(key_space=4, batch=2, read_ratio=0.8), concurrency=1, duration_s=1.0)
 
     def tear(_pool: Pool) -> None:
@@ -147,14 +147,14 @@ def test_refusal_of_the_server_is_the_reason(tmp_path: Path, bench: Bench, ends:
 
     case = case_of(Load(key_space=KEYS), concurrency=1, duration_s=FOREVER_S)
     (ended,) = bench.measure(case, tmp_path, end if ends else drop).ended
-    # Sometimes the connection is gone before the server's word has come.
+    # Sometimes the connection is lost before the server's message arrives.
     ending = r"(SQLSTATE 57P01|PostgreSQL): .*(terminating|closed the) connection"
     dropped = 'SQLSTATE 42P01: relation "kv_0" does not exist'
     assert re.match(ending if ends else dropped, ended.reason or ""), ended.reason
 
 
 @pytest.mark.thorough
-def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Bench) -> None:
+def test_operation_fails_after_its_time_out(tmp_path: Path, bench: Bench) -> None:
     settings = replace(FAST, busy_timeout_ms=30)
     load = Load(key_space=KEYS, read_ratio=0.0)
     case = case_of(load, concurrency=1, settings=settings, duration_s=FOREVER_S)
@@ -174,7 +174,7 @@ def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Benc
 
 @pytest.mark.parametrize("seed", mostly_thorough(range(8), [0]))
 @pytest.mark.parametrize("load", mostly_thorough(KILLED, KILLED[1:]))
-def test_whenever_a_worker_is_killed_what_it_was_told_is_there(
+def test_acknowledged_writes_of_a_killed_worker_are_stored(
     tmp_path: Path, bench: Bench, load: Load, seed: int
 ) -> None:
     case = case_of(load, concurrency=2, seed=seed, duration_s=0.3)
@@ -183,23 +183,23 @@ def test_whenever_a_worker_is_killed_what_it_was_told_is_there(
 
 
 @pytest.mark.thorough
-def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path, bench: Bench) -> None:
+def test_lost_write_of_a_killed_worker_fails_the_proof(tmp_path: Path, bench: Bench) -> None:
     values = Values(SALT, 8)
 
-    def written() -> list[int]:
+    def last_written_keys() -> list[int]:
         """Return the keys whose last writer was the second worker."""
         rows = bench.rows(tmp_path, "kv_0")
         return [key for key, value in rows if (stamp := values.read(value)) and stamp.worker == 2]
 
     def kill(pool: Pool) -> None:
-        wait_for(lambda: bool(written()))
+        wait_for(lambda: bool(last_written_keys()))
         pool._processes[1].kill()
-        pool._words[STOP] = 1  # else the other one may write over all of it
+        pool._words[STOP] = 1  # otherwise the other worker might overwrite all of it
 
     case = case_of(replace(KILLED[0], key_space=20_000), concurrency=2, duration_s=FOREVER_S)
     done = bench.measure(case, tmp_path, kill)
     assert done.verdict().status == "ok"
-    (lost, *_) = written()
+    (lost, *_) = last_written_keys()
     change = f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = %s"
     assert bench.execute(change, values.maker(0)(lost), lost) == 1
     rejected(done.verdict(), "last write", f"key {lost} ")

@@ -1,4 +1,4 @@
-"""Our schema is made, used and dropped; nothing else of the server is ever touched."""
+"""Our schema is made, used and dropped; other data of the server is never touched."""
 
 from __future__ import annotations
 
@@ -32,46 +32,44 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def somebody(server: str) -> Iterator[Any]:
-    """Somebody else's session; all schemas that a test leaves are dropped afterwards."""
+def other_session(server: str) -> Iterator[Any]:
+    """A foreign session; drop all schemas that a test leaves."""
     with psycopg.connect(server, autocommit=True) as connection:
         yield connection
         for schema in schemas(server):
             connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
 
 
-def test_a_schema_is_made_anew_and_dropped(server: str, somebody: Any) -> None:
+def test_schema_is_replaced_and_dropped(server: str, other_session: Any) -> None:
     owner = Owner(server, "sqlstress_one")
     owner.make()
-    somebody.execute("CREATE TABLE sqlstress_one.t ()")
+    other_session.execute("CREATE TABLE sqlstress_one.t ()")
     owner.make()
-    assert somebody.execute("SELECT to_regclass('sqlstress_one.t')").fetchone() == (None,)
+    assert other_session.execute("SELECT to_regclass('sqlstress_one.t')").fetchone() == (None,)
     owner.drop()
     assert schemas(server) == []
     owner.drop()
 
 
-def test_one_that_we_did_not_make_is_left_alone_whatever_its_name_or_its_comment(
-    server: str, somebody: Any
-) -> None:
-    somebody.execute("CREATE SCHEMA sqlstress_one")
-    somebody.execute("COMMENT ON SCHEMA sqlstress_one IS 'theirs'")
+def test_foreign_schema_is_left_alone_despite_name_or_comment(server: str, other_session: Any) -> None:
+    other_session.execute("CREATE SCHEMA sqlstress_one")
+    other_session.execute("COMMENT ON SCHEMA sqlstress_one IS 'theirs'")
     owner = Owner(server, "sqlstress_one")
     with pytest.raises(EnvironmentFailure, match=r"cannot create the schema sqlstress_one: .*already exists"):
         owner.make()
     owner.drop()
-    somebody.execute("CREATE SCHEMA theirs")
+    other_session.execute("CREATE SCHEMA theirs")
     try:
-        somebody.execute(f"COMMENT ON SCHEMA theirs IS '{COMMENT}'")
+        other_session.execute(f"COMMENT ON SCHEMA theirs IS '{COMMENT}'")
         drop_abandoned(server)
-        assert somebody.execute("SELECT to_regnamespace('theirs') IS NOT NULL").fetchone() == (True,)
+        assert other_session.execute("SELECT to_regnamespace('theirs') IS NOT NULL").fetchone() == (True,)
     finally:
-        somebody.execute("DROP SCHEMA theirs")
+        other_session.execute("DROP SCHEMA theirs")
     assert schemas(server) == ["sqlstress_one"]
 
 
-def test_a_schema_in_use_is_neither_dropped_nor_taken(
-    server: str, somebody: Any, monkeypatch: pytest.MonkeyPatch
+def test_schema_in_use_is_neither_dropped_nor_taken(
+    server: str, other_session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sqlstress.targets.postgres.own_schema.LOCKED_S", 0.1)
     owner = Owner(server, "sqlstress_one")
@@ -87,9 +85,9 @@ def test_a_schema_in_use_is_neither_dropped_nor_taken(
     owner.drop()
 
 
-def test_one_whose_owner_was_killed_is_dropped_by_the_next_start(server: str, somebody: Any) -> None:
-    words = [sys.executable, "-c", HOLD, server, "sqlstress_one"]
-    with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
+def test_schema_of_a_killed_owner_is_dropped_at_the_next_start(server: str, other_session: Any) -> None:
+    command = [sys.executable, "-c", HOLD, server, "sqlstress_one"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
         assert killed.stdout
         assert killed.stdout.readline() == b"made\n"
         drop_abandoned(server)
@@ -101,17 +99,17 @@ def test_one_whose_owner_was_killed_is_dropped_by_the_next_start(server: str, so
     assert schemas(server) == []
 
 
-def test_an_owner_whose_session_was_ended_takes_its_schema_again(server: str, somebody: Any) -> None:
+def test_owner_with_an_ended_session_can_still_drop_its_schema(server: str, other_session: Any) -> None:
     owner = Owner(server, "sqlstress_one")
     owner.make()
     assert owner._connection
-    somebody.execute("SELECT pg_terminate_backend(%s, 5000)", (owner._connection.info.backend_pid,))
+    other_session.execute("SELECT pg_terminate_backend(%s, 5000)", (owner._connection.info.backend_pid,))
     owner.drop()
     assert schemas(server) == []
 
 
-def test_one_that_may_make_no_schema_is_told(server: str, somebody: Any) -> None:
-    somebody.execute("CREATE ROLE nobody_here LOGIN PASSWORD 'x'")
+def test_missing_right_to_create_a_schema_is_an_error(server: str, other_session: Any) -> None:
+    other_session.execute("CREATE ROLE nobody_here LOGIN PASSWORD 'x'")
     try:
         dsn = psycopg.conninfo.make_conninfo(server, user="nobody_here", password="x")
         owner = Owner(dsn, "sqlstress_one")
@@ -119,18 +117,18 @@ def test_one_that_may_make_no_schema_is_told(server: str, somebody: Any) -> None
             owner.make()
         owner.drop()
     finally:
-        somebody.execute("DROP ROLE nobody_here")
+        other_session.execute("DROP ROLE nobody_here")
 
 
-def test_each_folder_has_a_schema_of_its_own_and_each_process_the_same(tmp_path: Path) -> None:
+def test_schema_name_depends_only_on_the_folder(tmp_path: Path) -> None:
     names = {schema_of(tmp_path / name) for name in ("a", "b", "a")}
     assert len(names) == 2
     assert all(len(name) < 63 and name.startswith("sqlstress_") for name in names)
     assert schema_of(Path("a")) == schema_of(Path.cwd() / "a")
 
 
-def test_a_dropped_schema_can_be_made_before_the_server_notices_the_closed_session(
-    server: str, somebody: Any, monkeypatch: pytest.MonkeyPatch
+def test_dropped_schema_can_be_remade_before_the_session_is_closed(
+    server: str, other_session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     close = psycopg.Connection.close
     monkeypatch.setattr(

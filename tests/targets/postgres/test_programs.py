@@ -1,4 +1,4 @@
-"""The directions to a server: the same parts in a URL and in variables, however odd their characters are."""
+"""Connection data for user programs: the same parts in a URL and in variables, with any characters."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ PARTS = st.fixed_dictionaries(
 
 
 @given(PARTS)
-def test_the_url_says_all_that_is_no_secret(parts: dict[str, str]) -> None:
-    found = directions(parts, "sqlstress_x", "read-committed")
-    read = conninfo_to_dict(found.address)
+def test_url_has_all_parts_except_the_secret(parts: dict[str, str]) -> None:
+    connection_info = directions(parts, "sqlstress_x", "read-committed")
+    read = conninfo_to_dict(connection_info.address)
     options = str(read.pop("options"))
     assert read.pop("application_name") == "sqlstress_x"
     assert options.startswith(parts.get("options", "")) and "search_path=sqlstress_x,pg_catalog" in options
@@ -50,15 +50,15 @@ def test_the_url_says_all_that_is_no_secret(parts: dict[str, str]) -> None:
 
 
 @given(PARTS)
-def test_the_variables_say_the_secret_too_and_no_service_of_somebody_elses(parts: dict[str, str]) -> None:
-    found = directions(parts, "sqlstress_x", None)
-    variables = found.variables
+def test_variables_have_the_secret_and_unset_a_foreign_service(parts: dict[str, str]) -> None:
+    connection_info = directions(parts, "sqlstress_x", None)
+    variables = connection_info.variables
     names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
     for name, variable in {**names, "password": "PGPASSWORD"}.items():
         assert variables.get(variable) == parts.get(name)
     assert variables["PGSERVICE"] is None
     assert variables["PGAPPNAME"] == "sqlstress_x" and variables["PGHOSTADDR"] is None
-    assert found.secret == parts.get("password", "")
+    assert connection_info.secret == parts.get("password", "")
     assert "isolation" not in str(variables["PGOPTIONS"])
 
 
@@ -74,24 +74,31 @@ def test_variables_of_libpq_are_hidden_from_our_server_only(
     assert variables.items() <= os.environ.items() and SERVER_VARIABLE not in os.environ
 
 
-def test_what_a_service_and_the_environment_add_is_said_in_full_and_leads_nowhere_else(
+def test_service_and_environment_are_resolved_into_the_parts(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = {name: str(value) for name, value in conninfo_to_dict(server).items()}
-    lines = [f"{name}={value}" for name, value in {**whole, "dbname": "none"}.items() if name != "password"]
+    server_parts = {name: str(value) for name, value in conninfo_to_dict(server).items()}
+    lines = [
+        f"{name}={value}" for name, value in {**server_parts, "dbname": "none"}.items() if name != "password"
+    ]
     (tmp_path / "services").write_text("\n".join(["[theirs]", *lines, ""]))
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
-    monkeypatch.setenv("PGPASSWORD", whole["password"])
+    monkeypatch.setenv("PGPASSWORD", server_parts["password"])
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=8MB")
     parts = resolve_dsn("service=theirs dbname=postgres")
-    assert {name: parts[name] for name in whole} == {**whole, "dbname": "postgres"}
-    found = directions(parts, "sqlstress_x", None)
-    assert found.variables["PGSERVICE"] is None and found.variables["PGDATABASE"] == "postgres"
-    assert str(found.variables["PGOPTIONS"]).startswith("-c work_mem=8MB -c search_path=sqlstress_x")
-    assert "theirs" not in found.address and whole["password"] not in found.address
+    assert {name: parts[name] for name in server_parts} == {**server_parts, "dbname": "postgres"}
+    connection_info = directions(parts, "sqlstress_x", None)
+    assert (
+        connection_info.variables["PGSERVICE"] is None
+        and connection_info.variables["PGDATABASE"] == "postgres"
+    )
+    assert str(connection_info.variables["PGOPTIONS"]).startswith(
+        "-c work_mem=8MB -c search_path=sqlstress_x"
+    )
+    assert "theirs" not in connection_info.address and server_parts["password"] not in connection_info.address
 
 
-def test_what_a_program_says_of_the_secret_is_not_shown() -> None:
-    found = directions({"password": "geheim"}, "sqlstress_x", None)
-    assert found.hidden("postgresql://me:geheim@h/db refused") == "postgresql://me:...@h/db refused"
+def test_secret_is_hidden_in_output_of_programs() -> None:
+    connection_info = directions({"password": "geheim"}, "sqlstress_x", None)
+    assert connection_info.hidden("postgresql://me:geheim@h/db refused") == "postgresql://me:...@h/db refused"
     assert directions({}, "sqlstress_x", None).hidden("as it is") == "as it is"

@@ -1,4 +1,4 @@
-"""What a worker's view of a server does beyond what every store does."""
+"""Behaviour of a worker's store on a server, in addition to the contract of every store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.targets.conftest import Open, any_case
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.postgres.client import Client  # noqa: E402
+from sqlstress.targets.postgres.client import PostgresClient  # noqa: E402
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def schema(tmp_path: Path) -> str:
     return schema_of(tmp_path)
 
 
-def test_a_row_that_is_let_go_in_time_is_waited_for(schema: str, open_view: Open, our_server: str) -> None:
+def test_row_released_in_time_is_waited_for(schema: str, open_view: Open, our_server: str) -> None:
     store = open_view(busy_timeout_ms=60_000)
     with psycopg.connect(our_server) as other:
         other.execute(f"UPDATE {schema}.kv_0 SET value = value")
@@ -40,13 +40,13 @@ def test_a_row_that_is_let_go_in_time_is_waited_for(schema: str, open_view: Open
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS[1:])
-def test_a_refused_write_begins_again_and_is_counted(
+def test_refused_write_is_retried_and_counted(
     schema: str, open_view: Open, our_server: str, isolation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another session commits between the read and the write, once."""
-    prepare, ran = Client.prepare, list[str]()
+    """Another session commits once between the read and the write."""
+    prepare, ran = PostgresClient.prepare, list[str]()
 
-    def watched(client: Client, sql: str) -> Any:
+    def watched(client: PostgresClient, sql: str) -> Any:
         run = prepare(client, sql)
 
         def call(*params: Any) -> Any:
@@ -59,7 +59,7 @@ def test_a_refused_write_begins_again_and_is_counted(
 
         return call
 
-    monkeypatch.setattr(Client, "prepare", watched)
+    monkeypatch.setattr(PostgresClient, "prepare", watched)
     store = open_view("deferred", isolation, busy_timeout_ms=60_000)
     store.updates[0]((3,))
     assert store.busy_counts() == (0, 1)
@@ -68,7 +68,7 @@ def test_a_refused_write_begins_again_and_is_counted(
         assert other.execute(f"SELECT n FROM {schema}.counter_0 WHERE id = 3").fetchone() == (11,)
 
 
-def test_a_connection_that_the_server_ends_is_explained(open_view: Open, our_server: str) -> None:
+def test_connection_ended_by_the_server_is_explained(open_view: Open, our_server: str) -> None:
     store = open_view()
     with psycopg.connect(our_server, autocommit=True) as other:
         other.execute(
@@ -85,7 +85,7 @@ def test_a_connection_that_the_server_ends_is_explained(open_view: Open, our_ser
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_the_settings_in_force_are_read_back(open_view: Open, isolation: str) -> None:
+def test_effective_settings_are_read_back(open_view: Open, isolation: str) -> None:
     effective = open_view(isolation=isolation).effective()
     assert effective["synchronous_commit"] == "off"
     assert effective["transaction_isolation"] == isolation.replace("-", " ")

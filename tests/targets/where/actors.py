@@ -1,4 +1,4 @@
-"""Processes that hold, wait, sync and checkpoint for known times, each with an account of its own."""
+"""Processes that hold, wait, sync and checkpoint for known times, each with its own time recording."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlstress.report.case import Case
 from sqlstress.system.processes import start
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.shim import Watch
+from sqlstress.targets.sqlite.shim import ShimRecorder
 from tests.halves import open_work
 
 Stamps = dict[str, int]
@@ -30,36 +30,36 @@ SALT = 1
 
 
 @contextmanager
-def started(main: Callable[..., None], *told: Any) -> Iterator[Any]:
-    """Start a process that calls a function with its end of a pipe and what it is told; yield our end."""
+def started(main: Callable[..., None], *arguments: Any) -> Iterator[Any]:
+    """Start a process that calls `main` with its end of a pipe and these arguments; yield our end."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    own = context.Process(target=main, args=(theirs, *told), daemon=True)
-    start(own)
+    child = context.Process(target=main, args=(theirs, *arguments), daemon=True)
+    start(child)
     theirs.close()
     try:
         yield ours
     finally:
-        own.kill()
-        own.join()
+        child.kill()
+        child.join()
 
 
 def acting(
     act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float = 0.0
 ) -> AbstractContextManager[Any]:
-    """Start a process, and yield our end of its pipe: what it does is told to it, and it tells its stamps."""
+    """Start a process that acts on commands from a pipe and sends its stamps; yield our end."""
     return started(_main, act, words, process, driver, path, slow_sync_s)
 
 
-def heard(pipe: Any) -> Any:
-    """Return what a process says next."""
+def receive(pipe: Any) -> Any:
+    """Return the next message of a process."""
     assert pipe.poll(PATIENCE_S)
     return pipe.recv()
 
 
 def _main(pipe: Any, act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float) -> None:
     slow = SlowSyncs(slow_sync_s) if slow_sync_s else None
-    watch = Watch(driver, words, process, 2)
+    watch = ShimRecorder(driver, words, process, 2)
     now = time.perf_counter_ns()
     watch.window(now, now + LONG_NS)
     connection = load_driver(driver).connect(path, 60_000)
@@ -72,7 +72,7 @@ def _main(pipe: Any, act: Act, words: Any, process: int, driver: str, path: Path
 
 
 class SlowSyncs(apsw.VFS):
-    """The default VFS, each of whose syncs takes longer: below the one that tells where the time goes."""
+    """The default VFS with slower syncs, below the VFS that records times."""
 
     def __init__(self, more_s: float) -> None:
         self.more_s, self.below = more_s, apsw.vfs_names()[0]
@@ -84,33 +84,38 @@ class SlowSyncs(apsw.VFS):
 
 class SlowFile(apsw.VFSFile):
     took_ns = 0
-    """All syncs together."""
+    """Total time of all syncs, in ns."""
 
     def __init__(self, below: str, more_s: float, name: Any, flags: list[int]) -> None:
         self._more_s = more_s
         super().__init__(below, name, flags)
 
     def xSync(self, flags: int) -> None:
-        begun = time.perf_counter_ns()
+        start_ns = time.perf_counter_ns()
         time.sleep(self._more_s)
         super().xSync(flags)
-        SlowFile.took_ns += time.perf_counter_ns() - begun
+        SlowFile.took_ns += time.perf_counter_ns() - start_ns
 
 
 def holds(connection: Connection, pipe: Any) -> Stamps:
-    """Take the write lock, hold it until told to go on, and say from when until when."""
+    """Take the write lock, hold it for the seconds received, and return the times."""
     connection.rows("BEGIN IMMEDIATE")
-    held = time.perf_counter_ns()
+    held_ns = time.perf_counter_ns()
     pipe.send("held")
     connection.rows("INSERT INTO t VALUES (1)")
-    time.sleep(heard(pipe))
-    freed = time.perf_counter_ns()
+    time.sleep(receive(pipe))
+    freed_ns = time.perf_counter_ns()
     connection.rows("COMMIT")
-    return {"held": held, "freed": freed, "ended": time.perf_counter_ns(), "synced_ns": SlowFile.took_ns}
+    return {
+        "held": held_ns,
+        "freed": freed_ns,
+        "ended": time.perf_counter_ns(),
+        "synced_ns": SlowFile.took_ns,
+    }
 
 
 def hides_the_index(connection: Connection, pipe: Any) -> Stamps:
-    """Hold the write lock beside a WAL index without a header, as who recovers it; give both back when told.
+    """Hold the write lock and erase the WAL index's header, as in a recovery; restore both on a message.
 
     Source: https://www.sqlite.org/walformat.html#walidxfmt, two copies of a header of 48 bytes.
     """
@@ -121,7 +126,7 @@ def hides_the_index(connection: Connection, pipe: Any) -> Stamps:
         file.seek(0)
         file.write(bytes(96))
         pipe.send("held")
-        heard(pipe)
+        receive(pipe)
         file.seek(0)
         file.write(header)
     connection.rows("ROLLBACK")
@@ -129,21 +134,21 @@ def hides_the_index(connection: Connection, pipe: Any) -> Stamps:
 
 
 def checkpoints(connection: Connection, pipe: Any) -> Stamps:
-    """Write, and then make a checkpoint that lets nobody else write."""
+    """Write, then run a checkpoint that blocks other writers."""
     connection.rows("INSERT INTO t VALUES (1)")
     pipe.send("held")
-    heard(pipe)
-    begun = time.perf_counter_ns()
+    receive(pipe)
+    start_ns = time.perf_counter_ns()
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
-    return {"begun": begun, "ended": time.perf_counter_ns()}
+    return {"begun": start_ns, "ended": time.perf_counter_ns()}
 
 
 def meets_a_newer_snapshot(connection: Connection, pipe: Any) -> Stamps:
-    """Read, and write when others have written since; then write nothing, and then something."""
+    """Read, write after others have written; then run a write without rows, and a real one."""
     connection.rows("BEGIN")
     connection.rows("SELECT count(*) FROM t")
     pipe.send("read")
-    heard(pipe)
+    receive(pipe)
     with suppress(sqlite3.OperationalError):
         connection.rows("INSERT INTO t VALUES (1)")
     connection.rows("ROLLBACK")
@@ -155,7 +160,7 @@ def meets_a_newer_snapshot(connection: Connection, pipe: Any) -> Stamps:
 
 
 def opens(connection: Connection, pipe: Any) -> Stamps:
-    """Read, which opens a WAL, and tell before and after."""
+    """Read, which opens the WAL; send a message before and after."""
     pipe.send("ready")
     connection.rows("SELECT count(*) FROM t")
     pipe.send("read")
@@ -163,18 +168,18 @@ def opens(connection: Connection, pipe: Any) -> Stamps:
 
 
 def waits(connection: Connection, pipe: Any) -> Stamps:
-    """Ask for the write lock when told to, and say how long it took."""
+    """Take the write lock on a message; return the times before and after."""
     connection.rows("SELECT count(*) FROM t")
     pipe.send("ready")
-    heard(pipe)
-    asked = time.perf_counter_ns()
+    receive(pipe)
+    asked_ns = time.perf_counter_ns()
     connection.rows("BEGIN IMMEDIATE")
-    had = time.perf_counter_ns()
+    had_ns = time.perf_counter_ns()
     connection.rows("ROLLBACK")
-    return {"asked": asked, "had": had}
+    return {"asked": asked_ns, "had": had_ns}
 
 
-# The same of a worker, driven by either loop.
+# The same for a worker, driven by either loop.
 
 
 @contextmanager
@@ -183,12 +188,12 @@ def working(
 ) -> Iterator[Any]:
     """Prepare the case's data and start its worker; yield our end of its pipe.
 
-    It says "ready", does so many operations when it is told to, and tells its stamps.
+    It sends "ready", does `operations` operations on a message, and sends its stamps.
     """
     work = open_work(case, folder, SALT, {})
     work.prepare(lambda: None)
     with started(_work, case, words, process, folder, work.shared, operations, slow_sync_s) as pipe:
-        assert heard(pipe) == "ready"
+        assert receive(pipe) == "ready"
         work.release()
         yield pipe
 
@@ -209,14 +214,14 @@ def _work(
     assert watch
     source = experiment_of(case).worker_half()(case, place, 1, SALT, shared)
     pipe.send("ready")
-    heard(pipe)
+    receive(pipe)
     SlowFile.took_ns = 0
-    asked = time.perf_counter_ns()
-    window = Window(asked, asked, asked + LONG_NS)
+    asked_ns = time.perf_counter_ns()
+    window = Window(asked_ns, asked_ns, asked_ns + LONG_NS)
     watch.window(window.opens_ns, window.closes_ns)
     totals = work_through(source, window, operations, array("q", [0]), array("q", [0]))
-    had = time.perf_counter_ns()
+    had_ns = time.perf_counter_ns()
     watch.end()
-    pipe.send({"asked": asked, "had": had, "synced_ns": SlowFile.took_ns, "failed": totals.failed})
+    pipe.send({"asked": asked_ns, "had": had_ns, "synced_ns": SlowFile.took_ns, "failed": totals.failed})
     source.close()
     del slow

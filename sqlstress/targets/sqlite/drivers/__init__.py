@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.errors import NotInstalled, SqlstressError, message_of, plainly
+from sqlstress.errors import NotInstalled, SqlstressError, error_message, plainly
 from sqlstress.target import DEFAULT
 from sqlstress.target import DRIVERS as KNOWN
 
@@ -113,4 +113,4 @@ def load_driver(name: str) -> Driver:
 def explain(name: str, error: Exception) -> str:
     """Return a description of the error with a remedy and, for an error of SQLite, the code's name."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
-    return plainly(error) if code is None else codes.explained(code, message_of(error))
+    return plainly(error) if code is None else codes.explained(code, error_message(error))

@@ -40,7 +40,7 @@ _FILE_FORMAT = ("auto_vacuum",)
 _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
 
 
-def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
+def requested_pragmas(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (pragma, value) in the order in which they must be set.
 
     The page size and auto_vacuum determine the file's format and cannot change in WAL mode; the page size
@@ -63,7 +63,7 @@ def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def apply(connection: Connection, settings: Settings) -> None:
-    for name, value in wanted(settings):
+    for name, value in requested_pragmas(settings):
         connection.rows(f"PRAGMA {name}={value}")
 
 
@@ -87,7 +87,7 @@ def _canonical(name: str, value: str) -> str:
 
 
 def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    for name, value in wanted(settings):
+    for name, value in requested_pragmas(settings):
         if effective.get(name) not in (None, _canonical(name, value)):
             yield name, value, effective[name]
 

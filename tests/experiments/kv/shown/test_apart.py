@@ -1,4 +1,4 @@
-"""How cases are shown that differ in one option: in one heading, one table, one chart of each kind."""
+"""Cases that differ in one option are shown in one heading, one table, one chart of each kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, merge_groups
 from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Report
 from sqlstress.report.case import Case
@@ -22,25 +22,25 @@ CASE = Case()
 NORMAL: dict[str, Any] = {"settings": replace(CASE.settings, synchronous="normal")}
 
 
-def beside(report: Report = EXAMPLE, **changes: Any) -> Report:
-    """Return a report with its runs, and the same with something changed in their cases."""
+def with_changed_copy(report: Report = EXAMPLE, **changes: Any) -> Report:
+    """Return a report with its runs and a copy of them whose cases have the changes."""
     others = (replace(run, case=replace(run.case, **changes)) for run in report.runs)
     return replace(report, runs=(*report.runs, *others))
 
 
-def whole(report: Report) -> Group:
-    (found,) = joined(group_runs(report.runs))
+def whole_group(report: Report) -> Group:
+    (found,) = merge_groups(group_runs(report.runs))
     return found
 
 
 def plots(report: Report) -> dict[str, Plot]:
-    group = whole(report)
+    group = whole_group(report)
     found = list(presenter_of(group.case).plots(group))
     assert len({plot.title for plot in found}) == len(found)
     return {plot.title: plot for plot in found}
 
 
-def at_8(report: Report = EXAMPLE) -> Report:
+def eight_processes(report: Report = EXAMPLE) -> Report:
     """Return the runs at 8 processes on one file."""
     runs = (run for run in report.runs if (run.case.concurrency, run.case.buckets) == (8, 1))
     return replace(report, runs=tuple(runs))
@@ -55,13 +55,13 @@ def load(**changes: Any) -> dict[str, Any]:
 
 
 def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
-    group = whole(beside(**NORMAL))
+    group = whole_group(with_changed_copy(**NORMAL))
     table = next(iter(presenter_of(group.case).blocks(group)))
     assert isinstance(table, Table)
     assert table.columns[0].heading == ("", "synchronous")
     values = [row[0] for row in table.rows]
     assert values == ["full"] * len(EXAMPLE.runs) + ["normal"] * len(EXAMPLE.runs)
-    lines = report_text(beside(**NORMAL)).splitlines()
+    lines = report_text(with_changed_copy(**NORMAL)).splitlines()
     assert max(map(len, lines)) <= WIDTH
 
 
@@ -73,30 +73,30 @@ def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
         ({"settings": replace(CASE.settings, busy_timeout_ms=5000)}, "busy handler) or lock waits up to 5s"),
     ],
 )
-def test_the_heading_says_of_what_differs_both(changes: dict[str, Any], told: str) -> None:
-    assert told in text_of(beside(**changes))
+def test_heading_shows_both_values_of_a_difference(changes: dict[str, Any], told: str) -> None:
+    assert told in text_of(with_changed_copy(**changes))
 
 
-def test_a_pragma_that_differs_is_not_said_to_hold_for_all() -> None:
+def test_pragma_that_differs_is_not_in_the_common_heading() -> None:
     with_pragma = replace(CASE.settings, pragmas=(("temp_store", "2"),))
     first = tuple(replace(run, case=replace(run.case, settings=with_pragma)) for run in EXAMPLE.runs)
-    told = text_of(beside(replace(EXAMPLE, runs=first), settings=CASE.settings))
+    told = text_of(with_changed_copy(replace(EXAMPLE, runs=first), settings=CASE.settings))
     assert "- pragma: default reached 1.0 times temp_store=2" in told
     assert "; temp_store=2;" not in told
 
 
-def test_what_is_said_of_one_value_says_of_which_and_what_is_the_same_of_all_is_said_once() -> None:
+def test_finding_names_its_value_unless_it_holds_for_all_values() -> None:
     fast = each_trial(lambda trial: replace(trial, tps=3 * trial.tps))
-    others = beside(fast, **NORMAL).runs[len(EXAMPLE.runs) :]
-    told = advise_group(whole(replace(EXAMPLE, runs=(*EXAMPLE.runs, *others))))
+    others = with_changed_copy(fast, **NORMAL).runs[len(EXAMPLE.runs) :]
+    told = advise_group(whole_group(replace(EXAMPLE, runs=(*EXAMPLE.runs, *others))))
     parts = [finding.part for finding in told if finding.code == "highest"]
     assert parts == ["synchronous full", "synchronous normal"]
-    told = advise_group(whole(beside(**NORMAL)))
+    told = advise_group(whole_group(with_changed_copy(**NORMAL)))
     assert [finding.text.startswith("[") for finding in told] == [False] * len(told)
 
 
 def test_over_processes_each_value_is_a_line_of_the_same_chart() -> None:
-    found = plots(beside(**NORMAL))
+    found = plots(with_changed_copy(**NORMAL))
     (view,) = found["Throughput"].views
     names = [trace["name"] for trace in view.data]
     assert names == ["full, 1 bucket", "full, 20 buckets", "normal, 1 bucket", "normal, 20 buckets"]
@@ -104,13 +104,13 @@ def test_over_processes_each_value_is_a_line_of_the_same_chart() -> None:
     assert percentiles.views[percentiles.first].label == "replace, 20 buckets"
     shown = {trace["name"] for trace in percentiles.views[percentiles.first].data}
     assert shown == {"full p99", "full p50", "normal p99", "normal p50"}
-    # What no two values can share can be chosen by value.
+    # Charts whose lines cannot be shared by two values have a choice of the value.
     labels = [view.label for view in found["Latency histogram"].views]
     assert (labels[0], labels[-1]) == ("full, 1 process on 1 bucket", "normal, 8 processes on 20 buckets")
 
 
-def test_with_one_number_of_processes_the_values_stand_along_the_axis() -> None:
-    found = plots(beside(at_8(), **NORMAL))
+def test_values_are_on_the_axis_if_there_is_one_number_of_processes() -> None:
+    found = plots(with_changed_copy(eight_processes(), **NORMAL))
     for title in ("Throughput", "Latency percentiles", "Share of each process"):
         view = found[title].views[found[title].first]
         assert view.layout["xaxis"]["type"] == "category"
@@ -119,13 +119,13 @@ def test_with_one_number_of_processes_the_values_stand_along_the_axis() -> None:
     assert [trace["name"] for trace in view.data] == ["full", "normal"]
 
 
-def test_the_wals_of_all_checkpointers_stand_below_each_other() -> None:
-    report = at_8(beside_report())
+def test_wals_of_all_checkpointers_are_drawn_below_each_other() -> None:
+    report = eight_processes(beside_report())
     asked = report.runs[0].case.spec.checkpointing
     other = Checkpointing("truncate", asked.interval_s, asked.pinned_reader)
     spec = replace(report.runs[0].case.spec, checkpointing=other)
-    both = beside(report, spec=spec)
-    group = whole(both)
+    both = with_changed_copy(report, spec=spec)
+    group = whole_group(both)
     blocks = list(presenter_of(group.case).blocks(group))
     (picture,) = (block for block in blocks if isinstance(block, Picture))
     assert [line.split(" |")[0].split()[0] for line in picture.lines[1:]] == [asked.mode, "truncate"]

@@ -1,4 +1,4 @@
-"""Tests of what is said of the totals: the best point, where they stop rising, the layouts."""
+"""Tests of the findings on totals: the best point, the end of the rise, the layouts."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SCALED: dict[str, Sequence[Run]] = {
     "out of the noise": [*measured(1, 1000, 900), *measured(20, 1100, 12_345)],
     "hardly different": measured(1, 500, 1000, 1003, noise=0.005),
     "in the noise": measured(1, 100, 1000, 1100, noise=0.2),
-    # Who is less than any other is none of the best, though noise hides the highest.
+    # A point that is below any other point is not among the best, though noise hides the highest.
     "less than any other": [passes(1, 1, 1000, 0.02), passes(1, 2, 1150, 0.02), passes(1, 3, 1150, 0.2)],
     "one point alone": measured(1, 1000),
-    "pairs": [replace(one, case=replace(one.case, workload="classic")) for one in curve(1, 1000, 900)],
+    "pairs": [replace(base, case=replace(base.case, workload="classic")) for base in curve(1, 1000, 900)],
     "a plateau": measured(1, 500, 1000, 1000, 1000, noise=0.005),
     "a fall": measured(1, 500, 1000, 1000, 500, noise=0.005),
     "a plateau, perhaps": measured(1, 100, 940, 1000, 1000, noise=0.04),
@@ -52,20 +52,22 @@ SCALED: dict[str, Sequence[Run]] = {
     },
     "no number of processes in common": [*measured(1, 1000, 1000), passes(20, 7, 1000)],
     "a layout each": [*measured(1, 500, 1000), *measured(20, 1000, 1000, noise=0.005)],
-    "several layouts alike": [one for files in (1, 2, 5) for one in measured(files, 500, 1000, noise=0.005)],
+    "several layouts alike": [run for files in (1, 2, 5) for run in measured(files, 500, 1000, noise=0.005)],
 }  # fmt: skip
 CODES = ("highest", "best", "plateau", "still-rising", "scaling-unclear", "layouts")
 
 
-def test_what_is_said_of_the_totals_is_what_their_passes_show() -> None:
+def test_findings_on_totals_equal_the_golden_file() -> None:
     found = {
-        name: [one.text for one in advise(replace(EXAMPLE, runs=tuple(runs))) if one.code in CODES]
+        name: [
+            finding.text for finding in advise(replace(EXAMPLE, runs=tuple(runs))) if finding.code in CODES
+        ]
         for name, runs in SCALED.items()
     }
     assert_golden_texts("scaling.txt", found)
 
 
-def test_those_that_cannot_be_told_apart_reached_from_the_least_to_the_most_of_them() -> None:
+def test_equal_best_cases_show_a_range() -> None:
     runs = measured(1, 100, 1000, 1500, noise=0.4)
     low, high = sorted(run.median_tps() or 0.0 for run in runs[1:])
     found = re.match(r"No clear best: ([\d,]+) to ([\d,]+) transactions", findings(*runs)["best"])
@@ -75,37 +77,37 @@ def test_those_that_cannot_be_told_apart_reached_from_the_least_to_the_most_of_t
 
 
 @pytest.mark.parametrize("doubtful", [{"verdict": WRONG}, {"error": "worker 1 died"}, {"tps": float("inf")}])
-def test_a_figure_that_cannot_be_believed_is_never_the_best(doubtful: dict[str, object]) -> None:
+def test_doubtful_figure_is_never_the_best(doubtful: dict[str, object]) -> None:
     best = replace(trial(99_000), **doubtful)  # type: ignore[arg-type]
     told = findings(*measured(1, 1000, 500), run(1, 3, *[best] * 5))
     assert told["best"].endswith("with 1 process.")
 
 
-def test_many_layouts_take_no_longer_than_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_layouts_need_no_additional_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[float] = []
-    reckon = Passes.needed
+    reckon = Passes.passes_needed
 
-    def counted(passes: Passes[int], share: float) -> int:
+    def count_needed(passes: Passes[int], share: float) -> int:
         asked.append(share)
         return reckon(passes, share)
 
-    monkeypatch.setattr(Passes, "needed", counted)
-    advise(replace(EXAMPLE, runs=tuple(one for files in range(1, 9) for one in measured(files, 9, 9.1))))
+    monkeypatch.setattr(Passes, "passes_needed", count_needed)
+    advise(replace(EXAMPLE, runs=tuple(run for files in range(1, 9) for run in measured(files, 9, 9.1))))
     assert len(asked) <= 1
 
 
-def test_runs_of_other_settings_are_another_group_which_shares_the_error_rate() -> None:
+def test_runs_of_other_settings_form_a_group_that_shares_the_error_rate() -> None:
     runs = (*curve(1, 1000, 900), *(run(1, n, case=Case(duration_s=9.0)) for n in (1, 2)), *curve(20, 1000))
     groups = group_runs(runs)
-    assert [len(one.runs) for one in groups] == [3, 2]
-    assert {one.groups for one in groups} == {2}
+    assert [len(group.runs) for group in groups] == [3, 2]
+    assert {group.groups for group in groups} == {2}
     assert [finding.code for finding in advise(replace(EXAMPLE, runs=runs))].count("highest") == 2
 
 
-def test_more_groups_are_told_with_more_reserve() -> None:
-    (one,) = group_runs(measured(1, 1000, 1100))
-    alone, among = (replace(one, groups=groups).tested(one.runs) for groups in (1, 20))
+def test_intervals_are_wider_with_more_groups() -> None:
+    (group,) = group_runs(measured(1, 1000, 1100))
+    alone, among = (replace(group, groups=groups).pairwise_tests(group.runs) for groups in (1, 20))
     assert alone and among
-    few, many = (tested.ratio(*one.runs) for tested in (alone, among))
+    few, many = (tested.ratio(*group.runs) for tested in (alone, among))
     assert few and many
     assert many.high > few.high

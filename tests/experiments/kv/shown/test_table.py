@@ -1,4 +1,4 @@
-"""Tests of the one table: its rows, its columns, which of them fall away, and what is said of them below."""
+"""Tests of the table: its rows, its columns, the columns that are dropped, and the explanations below it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from sqlstress.analysis.group import group_runs, joined
+from sqlstress.analysis.group import group_runs, merge_groups
 from sqlstress.experiments.kv import show
 from sqlstress.experiments.kv.show import KeyValueShown, build
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import LOAD, SQLITE, option
-from sqlstress.options.parsing import switch, whole
+from sqlstress.options.parsing import switch, whole_number
 from sqlstress.report import Check, Latency, Report, Trial, Verdict
 from sqlstress.show.blocks import MISSING, MORE, Legend, Table, count_cell
 from sqlstress.show.case_table import trial_column
@@ -51,7 +51,7 @@ def explained(report: Report) -> str:
     return Legend(build(group)).text
 
 
-def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column() -> None:
+def test_kind_of_operation_without_completions_has_no_column() -> None:
     gets = {"get": EXAMPLE.runs[0].trials[0].latency["get"]}
     headers = table(each_trial(lambda trial: replace(trial, latency=gets))).headers
     assert "get p99 ms" in headers
@@ -61,10 +61,12 @@ def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column(
     assert "get p99 ms" not in table(report).headers
 
 
-def test_p99_is_that_of_the_worst_process_and_is_marked_where_shares_are_uneven() -> None:
+def test_p99_of_uneven_shares_is_of_the_worst_process_and_marked() -> None:
     def starved(fairness: float) -> Report:
         def uneven(trial: Trial) -> Trial:
-            workers = tuple(replace(one, p99_ns={"replace": 900e6, "get": 5e6}) for one in trial.workers)
+            workers = tuple(
+                replace(worker, p99_ns={"replace": 900e6, "get": 5e6}) for worker in trial.workers
+            )
             return replace(trial, fairness=fairness, workers=workers)
 
         return each_trial(uneven)
@@ -84,7 +86,7 @@ def test_updates_and_batches_have_columns_of_their_own() -> None:
     assert {"update p99 ms", "rows/s"}.isdisjoint(table(EXAMPLE).headers)
 
 
-def test_figures_of_a_trial_that_is_not_valid_are_neither_shown_nor_explained() -> None:
+def test_invalid_trial_has_neither_figures_nor_explanations() -> None:
     report = each_trial(lambda trial: replace(trial, error="worker 1 died"))
     assert table(report).headers == ("buckets", "processes", "TPS total", "verified")
     assert set(column(report, "TPS total")) == {"failed"}
@@ -94,15 +96,15 @@ def test_figures_of_a_trial_that_is_not_valid_are_neither_shown_nor_explained() 
 @pytest.mark.parametrize(
     ("status", "cell"), [("ok", "ok"), ("failed", "FAILED"), ("skipped", MISSING), ("unknown", "?")]
 )
-def test_the_verdict_stands_in_the_table(status: str, cell: str) -> None:
+def test_verdict_is_in_the_table(status: str, cell: str) -> None:
     verdict = Verdict((Check("last write", status),))
     assert set(column(each_trial(lambda trial: replace(trial, verdict=verdict)), "verified")) == {cell}
-    if status == "failed":  # also where the case could not be measured
+    if status == "failed":  # this includes cases that could not be measured
         report = each_trial(lambda trial: replace(trial, verdict=verdict, error="worker 1 died"))
         assert set(column(report, "verified")) == {cell}
 
 
-def test_repeated_cases_show_the_median_the_typical_trial_and_the_longest_wait_of_all() -> None:
+def test_repeated_cases_show_median_typical_trial_and_longest_wait() -> None:
     run = EXAMPLE.runs[0]
     trials = tuple(
         replace(run.trials[0], index=i, tps=tps, fairness=tps / 1000, longest_wait_ns=int(tps) * 1_000_000)
@@ -113,7 +115,7 @@ def test_repeated_cases_show_the_median_the_typical_trial_and_the_longest_wait_o
     assert [column(report, name)[0] for name in names] == ["550 ±>99%", "550", "0.50", "900"]
 
 
-def test_the_length_of_a_window_gives_way_first_and_that_of_a_fixed_count_late() -> None:
+def test_window_length_is_dropped_first_and_length_of_fixed_count_late() -> None:
     (window,) = group_runs(EXAMPLE.runs)
     assert build(window).leaving[:3] == ("time s", "TPS per process", "rows/s")
     for report in (classic_report(), with_case(workload="classic"), with_case(ops=700)):
@@ -125,7 +127,9 @@ def test_the_length_of_a_window_gives_way_first_and_that_of_a_fixed_count_late()
 def test_pairs_that_are_read_together_are_gets_too() -> None:
     def paired(count: int) -> Report:
         trial = EXAMPLE.runs[3].trials[0]
-        workers = tuple(replace(one, operations={**one.operations, "pair": count}) for one in trial.workers)
+        workers = tuple(
+            replace(worker, operations={**worker.operations, "pair": count}) for worker in trial.workers
+        )
         return replace(EXAMPLE, runs=(replace(EXAMPLE.runs[3], trials=(replace(trial, workers=workers),)),))
 
     (without,), (more,) = column(paired(0), "gets/s"), column(paired(100_000), "gets/s")
@@ -173,13 +177,13 @@ def test_comparison_shows_the_p99_of_the_table() -> None:
     report = each_trial(one_pass_is_slow, each_run(several))
     cells = column(report, "replace p99 ms")
     (compared,) = comparison(report, report).tables
-    (shown, *_) = [one for one in tables(compared) if "A replace p99 ms" in one.headers]
+    (shown, *_) = [part for part in tables(compared) if "A replace p99 ms" in part.headers]
     place = shown.headers.index("A replace p99 ms")
     assert [row[place] for row in shown.rows] == cells
     assert float(cells[0].rstrip("*")) > 80
 
 
-# What a load was asked for stands in the CSV and above the table: a new option has to come there.
+# The options of a load are in the CSV and above the table: each new option must be there.
 
 
 NOT_A_COLUMN = {"where": "it changes no load; what it found has columns of its own"}
@@ -197,7 +201,7 @@ def above(load: Load) -> str:
     return report_text(with_case(spec=load)).partition("\n\n")[2].partition("\n\n")[0]
 
 
-def test_every_field_is_tried() -> None:
+def test_every_field_has_an_example() -> None:
     usual = Load()
     assert {field.name for field in fields(Load)} == OTHERS.keys()
     assert all(getattr(usual, name) != value for name, value in OTHERS.items())
@@ -211,7 +215,7 @@ def test_every_option_of_a_load_has_a_column() -> None:
 
 @dataclass(frozen=True, slots=True)
 class MadeUpLoad(Load):
-    made_up: int = option(whole(1, 9), 1, LOAD, "An option that no version has.")
+    made_up: int = option(whole_number(1, 9), 1, LOAD, "An option that no version has.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,22 +229,22 @@ def test_new_option_has_a_column_without_further_code() -> None:
     assert {*written} - {*row(Load())} == {"made_up", "pauses"}
 
 
-def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() -> None:
+def test_new_option_is_in_heading_and_case_label_without_further_code() -> None:
     checkpointing = MadeUpCheckpointing(mode="restart", made_up_pause=True)
     heading = " ".join(above(MadeUpLoad(made_up=5, checkpointing=checkpointing)).split())
     assert "; made-up 5; during the load a RESTART checkpoint every 20ms and made-up-pause on;" in heading
     assert "made-up" not in above(MadeUpLoad(checkpointing=replace(checkpointing, made_up_pause=False)))
     both = (with_case(spec=MadeUpLoad(made_up=number)).runs[0] for number in (1, 5))
-    (group,) = joined(group_runs(both))
-    assert "; made-up 1 or 5" in KeyValueShown().what(group)
+    (group,) = merge_groups(group_runs(both))
+    assert "; made-up 1 or 5" in KeyValueShown().activity(group)
     assert [group.value(run.case) for run in group.runs] == ["1", "5"]
     assert build(group).headers[0] == "made up"
 
 
-def test_every_option_of_a_load_stands_above_the_table() -> None:
+def test_every_option_of_a_load_is_above_the_table() -> None:
     usual = above(Load())
     missing = [name for name, value in OTHERS.items() if above(Load(**{name: value})) == usual]
     assert missing == list(NOT_ABOVE)
-    # Where it means something it is there.
+    # Where it has a meaning it is there.
     batch = Load(batch=2)
     assert above(replace(batch, begin="deferred")) != above(batch)

@@ -1,5 +1,6 @@
-"""What is said of waiting: starvation, operations given up, transactions begun again; and of the usual busy
-time-out, where a longer one hides what would have failed."""
+"""Findings on waiting: starvation, operations given up, retried transactions; and on the usual busy
+time-out, where a longer time-out hides failures.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ WAITED: dict[str, list[Run]] = {
 }
 
 
-def test_waiting_is_said_with_where_it_was_and_with_what_to_do_about_it() -> None:
+def test_findings_on_waiting_equal_the_golden_file() -> None:
     assert_golden_texts("waiting.txt", {name: said(runs, *SAID) for name, runs in WAITED.items()})
 
 
@@ -159,7 +160,7 @@ LONG = Case(duration_s=20.0)
 
 
 def waited(*seconds: float, kind: str = "replace", failed: int = 0) -> Trial:
-    """Return a trial in which operations of a kind took so long."""
+    """Return a trial in which operations of a kind took these times."""
     buckets: dict[int, int] = {}
     for each in seconds:
         index = bucket_of(round(each * S))
@@ -170,7 +171,7 @@ def waited(*seconds: float, kind: str = "replace", failed: int = 0) -> Trial:
 
 
 def with_longer(*waits_s: float, **passes: int) -> Run:
-    """Return a run with a longer window, in which each process waited so long at most."""
+    """Return a run with a longer window, with these longest waits of its processes."""
     workers = tuple(
         replace(trial().workers[0], worker=number, longest_wait_ns=int(wait_s * 1e9))
         for number, wait_s in enumerate(waits_s, 1)
@@ -211,7 +212,7 @@ HIDDEN: dict[str, list[Run]] = {
 }
 
 
-def test_operations_that_waited_longer_than_the_usual_busy_timeout_are_counted_or_looked_for() -> None:
+def test_waits_beyond_the_usual_busy_timeout_are_counted_or_searched() -> None:
     assert_golden_texts(
         "usual-timeout.txt", {name: said(runs, "usual-", "longer-window") for name, runs in HIDDEN.items()}
     )
@@ -238,10 +239,10 @@ PASSES = (
 )
 
 
-def test_where_shares_are_uneven_p99_is_that_of_the_process_that_was_worst() -> None:
+def test_p99_of_uneven_shares_is_that_of_the_worst_process() -> None:
     uneven = run(1, 2, *PASSES)
     assert [worst_p99_ns(uneven, kind) for kind in ("replace", "get")] == [280e6, 2e5]
-    # Who completed nothing waited to write.
+    # A process that completed no operation waited to write.
     waited = run(1, 2, PASSES[1])
     assert [worst_p99_ns(waited, kind) for kind in ("replace", "get")] == [280e6, 2e5]
     assert "in the slowest process, p99 was 280 ms" in findings(uneven)["p99-uneven"]
@@ -257,12 +258,12 @@ def test_worst_p99_is_never_below_p99_of_all_operations() -> None:
 @pytest.mark.parametrize(
     "even",
     [
-        run(1, 2, *[replace(one, fairness=0.9) for one in PASSES]),
-        run(1, 2, *[replace(one, workers=trial().workers) for one in PASSES]),
+        run(1, 2, *[replace(base, fairness=0.9) for base in PASSES]),
+        run(1, 2, *[replace(base, workers=trial().workers) for base in PASSES]),
         run(1, 2, *PASSES, case=Case(arrivals=Arrivals(rate=100))),
     ],
     ids=["even", "an old report", "at a rate"],
 )
-def test_elsewhere_p99_is_that_of_all_operations(even: Run) -> None:
+def test_p99_of_even_shares_is_that_of_all_operations(even: Run) -> None:
     assert worst_p99_ns(even, "replace") is None
     assert "p99-uneven" not in findings(even)

@@ -1,4 +1,4 @@
-"""What ran beside the load, and what became of the WALs: in heading, table, picture and findings."""
+"""Companions of the load, and the WALs: in heading, table, picture and findings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MS = MB = 1_000_000
 SECOND = 1_000_000_000
 
 
-def shown(report: Report) -> list[Block]:
+def blocks_of(report: Report) -> list[Block]:
     (group,) = group_runs(report.runs)
     return list(wal_blocks(group))
 
@@ -51,28 +51,28 @@ def shown(report: Report) -> list[Block]:
         ),
     ],
 )
-def test_the_heading_says_what_ran_beside_the_load(asked: Checkpointing, told: str) -> None:
+def test_heading_names_the_companions_of_the_load(asked: Checkpointing, told: str) -> None:
     text = " ".join(report_text(with_case(beside_report(), spec=Load(checkpointing=asked))).split())
     assert f"8-byte values; {told}; 2s windows" in text
 
 
-def test_a_reader_alone_has_no_columns_of_checkpoints_and_no_words_for_them() -> None:
+def test_reader_alone_has_no_columns_and_no_legend_of_checkpoints() -> None:
     only_wal = each_trial(
-        lambda trial: replace(trial, series=tuple(one for one in trial.series if "WAL" in one.name)),
+        lambda trial: replace(trial, series=tuple(series for series in trial.series if "WAL" in series.name)),
         with_case(beside_report(), spec=Load(checkpointing=Checkpointing(pinned_reader=True))),
     )
-    table, meanings, drawn = shown(only_wal)
+    table, meanings, draw_bars = blocks_of(only_wal)
     assert isinstance(table, Table)
     assert table.headers == ("buckets", "processes", "replace p99.9 ms", "largest WAL MB")
     assert isinstance(meanings, Note)
     assert "checkpoints" not in meanings.text
-    assert isinstance(drawn, Picture)
+    assert isinstance(draw_bars, Picture)
 
 
 def test_cases_without_figures_have_a_row_and_their_columns() -> None:
     report = beside_report()
     first, *others = report.runs
-    table = shown(replace(report, runs=(replace(first, trials=(), error="no disk"), *others)))[0]
+    table = blocks_of(replace(report, runs=(replace(first, trials=(), error="no disk"), *others)))[0]
     assert isinstance(table, Table)
     assert set(table.rows[0][2:]) == {MISSING}
 
@@ -80,31 +80,31 @@ def test_cases_without_figures_have_a_row_and_their_columns() -> None:
         replaces = replace(trial.latency["replace"], p999_ns=None)
         return replace(trial, latency={**trial.latency, "replace": replaces})
 
-    table = shown(each_trial(few, report))[0]
+    table = blocks_of(each_trial(few, report))[0]
     assert isinstance(table, Table)
     place = table.headers.index("replace p99.9 ms")
     assert {row[place] for row in table.rows} == {MISSING}
 
 
-def test_where_nothing_ran_beside_the_load_or_nothing_was_measured_nothing_is_shown() -> None:
-    assert shown(with_case(EXAMPLE, buckets=1)) == []
+def test_report_without_companions_or_trials_shows_no_wal_block() -> None:
+    assert blocks_of(with_case(EXAMPLE, buckets=1)) == []
     report = beside_report()
-    assert shown(replace(report, runs=tuple(replace(run, trials=()) for run in report.runs))) == []
+    assert blocks_of(replace(report, runs=tuple(replace(run, trials=()) for run in report.runs))) == []
 
 
 # The picture.
 
 
-def drawn(values: list[int], times: list[int], window_ns: int = WIDTH) -> str:
+def draw_bars(values: list[int], times: list[int], window_ns: int = WIDTH) -> str:
     return bars(Series(WAL_SIZE, "bytes", tuple(values), tuple(times)), window_ns)
 
 
-def test_a_part_is_as_high_as_the_largest_in_it_and_where_nothing_was_seen_as_high_as_before() -> None:
-    assert drawn([0, 1, 100, 200, 400, 799, 800], [0, 1, 2, 3, 4, 5, 6])[:7] == " ▁▁▂▄██"
-    assert drawn([800, 1, 8], [0, 1, WIDTH], 2 * WIDTH)[:1] == "█"
-    assert drawn([8, 1], [2, 4]) == f"  ██{'▁' * (WIDTH - 4)}"
+def test_part_of_the_picture_shows_its_maximum_or_the_last_value() -> None:
+    assert draw_bars([0, 1, 100, 200, 400, 799, 800], [0, 1, 2, 3, 4, 5, 6])[:7] == " ▁▁▂▄██"
+    assert draw_bars([800, 1, 8], [0, 1, WIDTH], 2 * WIDTH)[:1] == "█"
+    assert draw_bars([8, 1], [2, 4]) == f"  ██{'▁' * (WIDTH - 4)}"
     # A window of unknown length ends with the last value.
-    assert drawn([1, 8], [0, SECOND], 0) == f"{'▁' * (WIDTH - 1)}█"
+    assert draw_bars([1, 8], [0, SECOND], 0) == f"{'▁' * (WIDTH - 1)}█"
 
 
 @given(
@@ -112,10 +112,10 @@ def test_a_part_is_as_high_as_the_largest_in_it_and_where_nothing_was_seen_as_hi
     st.lists(st.integers(-(2**64), 2**64), max_size=50),
     st.integers(0, 2**64),
 )
-def test_whatever_was_seen_the_picture_is_as_wide(
+def test_picture_has_the_same_width_for_any_values(
     values: list[int], times: list[int], window_ns: int
 ) -> None:
-    assert len(drawn(values, times, window_ns)) == WIDTH
+    assert len(draw_bars(values, times, window_ns)) == WIDTH
 
 
 def lines(report: Report) -> list[str]:
@@ -137,7 +137,7 @@ def test_the_widest_line_fits_a_terminal() -> None:
     ],
     ids=["not watched", "nothing seen", "not valid"],
 )
-def test_without_anything_seen_there_is_no_picture(report: Report) -> None:
+def test_series_without_values_has_no_picture(report: Report) -> None:
     assert lines(report) == []
 
 
@@ -165,7 +165,7 @@ def beside(
     seen: dict[str, tuple[int, ...]] | None = None,
     **figures: tuple[int, ...],
 ) -> Run:
-    """Return a run of two seconds with these figures beside it; the others are calm."""
+    """Return a run of two seconds with these figures of its companions; the other figures are calm."""
     settings = settings or Settings(wal_autocheckpoint=0)
     case = Case(settings=settings, spec=Load(checkpointing=Checkpointing(mode, 0.02, pinned)))
     told = (CALM if seen is None else seen) | {
@@ -175,14 +175,14 @@ def beside(
     return run(1, processes, trial(seconds=2.0, series=series, effective={"page_size": page_size}), case=case)
 
 
-def told(*runs: Run) -> list[str]:
+def texts_of(*runs: Run) -> list[str]:
     return said(runs, *CODES)
 
 
 def test_the_figures_of_a_worker_are_not_the_databases() -> None:
     one = beside(seen={})
     series = (Series(LARGEST_WAL, "bytes", (900 * MB,), worker=1),)
-    assert told(replace(one, trials=(replace(one.trials[0], series=series),))) == []
+    assert texts_of(replace(one, trials=(replace(one.trials[0], series=series),))) == []
 
 
 LIMIT = 4 * 1000 * 4096
@@ -204,7 +204,7 @@ def test_a_wal_is_large_over_four_times_what_sqlite_would_let_it_become(
     largest: int, settings: Settings, page_size: str, is_large: bool
 ) -> None:
     one = beside(settings=settings, page_size=page_size, largest_WAL=(5, largest, 3))
-    assert bool(told(one)) == is_large
+    assert bool(texts_of(one)) == is_large
 
 
 LARGE = beside(largest_WAL=(900 * MB,))
@@ -234,5 +234,5 @@ FOUND: dict[str, Sequence[Run]] = {
 }
 
 
-def test_what_is_wrong_with_checkpoints_and_wals_is_said_with_what_to_do_about_it() -> None:
-    assert_golden_texts("wal-findings.txt", {name: told(*runs) for name, runs in FOUND.items()})
+def test_findings_on_checkpoints_and_wals_equal_the_golden_file() -> None:
+    assert_golden_texts("wal-findings.txt", {name: texts_of(*runs) for name, runs in FOUND.items()})

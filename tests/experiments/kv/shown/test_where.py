@@ -1,4 +1,4 @@
-"""Tests of what is said of where the time went, and when a remedy is named."""
+"""Tests of the findings on where time is spent, and of their remedies."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sqlstress.report.results import (
     COMMIT,
     FREE,
     OWN,
-    PARTS,
     PROCESSOR,
     SQLITE,
     SYNC,
+    TIME_PARTS,
     Held,
     Slowest,
     Where,
@@ -30,23 +30,20 @@ from sqlstress.show.plots import Plot
 from sqlstress.show.text import report_text
 from tests.analysis.hand_made import findings, group, run
 from tests.drawing import examples
-from tests.example_report import assert_golden
 from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, told, where_report
 
 CODE = "slowest-operations"
 
 
 def changed(**parts: int) -> Where:
-    """Return three processes' account: of their slowest operations' time so many thousandths went where."""
+    """Return the time recording of three processes; `parts` are thousandths of their slowest operations'
+    time.
+    """
     own = {name: ns * MS for name, ns in parts.items()}
     return replace(TOGETHER, slowest=replace(SLOWEST, parts=own, behind={}))
 
 
-def test_the_text_is_the_golden_file() -> None:
-    assert_golden("where.txt", report_text(where_report()))
-
-
-def test_a_process_of_one_pass_is_not_that_of_another_and_one_beside_them_is_called_what_it_is() -> None:
+def test_process_is_numbered_within_one_pass_and_a_companion_is_named() -> None:
     assert "50% waiting for checkpoints of process 3, 22% asleep" in findings(told(TOGETHER))[CODE]
     assert "50% waiting for checkpoints of others" in findings(told(TOGETHER, TOGETHER))[CODE]
     said = findings(told(TOGETHER, processes=2, checkpointer="restart"))[CODE]
@@ -79,18 +76,20 @@ def test_a_remedy_is_named_where_each_pass_supports_it(
         (SYNC, {"journal_mode": "delete"}, "--synchronous"),
     ],
 )
-def test_what_is_done_already_or_is_no_remedy_there_is_not_named(
+def test_remedy_in_use_or_without_effect_is_not_named(
     part: str, settings: dict[str, Any], remedy: str
 ) -> None:
     assert remedy not in findings(told(changed(**{part: 900, OWN: 100}), **settings))[CODE]
 
 
 def waited(processor: int) -> Where:
-    """Return an account: so many thousandths of the time waiting for a processor, the rest SQLite's work."""
+    """Return a time recording with `processor` thousandths of waiting for a processor; the rest is SQLite's
+    work.
+    """
     return Where(time_ns=1000 * MS, parts={PROCESSOR: processor * MS, SQLITE: (1000 - processor) * MS})
 
 
-def test_fewer_processes_are_named_where_in_each_pass_most_of_the_time_is_waiting_for_a_processor() -> None:
+def test_fewer_processes_are_advised_if_each_pass_waits_for_a_processor() -> None:
     said = findings(told(waited(600), waited(700)))["processor-wait"]
     assert said.startswith("At 3 processes on 1 bucket, operations wait for a processor 65% of their time")
     assert "processor-wait" not in findings(told(waited(600), waited(400)))
@@ -99,23 +98,23 @@ def test_fewer_processes_are_named_where_in_each_pass_most_of_the_time_is_waitin
     assert "wait for a processor 80% of their time" in findings(few, many)["processor-wait"]
 
 
-def test_fewer_processes_are_no_remedy_for_one_nor_where_others_have_the_processors_nor_at_a_rate() -> None:
+def test_fewer_processes_are_not_advised_if_they_would_not_help() -> None:
     crowd = told(waited(900))
-    busy = replace(crowd, trials=tuple(replace(one, foreign_share=0.3) for one in crowd.trials))
+    busy = replace(crowd, trials=tuple(replace(x, foreign_share=0.3) for x in crowd.trials))
     fixed = replace(crowd, case=replace(crowd.case, arrivals=Arrivals(100)))
-    for one in (told(waited(900), processes=1), busy, fixed):
-        assert "processor-wait" not in findings(one)
+    for x in (told(waited(900), processes=1), busy, fixed):
+        assert "processor-wait" not in findings(x)
 
 
 def test_a_throttled_run_shows_no_cause_of_its_slowest_operations() -> None:
     quota = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
     for calm, code in ((told(waited(900)), "processor-wait"), (told(TOGETHER), CODE)):
-        throttled = replace(calm, trials=tuple(replace(one, quota=quota) for one in calm.trials))
+        throttled = replace(calm, trials=tuple(replace(trial, quota=quota) for trial in calm.trials))
         assert code in findings(calm)
         assert code not in findings(throttled)
 
 
-def test_shares_are_those_of_all_passes_and_of_what_all_can_tell() -> None:
+def test_shares_are_of_all_passes_and_their_common_parts() -> None:
     untold = replace(ALONE, parts={name: ns for name, ns in ALONE.parts.items() if name != PROCESSOR})
     found = shares(told(ALONE, untold))
     assert found[SYNC] == pytest.approx(0.7)
@@ -124,20 +123,20 @@ def test_shares_are_those_of_all_passes_and_of_what_all_can_tell() -> None:
     assert "Waits for a processor cannot be measured here" in " ".join(text.split())
 
 
-def test_what_contradicts_itself_is_said_not_to_be_told() -> None:
+def test_contradictory_recording_is_reported_as_unknown() -> None:
     silent = told(ALONE)
-    silent = replace(silent, trials=tuple(replace(one, where=None) for one in silent.trials))
+    silent = replace(silent, trials=tuple(replace(trial, where=None) for trial in silent.trials))
     text = report_text(replace(where_report(), runs=(silent,)))
     assert "Cannot tell where the time goes" in text
     assert "Where the time" not in report_text(replace(where_report(), runs=(run(1, 1),)))
 
 
-def drawn(*accounts: Where) -> list[Plot]:
+def plots_of(*accounts: Where) -> list[Plot]:
     return list(plots(group(told(*accounts))))
 
 
 def test_a_bar_for_each_case_and_a_picture_of_the_slowest_operation() -> None:
-    split, moment = drawn(TOGETHER, TOGETHER)
+    split, moment = plots_of(TOGETHER, TOGETHER)
     bars = split.views[0].data
     assert [bar["name"] for bar in bars][:2] == ["lock held", "asleep, free"]
     assert sum(bar["x"][0] for bar in bars) == pytest.approx(100)
@@ -146,10 +145,10 @@ def test_a_bar_for_each_case_and_a_picture_of_the_slowest_operation() -> None:
     lines = {trace["name"]: (trace["x"], trace["y"]) for trace in view.data}
     assert lines["waits for the lock"] == ([0.0, 80.0, None], ["process 2", "process 2", None])
     assert lines["checkpoints"] == ([20.0, 80.0, None], ["process 3", "process 3", None])
-    assert view.data[0]["y"][0] == "process 2"  # whose operation it was stands first
+    assert view.data[0]["y"][0] == "process 2"  # first the process of the operation
 
 
-def test_without_an_account_nothing_is_drawn() -> None:
+def test_run_without_a_recording_has_no_plots() -> None:
     assert list(plots(group(run(1, 1)))) == []
 
 
@@ -158,7 +157,7 @@ holders = st.builds(Held, st.integers(0, 99), st.just(COMMIT), amounts)
 accounts = st.builds(
     Where,
     time_ns=amounts,
-    parts=st.dictionaries(st.sampled_from(PARTS), amounts),
+    parts=st.dictionaries(st.sampled_from(TIME_PARTS), amounts),
     told=st.floats(0, 1),
     slowest=st.none()
     | st.builds(
@@ -177,7 +176,7 @@ accounts = st.builds(
 
 @settings(max_examples=examples(0.4))
 @given(st.lists(accounts, min_size=1, max_size=3), st.sampled_from(["", "passive"]))
-def test_whatever_was_told_is_shown(found: list[Where], checkpointer: str) -> None:
+def test_any_recording_is_shown(found: list[Where], checkpointer: str) -> None:
     own = told(*found, checkpointer=checkpointer)
     assert report_text(replace(where_report(), runs=(own,)))
     for plot in plots(group(own)):

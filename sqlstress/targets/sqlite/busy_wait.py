@@ -1,0 +1,58 @@
+"""How SQLite's busy handler waits: a lock is held for a moment, and the waiter is timed.
+
+A library built without HAVE_USLEEP sleeps whole seconds, and compile options do not show it.
+
+Source: https://www.sqlite.org/c3ref/busy_timeout.html, and sqliteDefaultBusyCallback in SQLite's main.c
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from sqlstress.targets.sqlite.drivers import load_driver
+
+if TYPE_CHECKING:
+    from sqlstress.targets.sqlite.drivers import Connection
+
+HELD_S = 0.05
+"""Time for which the lock is held, in seconds."""
+COARSE_S = 0.5
+"""Wait, in seconds, from which the busy handler is considered to sleep whole seconds."""
+_TIMEOUT_MS = 3000
+
+
+def measure_wait(driver: str, folder: Path) -> float:
+    """Return the seconds that a writer waited for a lock that was held for HELD_S.
+
+    A database is made in `folder`, and removed.
+    """
+    path, connect = folder / "wait.db", load_driver(driver).connect
+    try:
+        with closing(connect(path, _TIMEOUT_MS)) as holder, closing(connect(path, _TIMEOUT_MS)) as waiter:
+            return time_wait(holder, waiter)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def time_wait(holder: Connection, waiter: Connection) -> float:
+    """Return the seconds that `waiter` waited for the write lock of `holder`."""
+    waited_s = 0.0
+
+    def wait() -> None:
+        nonlocal waited_s
+        begun = time.perf_counter()
+        waiter.rows("BEGIN IMMEDIATE")
+        waited_s = time.perf_counter() - begun
+        waiter.rollback()
+
+    holder.rows("BEGIN IMMEDIATE")
+    thread = Thread(target=wait)
+    thread.start()
+    time.sleep(HELD_S)
+    holder.rollback()
+    thread.join()
+    return waited_s
