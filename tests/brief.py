@@ -18,12 +18,13 @@ def changes() -> list[tuple[dict[str, Any], str, object]]:
     from sqlstress.engine import trial
     from sqlstress.machine import sync_cost
 
-    return [(vars(sync_cost), "MOST", SYNCS), (vars(trial), "PATIENCE", 0)]
+    return [(vars(sync_cost), "MOST", SYNCS), (vars(trial), "MAX_RERUNS", 0)]
 
 
 def make_brief() -> None:
     """Change it for good, in a process of its own."""
     for names, name, value in changes():
+        assert name in names
         names[name] = value
 
 
