@@ -134,7 +134,7 @@ def missing(report: Report) -> tuple[Finding, ...]:
     return (Finding(sentences.interrupted, cases=len(report.runs), planned=report.planned, trials=trials),)
 
 
-class SweepProgress(NamedTuple):
+class SweepState(NamedTuple):
     """Progress of a sweep that ended early."""
 
     made: int
@@ -143,7 +143,7 @@ class SweepProgress(NamedTuple):
     """Number of planned trials."""
 
 
-def early_end(report: Report) -> SweepProgress | None:
+def early_end(report: Report) -> SweepState | None:
     """Return the progress of a sweep that ended early; None if it did not, or if the plan is unknown.
 
     An interrupted report lacks the cases that had not started, so the number of their trials is unknown.
@@ -155,7 +155,7 @@ def early_end(report: Report) -> SweepProgress | None:
     is_stopped = any(run.verdict.status == "failed" for run in planned)
     made, due = sum(len(run.trials) for run in planned), sum(run.case.repeat for run in planned)
     ended = is_known if report.interrupted else is_stopped
-    return SweepProgress(made, due) if ended and made < due else None
+    return SweepState(made, due) if ended and made < due else None
 
 
 def _was_planned(run: Run) -> bool:

@@ -50,7 +50,7 @@ OTHER_COMMANDS = {
     ),
     "report": ("sqlstress.cli.reports:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "Examine this machine, its file system and its SQLite build."),
-    "why": ("sqlstress.cli.why:why", "Name the causes of an SQLite error, and their cures."),
+    "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
 """Commands of no experiment, by name: import string, and line for the list of commands.

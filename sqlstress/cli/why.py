@@ -20,10 +20,10 @@ MAX_CAUSES = 4
 MEASURING_COMMANDS = "sqlstress app FILE or sql FILE measures your statements"
 
 
-@click.command(epilog='Example: sqlstress why "database is locked" --after 0s')
+@click.command("why", epilog='Example: sqlstress why "database is locked" --after 0s')
 @click.argument("code", nargs=-1, required=True)
 @click.option("--after", metavar="TIME", help="Time that the statement waited before it failed.")
-def why(code: Sequence[str], after: str | None) -> int:
+def explain_code(code: Sequence[str], after: str | None) -> int:
     """Name the causes of a result code of SQLite and their cures.
 
     CODE is a number, a name, a message or a line of a log: 517, SQLITE_BUSY, "database is locked".

@@ -27,13 +27,13 @@ class Build(NamedTuple):
 
     file: str
     version: str
-    """Such as "3.45.1"; empty if unknown."""
+    """Version, "3.45.1" for example; empty if unknown."""
     source_date: str
-    """Day of its source, such as "2024-01-30"."""
+    """Day of its source code, as in "2024-01-30"."""
 
 
 def build_in(file: Path) -> Build | None:
-    """Return the SQLite library in a file; None if it has none. Raises OSError."""
+    """Return the SQLite library in a file, or None if there is no SQLite in it. Raises OSError."""
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         source = _SOURCE.search(data)
         if not source:

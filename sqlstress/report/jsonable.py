@@ -56,7 +56,7 @@ class InvalidField(ValueError):
         return f"{self._path}: {self._text}" if self._path else self._text
 
 
-def each(convert: Convert, values: Iterable[Any]) -> list[Any]:
+def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
     """Return the converted items of a list. A Misfit gets the index of its item."""
     converted: list[Any] = []
     try:
@@ -100,7 +100,7 @@ def _plain(value: object) -> Any:
     if isinstance(value, tuple | list):
         if all_integers(value):
             return list(value)
-        return [*map(list, value)] if all_integer_rows(value, tuple) else each(_plain, value)
+        return [*map(list, value)] if all_integer_rows(value, tuple) else convert_items(_plain, value)
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise InvalidField("a key must be text")
@@ -223,13 +223,13 @@ def _many_reader(hint: Any) -> Convert:
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
-        return lambda plain: tuple(plain if all_integers(_list(plain)) else each(item, plain))
+        return lambda plain: tuple(plain if all_integers(_list(plain)) else convert_items(item, plain))
     if get_origin(hint) is not tuple or set(get_args(hint)) != {int}:
-        return lambda plain: tuple(each(item, _list(plain)))
+        return lambda plain: tuple(convert_items(item, _list(plain)))
 
     def read_rows(plain: Any) -> tuple[Any, ...]:
         is_valid = all_integer_rows(_list(plain), list) and set(map(len, plain)) == {length}
-        return tuple(map(tuple, plain) if is_valid else each(item, plain))
+        return tuple(map(tuple, plain) if is_valid else convert_items(item, plain))
 
     return read_rows
 

@@ -36,7 +36,7 @@ MAX_ROWS = 10_000
 _MAX_TEXT_CHARS = 160
 
 
-class FailedCheck(NamedTuple):
+class CheckFailure(NamedTuple):
     """Result of a check that failed."""
 
     name: str
@@ -61,7 +61,7 @@ class Checks:
             invariant.where: _load_function(invariant) for invariant in invariants if not invariant.sql
         }
 
-    def broken(self, reader: Reader) -> Iterator[FailedCheck]:
+    def broken(self, reader: Reader) -> Iterator[CheckFailure]:
         """Yield the checks that fail, all run in one snapshot of the connection. Raises Unchecked.
 
         Checks with `at_end` are left out.
@@ -73,7 +73,7 @@ class Checks:
         finally:
             self._reader.end()
 
-    def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[FailedCheck]:
+    def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
         """Yield the checks with `at_end` that fail. They may change the data. Raises Unchecked.
 
         `given` has the values of the parameters `notes` and `database`, by name.
@@ -83,20 +83,20 @@ class Checks:
 
     def _run(
         self, invariants: Iterable[Invariant], arguments: Mapping[str, Any] | None = None
-    ) -> Iterator[FailedCheck]:
+    ) -> Iterator[CheckFailure]:
         for invariant in invariants:
             with self._guard(invariant):
                 broken = self._query(invariant) if invariant.sql else self._call(invariant, arguments or {})
             if broken:
                 yield broken
 
-    def _query(self, invariant: Invariant) -> FailedCheck | None:
+    def _query(self, invariant: Invariant) -> CheckFailure | None:
         rows = self._reader.first(invariant.sql, MAX_ROWS)
         return (
-            FailedCheck(invariant.name, len(rows), tuple(map(_row_text, rows[:EXAMPLES]))) if rows else None
+            CheckFailure(invariant.name, len(rows), tuple(map(_row_text, rows[:EXAMPLES]))) if rows else None
         )
 
-    def _call(self, invariant: Invariant, arguments: Mapping[str, Any]) -> FailedCheck | None:
+    def _call(self, invariant: Invariant, arguments: Mapping[str, Any]) -> CheckFailure | None:
         def query(sql: str, params: Sequence[Any] = ()) -> list[Row]:
             return self._reader.rows(sql, params)
 
@@ -118,7 +118,7 @@ class Checks:
             if self._reader.answer(error):
                 raise
             text = error_message(error) if isinstance(error, AssertionError) else plainly(error)
-            return FailedCheck(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
+            return CheckFailure(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
         # The timer interrupts only SQL. Time spent in Python can only be reported afterwards.
         if time.monotonic() - started > self._timeout_s:
             raise self._too_slow(invariant)
@@ -228,7 +228,7 @@ class CheckRound(NamedTuple):
 
     took_s: float
     """Duration of the round, in seconds."""
-    broken: list[FailedCheck] | None
+    broken: list[CheckFailure] | None
     """Checks that failed; None if the round has no result, because the database was locked."""
 
 
@@ -245,12 +245,12 @@ class Checker:
         self._checks = Checks(data.checks, data.check_timeout_s)
         self._unopened = 0
 
-    def broken(self) -> list[FailedCheck]:
+    def broken(self) -> list[CheckFailure]:
         """Return the checks that fail, without those that run only after all processes have ended."""
         with self._place.reading(lambda: None) as reader:
             return list(self._checks.broken(reader))
 
-    def broken_at_end(self) -> list[FailedCheck]:
+    def broken_at_end(self) -> list[CheckFailure]:
         """Return all checks that fail, including those that run only after all processes have ended."""
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))

@@ -99,7 +99,7 @@ class History:
         return Transaction(state, began, self._recorder.lines.text(line) if line else "")
 
     def last_end(self) -> str:
-        """Return how the last transaction ended: commit, rollback, or empty if unknown."""
+        """Return the end of the last transaction: commit or rollback; empty if unknown."""
         for sql, _, _ in reversed(self.steps):
             if statement_kind(sql) == "commit":
                 return "commit"

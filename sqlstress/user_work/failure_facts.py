@@ -1,4 +1,4 @@
-"""Facts of a failed statement, from its record to what the rules of causes compare."""
+"""Facts of a failed statement: from its record to the form that the rules of causes compare."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def explained_errors(group: Group) -> set[str]:
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
-    """Yield what made processes lose SQLite's locks, and the signs of it."""
+    """Yield the causes and the signs of lost locks."""
     counts: dict[tuple[str, str, str], int] = {}
     for run in group.runs:
         for trial in run.trials:

@@ -18,7 +18,7 @@ from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.processes import ChildCaller
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
-from sqlstress.user_work.checks import Checker, CheckNotRun, FailedCheck
+from sqlstress.user_work.checks import Checker, CheckFailure, CheckNotRun
 from sqlstress.user_work.loading import limit_time
 from sqlstress.user_work.lock_watch import SharedSlot, shared_board
 from sqlstress.user_work.rehearsal import Opener, content, rehearse
@@ -135,7 +135,7 @@ class UserWork(ProvenWork):
         super().discard()
         notes.end(self.place.where)
 
-    def _final_check(self, broken: Sequence[FailedCheck], outcomes: Sequence[Outcome]) -> Check:
+    def _final_check(self, broken: Sequence[CheckFailure], outcomes: Sequence[Outcome]) -> Check:
         late = {check.name for check in self.data.checks if check.at_end}
         if (
             broken
@@ -192,7 +192,7 @@ def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
     return WriteLock(**{**seen, "held": Holds(*seen["held"]), "holders": holders})
 
 
-def _lines(broken: Sequence[FailedCheck]) -> list[str]:
+def _lines(broken: Sequence[CheckFailure]) -> list[str]:
     return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
@@ -222,7 +222,7 @@ class CheckRunner:
         """Start time of the running round; None if no round is running."""
         self._due_s = 0.0
         self._rounds = self._failed = 0
-        self._broken: dict[str, FailedCheck] = {}
+        self._broken: dict[str, CheckFailure] = {}
         self._problem = ""
         """Reason why there are no further rounds; empty if there may be more."""
         self.failure = ""
@@ -232,13 +232,13 @@ class CheckRunner:
         """Start to import the user's file, in parallel to other preparations of the load."""
         self._process.begin(checks.load, self._case, self._where)
 
-    def before(self, pulse: Pulse) -> list[FailedCheck]:
+    def before(self, pulse: Pulse) -> list[CheckFailure]:
         """Return the checks that fail before the load. Raises Unchecked if one cannot run or is too slow."""
         pulse = self._with_limit(pulse)
         self._process.result(pulse)
         return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
 
-    def after(self, pulse: Pulse) -> list[FailedCheck]:
+    def after(self, pulse: Pulse) -> list[CheckFailure]:
         """Return the checks that fail after all processes have ended, and end the process of the checks.
 
         Raises Unchecked if a check cannot run or is too slow.

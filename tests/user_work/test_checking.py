@@ -13,7 +13,7 @@ import pytest
 from sqlstress.plan import cases_of
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.place import SqlitePlace, SqliteReader
-from sqlstress.user_work.checks import MAX_FAILED_OPENS, Checker, CheckNotRun, Checks, FailedCheck
+from sqlstress.user_work.checks import MAX_FAILED_OPENS, Checker, CheckFailure, CheckNotRun, Checks
 from sqlstress.user_work.options import Invariant
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -34,7 +34,7 @@ def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
 
 def broken(
     driver: str, connection: Connection, *invariants: Invariant, timeout_s: float = 5.0
-) -> list[FailedCheck]:
+) -> list[CheckFailure]:
     return list(Checks(invariants, timeout_s).broken(SqliteReader(driver, connection)))
 
 
@@ -42,7 +42,7 @@ def test_query_without_rows_holds_and_rows_are_shown(driver: str, connection: Co
     holds = Invariant("few", "c.sql:1", "SELECT x FROM t WHERE x > 9")
     breaks = Invariant("small", "c.sql:2", "SELECT x, 'a' FROM t WHERE x > 0")
     assert broken(driver, connection, holds, breaks) == [
-        FailedCheck("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
+        CheckFailure("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
     ]
     assert not connection.in_transaction()
 
@@ -58,8 +58,8 @@ def test_function_that_raises_is_broken_with_its_message(
     where = str(tmp_path / "c.py")
     functions = [Invariant(name, f"{where}:{name}") for name in ("holds", "breaks", "raises")]
     assert broken(driver, connection, *functions) == [
-        FailedCheck("breaks", 1, ("there is one",)),
-        FailedCheck("raises", 1, ("KeyError: 'a'",)),
+        CheckFailure("breaks", 1, ("there is one",)),
+        CheckFailure("raises", 1, ("KeyError: 'a'",)),
     ]
 
 

@@ -121,7 +121,7 @@ class KeysWork(ClassicWork):
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Yield the checks of the file, of each table, and of the ids of picks."""
-        plan = Plan(self.case)
+        plan = KeysPlan(self.case)
         for outcome in outcomes:
             plan.add(outcome, self.steps_done(outcome), pulse)
         yield from self.sound(pulse)
@@ -139,7 +139,7 @@ class KeysWork(ClassicWork):
     def _all_rows(self, name: str, pulse: Pulse) -> Iterator[Row]:
         return self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
 
-    def _check_picks(self, plan: Plan, pulse: Pulse) -> Check:
+    def _check_picks(self, plan: KeysPlan, pulse: Pulse) -> Check:
         """Check every pick, read from the table itself and not from an index."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
@@ -184,7 +184,7 @@ def pick_name(pick: Pick) -> str:
     return f"user {user}'s pick of item {item}"
 
 
-class Plan:
+class KeysPlan:
     """The picks that workers were to insert, in order, and the ids of the stored ones."""
 
     def __init__(self, case: Case) -> None:

@@ -1,4 +1,4 @@
-"""How SQLite's busy handler waits: a lock is held for a moment, and the waiter is timed.
+"""Time that SQLite's busy handler waits for a lock that is held for a moment.
 
 A library built without HAVE_USLEEP sleeps whole seconds, and compile options do not show it.
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlstress.engine.protocols import Outcome
 from sqlstress.experiments.classics.cycles_work import nearest
 from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.keys_work import Plan, pick_name
+from sqlstress.experiments.classics.keys_work import KeysPlan, pick_name
 from sqlstress.experiments.classics.keys_worker import picked_by
 from sqlstress.experiments.classics.proof import (
     Acknowledged,
@@ -143,7 +143,7 @@ def picks(*users: int) -> list[Pick]:
 
 def check_picks(rows: Sequence[Pick], died: bool = False) -> Check:
     """Check picks. Worker 2 perhaps died during the transaction of user 3."""
-    plan = Plan(KEYS)
+    plan = KeysPlan(KEYS)
     plan.add(Outcome(1, False, None), 3, nothing)
     plan.add(Outcome(2, died, None), 1 if died else 2, nothing)
     placed = [(pick_name(pick), plan.places.get(pick)) for pick in rows]

@@ -14,7 +14,7 @@ from sqlstress.engine.protocols import FAILED, Outcome
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.work import SqlWork
 from sqlstress.experiments.sql.worker import SqlSource
-from sqlstress.user_work.checks import CheckNotRun, Checks, FailedCheck
+from sqlstress.user_work.checks import CheckFailure, CheckNotRun, Checks
 from sqlstress.user_work.options import Invariant
 from tests.experiments.sql.databases import Open, done, source_of
 from tests.pulses import nothing
@@ -235,12 +235,12 @@ def test_checks_see_one_snapshot_and_cannot_write(start: Open, our_server: str, 
     )
     reader = work.place.reader()
 
-    def broken_checks(*invariants: Invariant, timeout_s: float = 5.0) -> list[FailedCheck]:
+    def broken_checks(*invariants: Invariant, timeout_s: float = 5.0) -> list[CheckFailure]:
         return list(Checks(invariants, timeout_s).broken(reader))
 
     query = "SELECT id, balance::int FROM account ORDER BY id"
     assert broken_checks(Invariant("all", "c.sql:1", query), Invariant("holds", f"{file}:holds")) == [
-        FailedCheck("all", 2, ("(1, 100)", "(2, 100)"))
+        CheckFailure("all", 2, ("(1, 100)", "(2, 100)"))
     ]
     with pytest.raises(
         CheckNotRun, match=r"writes \(.*\) failed to run: cannot execute DELETE in a read-only"

@@ -1,0 +1,52 @@
+"""All texts for maintainers are in plain English; the checker finds each kind of fault."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.english import CHECKED, ROOT, check
+
+FAULTS = [
+    ("D01", '"""Return what was read."""'),
+    ("D02", '"""How long it took."""'),
+    ("D03", '"""Of which file."""'),
+    ("D04", '"""Do the same for a folder."""'),
+    ("D05", '"""Have a function called."""'),
+    ("S02", '"""Seconds of so many workers."""'),
+    ("S09", '"""Time until nobody writes to it."""'),
+    ("N01", "def what_is_read(): pass"),
+    ("N03", "def told(): pass"),
+    ("N04", "for one in (): pass"),
+    ("T01", "def test_what_is_read(): pass"),
+]
+
+
+@pytest.mark.parametrize(("code", "source"), FAULTS)
+def test_checker_finds_each_kind_of_fault(code: str, source: str, tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(source, encoding="utf-8")
+    assert code in {hit.code for hit in check([file])}
+
+
+def test_checker_accepts_plain_english_and_exempt_lines(tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(
+        '"""Return the number of rows."""\nx = 1  # it is told  # dialect: ok\n', encoding="utf-8"
+    )
+    assert check([file]) == []
+
+
+def test_all_texts_are_in_plain_english() -> None:
+    assert check([ROOT / name for name in CHECKED]) == []
+
+
+def test_class_name_occurs_once_in_the_package() -> None:
+    """Classes of the API have the names that users see."""
+    files = [path for path in (ROOT / "sqlstress").rglob("*.py") if path.name != "api.py"]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
+    counts = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in counts.items() if count > 1] == []
