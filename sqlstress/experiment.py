@@ -92,7 +92,7 @@ class Experiment(ReportFormat):
     # Tables: cases that are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether its cases are layouts with numbers of processes, by which tables and labels name them."""
+    """Whether tables and labels name its cases by the layout and the number of processes."""
     many_files: ClassVar[bool] = True
     """Whether its data may lie in several files; otherwise no text mentions their number."""
 
@@ -107,7 +107,7 @@ class Experiment(ReportFormat):
     def traits(self, case: Case) -> Mapping[str, str]:
         """Return a case's options as text, by option name.
 
-        Cases that differ in a single trait share a table; with an empty mapping they never do.
+        Tables are merged if their cases differ in only one of these options. An empty mapping prevents this.
         """
         return NO_VALUES
 
@@ -188,7 +188,7 @@ class Experiment(ReportFormat):
     def misses_long_waits(self, case: Case) -> bool:
         """Return whether default windows are too short for the waits of a case.
 
-        Of such cases of a sweep, the largest also gets one longer window.
+        In a sweep, the largest of such cases also gets one longer window.
         """
         return False
 

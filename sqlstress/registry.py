@@ -1,6 +1,6 @@
-"""Registry of the experiments, and the part of each that reports store.
+"""Registry of the experiments, and base classes for the format of their cases and results in reports.
 
-The rest of an experiment is described by `sqlstress.experiment`, which knows cases and reports.
+`sqlstress.experiment` has the base class with everything else that an experiment defines.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ResultFormat:
     result_key: ClassVar[tuple[str, str]]
     """Place in the JSON of a report: an object, and the result's key in it."""
     label: ClassVar[str]
-    """Name of such a measurement, with its article."""
+    """Name of such a study, with its article, such as "a hunt"."""
 
 
 class ReportFormat:
@@ -49,9 +49,9 @@ class ReportFormat:
     spec: ClassVar[type] = NoOptions
     """Dataclass of the fields that only cases of this experiment have; they are options."""
     key: ClassVar[str | None] = None
-    """Key of the spec in the JSON of a case; None puts its fields among those that all cases have."""
+    """Key of the spec in the JSON of a case; None stores its fields next to the fields of all cases."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of the spec that are among those that all cases have although there is a key."""
+    """Fields of the spec that are stored next to the fields of all cases, although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
     """Study that decides which cases are measured; None if each case is measured, as often as requested."""
 

@@ -34,7 +34,7 @@ class _CompletedParameter(click.Parameter):
     option: Option
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return completions of a value; in a list, of its last part."""
+        """Return completions of a value; if the value is a list, of its last item."""
         from click.shell_completion import CompletionItem
 
         option = self.option
@@ -57,7 +57,10 @@ _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return an item that makes the shell complete file or folder names; empty for other metavars."""
+    """Return an item that makes the shell complete file or folder names.
+
+    The list is empty if values of this metavar are neither files nor folders.
+    """
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None

@@ -30,9 +30,9 @@ TEXTS: Mapping[str, str] = {
     "transaction": "transfer", "table": "account",
     "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
-"""Samples of texts, by the name of the fact. The sample of another text is its name."""
+"""Sample values of facts that are texts, by name of the fact. Other texts have their name as a sample."""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Samples of other facts, by type."""
+"""Sample values of facts that are not texts, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
@@ -41,7 +41,9 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""All values of a fact that chooses between texts, by code and name."""
+"""All values of facts on which the wording of a sentence depends.
+
+The key is the code of the sentence and the name of the fact."""
 
 
 def sentences() -> dict[str, Sentence]:
@@ -66,7 +68,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield samples of the facts of a sentence, then without each optional fact, and with other choices."""
+    """Yield sample facts of a sentence: all, then without each optional fact, or with another choice."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():

@@ -179,11 +179,14 @@ def _estimate(look: Look) -> tuple[str, ...]:
 
 
 BESIDE = 0.4
-"""Horizontal offset of an estimate from its last pair, which it would hide."""
+"""Horizontal distance of an estimate from its last pair. Without it, the estimate would hide the pair."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of the ratios of B to A by pair, and the estimate at each look with its interval."""
+    """Yield one plot with the ratio B/A of each pair, and the estimate with its interval at each look.
+
+    A look is an interim result of the test. Yield nothing if no pair was measured.
+    """
     if not (test := report.ab):
         return
     sign = -1 if test.metric == "p99" else 1
@@ -213,7 +216,7 @@ def ab_plots(report: Report) -> Iterator[Plot]:
 
 
 def _ratio_axis(title: str, low: float, high: float) -> Plain:
-    """Return an axis on which half and twice are equally far from 1, with readable ticks."""
+    """Return a logarithmic axis with readable ticks: 0.5 and 2 are equally far from 1."""
     decades = range(floor(log10(low)), ceil(log10(high)) + 1)
     if len(decades) > 4:
         return axis(title, type="log")

@@ -54,7 +54,11 @@ def definition(worker: int) -> str:
 
 
 def moves_of(cycling: Cycling, cycle: int, worker: int, salt: int) -> Iterator[Move]:
-    """Yield the statements of one cycle (from 1), with BEGIN and COMMIT. The value of each row is unique."""
+    """Yield the statements of one cycle: inserts, a DELETE of all rows, and inserts again.
+
+    BEGIN and COMMIT are included if a transaction begins or ends in this cycle. `cycle` counts from 1. The
+    value of each row is unique.
+    """
     prefix = f"salt {salt} worker {worker} cycle {cycle}"
     if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == 1):
         yield Move(BEGIN)
@@ -117,7 +121,7 @@ class CyclesSource(OrderedSource):
     def _stretch_by_stretch(self) -> Iterator[Iterator[OrderedStep]]:
         """Yield the steps of each cycle, then the closing checkpoint of the worker that finishes last.
 
-        The next item is taken after all steps of the last one.
+        The caller takes the next item only after all steps of the last item are done.
         """
         for cycle in range(1, self._cycling.cycles + 1):
             yield self._steps_of(cycle)
@@ -171,7 +175,7 @@ class CyclesSource(OrderedSource):
 
 
 def calls_of(client: SqliteClient, name: str) -> list[Operation]:
-    """Return the call of each kind of statement on a table."""
+    """Return the functions that run each kind of statement on a table, in the order of KINDS."""
     connection = client.connect(0)
     statements = (
         "BEGIN IMMEDIATE",
@@ -206,7 +210,7 @@ class Looks:
         self._database = database
         self._index: OpenIndex | None = None
         self._states: list[tuple[int, int, int]] = []
-        """Frames, checkpointed frames, and restarts of the WAL."""
+        """Number of frames, of checkpointed frames and of restarts of the WAL, after each cycle."""
         self._salt: int | None = None
         self._is_over = False
 
@@ -230,7 +234,7 @@ class Looks:
         return next((seen for seen in reads if seen), None)
 
     def note(self, seen: WalIndex) -> None:
-        """Note a state. Another salt means that the WAL was restarted."""
+        """Note a state of the WAL. If its salt has changed, the WAL was restarted."""
         restarts = self._states[-1][2] if self._states else 0
         if seen.frames:  # a WAL without frames has the salt of its last frames
             restarts += self._salt not in (None, seen.salt)
@@ -238,7 +242,7 @@ class Looks:
         self._states.append((seen.frames, seen.checkpointed, restarts))
 
     def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return name, unit and values of each figure; empty if no state was read."""
+        """Return the name, the unit and the values per cycle of each figure; empty if no state was read."""
         from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
         figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))
@@ -252,7 +256,7 @@ class Looks:
 
 
 def words_of_finished(workers: int) -> Any:
-    """Return shared words, one for each worker that is 1 after its last cycle."""
+    """Return shared words, one per worker. A word becomes 1 after the last cycle of its worker."""
     return shared_array("q", workers)
 
 

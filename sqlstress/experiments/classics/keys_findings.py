@@ -1,6 +1,6 @@
 """Findings of primary keys: the type of id to use with each schema, and its cost.
 
-Times are compared over the passes, each pair against its noise. Sizes have no noise.
+The times of two types are compared over the passes, against the noise of this pair. Sizes have no noise.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Figures of the space, by their columns of the CSV: sizes in bytes, shares of the file from 0 to 1."""
+"""Functions that compute a figure of the space, by its column in the CSV.
+
+Sizes are in bytes, shares of the file from 0 to 1, and fan-outs in children per internal page."""
 BYTES_IN_MB = 1e6
 
 
@@ -51,7 +53,7 @@ class KeysCell:
     picks: Picks
     processes: int
     seconds: float
-    """Time of the typical trial; above 0."""
+    """Duration of the typical trial, in seconds; above 0."""
     space: Space | None
 
     def figure(self, name: str) -> float | None:
@@ -60,7 +62,7 @@ class KeysCell:
 
     @property
     def file(self) -> float:
-        """Bytes of the file; 0 if it was not measured."""
+        """Size of the file, in bytes; 0 if it was not measured."""
         return self.figure("file_bytes") or 0.0
 
 
@@ -83,7 +85,7 @@ class KeysCells:
         self._by_place = {(cell.picks, cell.processes): cell for cell in self.all}
 
     def twin(self, cell: KeysCell, **changes: Any) -> KeysCell | None:
-        """Return the cell that differs from `cell` in this only, such as id_type="uuid4"."""
+        """Return the cell whose spec differs from that of `cell` only in `changes`, as id_type="uuid4"."""
         return self._by_place.get((replace(cell.picks, **changes), cell.processes))
 
 

@@ -32,14 +32,14 @@ Row = tuple[Any, ...]
 
 
 class UserPicks(NamedTuple):
-    """Rows of one transaction."""
+    """Picks of one user, which one transaction inserts: a row for each item."""
 
     user: Any
     """Id of the user."""
     items: Sequence[Any]
     """Ids of the items."""
     first: int
-    """First of the user's integer ids."""
+    """Id of the first row if ids are integers; the ids of the other rows follow on it."""
 
 
 class KeysSource(OrderedSource):
@@ -117,7 +117,7 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first of a user's range of integer ids: processes with ranges need no common counter."""
+    """Return the first integer id of a user. Each user has a range, so processes need no common counter."""
     return user * picks.most_picks + 1
 
 
@@ -131,7 +131,7 @@ Randomness = Callable[[int], bytes]
 """Returns a number of random bytes."""
 
 SIZE = 16
-"""Bytes of an id."""
+"""Size of an id, in bytes, unless it is an integer."""
 ASCENDING = ("int", "ulid-monotonic", "uuid7")
 """Types of which each id is greater than all earlier ids of its process."""
 
@@ -149,14 +149,14 @@ def steady_ms(clock: Clock = time.time_ns) -> Callable[[], int]:
 
 
 def uuid4_maker() -> Make:
-    """Return a function that makes 122 random bits (RFC 9562, 5.4)."""
+    """Return a function that makes ids with 122 random bits (RFC 9562, 5.4)."""
     from uuid import uuid4
 
     return lambda: uuid4().bytes
 
 
 def ulid_maker() -> Make:
-    """Return a function that makes the millisecond, then 80 random bits."""
+    """Return a function that makes ULIDs: the time in milliseconds, then 80 random bits."""
     from ulid import PureRandomPolicy, ULIDGenerator
 
     generate = ULIDGenerator(policy=PureRandomPolicy()).generate
@@ -164,7 +164,7 @@ def ulid_maker() -> Make:
 
 
 def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """Return a function that makes ULIDs, within a millisecond the last one plus one.
+    """Return a function that makes ULIDs; within a millisecond, each is the previous ULID plus one.
 
     It raises ValueError if the random part overflows, as the specification demands.
     Source: https://github.com/ulid/spec#monotonicity
@@ -180,10 +180,10 @@ def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = o
 
 
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """Return a function that makes the millisecond, a counter of 42 bits, and 32 random bits.
+    """Return a function that makes ids: the time in milliseconds, a counter of 42 bits, and 32 random bits.
 
     The counter begins every millisecond at a random number in the lower half of its range, so it cannot
-    overflow (RFC 9562, 5.7 and 6.2, method 1). Python's own, from 3.14 on, is built in this way too.
+    overflow (RFC 9562, 5.7 and 6.2, method 1). Python's own uuid7, from 3.14 on, uses the same method.
     """
     now_ms = steady_ms(clock)
     latest = counter = 0
@@ -206,4 +206,4 @@ MAKERS: dict[str, Callable[[], Make]] = {
     "ulid-monotonic": monotonic_ulid_maker,
     "uuid7": uuid7_maker,
 }
-"""Type, other than "int" → function that returns the maker of its ids."""
+"""Functions that return a maker of ids, by type of id; the type "int" needs none."""

@@ -1,7 +1,7 @@
-"""The parent's half of methods: the file of a cell, its tables, and the proof of its rows.
+"""The parent's half of methods: creation of the database file of a cell, and the check of its rows.
 
-A cell that writes begins with a new file. Cells that query share a file with all results; each sets its
-journal mode.
+A cell is one measured case. A cell that writes begins with a new file. Cells that query share one file, which
+already has all results; each cell sets the journal mode of the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 HASTE = ("synchronous=off", "cache_size=-100000")
-"""PRAGMAs of the connection that fills a file, which is not measured; it takes about 100 MB."""
+"""PRAGMAs of the connection that fills a file. Filling is not measured; its cache takes about 100 MB."""
 QUERIED = "methods: the queried file"
 
 
@@ -53,7 +53,7 @@ class MethodsWork(ClassicWork):
         """Number of samples when the cell begins."""
 
     def create(self, pulse: Pulse) -> None:
-        """Fill the file, unless an earlier cell has left what this one queries, and set its journal mode."""
+        """Fill the file, unless an earlier cell has left the data to query, and set its journal mode."""
         wanted = None
         if self.method.phase == "query":
             settings = replace(self.case.settings, journal_mode="")
@@ -135,9 +135,9 @@ REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
 
 
 def skip_reason(case: Case, runs: Sequence[Run]) -> str | None:
-    """Return the reason not to measure a cell (again) after these runs of cells, if there is a reason.
+    """Return the reason not to measure a cell (again) after the runs of other cells, or None.
 
-    A cell with a trial that timed out is a TIMEOUT, however its other trials end.
+    A cell counts as timed out if any of its trials timed out, even if its other trials succeed.
     """
     for run in runs:
         scale = run.case.spec.scale

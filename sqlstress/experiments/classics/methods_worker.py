@@ -115,7 +115,7 @@ def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findin
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
-    """Yield a problem for each row that is missing from an answer or too much."""
+    """Yield a problem for each row that an answer lacks, and for each row that should not be in it."""
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
     for row in expected - answered:
@@ -131,7 +131,7 @@ INSERT = {
     "insert": ('INSERT INTO "sample" ("path") VALUES ', "(?)"),
     "allocate": ('INSERT INTO "result" ("a_id", "b_id", "val") VALUES ', "(?, ?, ?)"),
 }
-"""Phase → beginning of the statement that inserts rows, and the parameters of one row."""
+"""Parts of the INSERT statement, by phase: its beginning, and the placeholders of one row."""
 _SELECT = 'SELECT "t1"."a_id", "t1"."b_id", "t1"."val" FROM "result" AS "t1"'
 _PAIR = '(("t1"."a_id" = ?) AND ("t1"."b_id" = ?))'
 GET_RESULT = f"{_SELECT} WHERE {_PAIR}"
@@ -153,9 +153,9 @@ QUERY_SPC = (
 
 
 def json_statement(phase: str) -> str:
-    """Return the statement that inserts or queries a list of objects.
+    """Return the statement that inserts or queries the rows of one parameter, a JSON list of objects.
 
-    SQLite before 3.38 has no ->>, which is not faster.
+    It uses json_extract: SQLite before 3.38 has no operator ->>, which is not faster.
     """
     path, a, b, val = (f"json_extract(j.value, '$.{name}')" for name in ("path", "a", "b", "val"))
     if phase == "insert":
@@ -250,7 +250,7 @@ class Binding:
         """Maximum number of parameters of a statement."""
         self._insert, self._places = INSERT.get(self.method.phase, ("", ""))
         self._width = {"insert": 1, "allocate": 3, "query": 2}[self.method.phase]
-        """Parameters of a row."""
+        """Number of parameters per row."""
 
     def run(self, statement: str, params: Row) -> list[Row]:
         """Run a statement."""
@@ -295,7 +295,7 @@ class Binding:
         return tuple(found)
 
     def operation(self) -> Callable[[], Any]:
-        """Return the function of the method; a query's answer is a list."""
+        """Return the function that runs the method; for a query, it returns the list of results."""
         work: Callable[[], Any] = self._query if self.method.phase == "query" else self._write
         if not self.method.transaction:
             return work
@@ -307,7 +307,7 @@ class Binding:
         return in_transaction
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Return the rows to write, as objects with the names of their columns."""
+        """Return the rows to write as dictionaries, as {"path": ...} or {"a": ..., "b": ..., "val": ...}."""
         if self.method.phase == "insert":
             return ({"path": PATH.format(place)} for place in range(self.method.scale))
         return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.method.scale))

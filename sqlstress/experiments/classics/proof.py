@@ -1,8 +1,8 @@
 """The proof, as pure functions: tables hold the acknowledged rows, and nothing else.
 
-A worker writes the rows of a list in its order, so the table holds the beginning of that list: every
-acknowledged row, and of a worker that died perhaps the rows of one step more. The index of a row in the
-lists of all workers, one after the other, is its place.
+A worker writes the rows of a list in the order of the list. So the table holds the beginning of that list:
+every acknowledged row, and perhaps the rows of one more step if the worker died. The place of a row is its
+index in the concatenated lists of all workers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Placed = tuple[Any, int | None]
-"""A row and its place; None if no worker may have written it."""
+"""A row, and its place: an index into the lists of all workers, or None if the row should not exist."""
 Named = Callable[[int], str]
 """Returns the name of the row at a place, for counter-examples."""
 
@@ -33,10 +33,10 @@ class Acknowledged:
     acknowledged: int
     """Number of acknowledged rows."""
     step: int = 0
-    """Rows of the step during which the worker died; 0 if it did not die."""
+    """Number of rows of the step during which the worker died; 0 if it did not die."""
 
     def objections(self, counts: bytearray, named: Named) -> Iterator[str]:
-        """Yield an objection for each acknowledged row that is gone, and for rows that go too far."""
+        """Yield an objection for each acknowledged row that is gone, and for later rows that are present."""
         for place in self.places[: self.acknowledged]:
             if not counts[place]:
                 yield f"{named(place)}, acknowledged to {self.writer}, is gone"
@@ -60,7 +60,7 @@ def check_rows(
     named: Named,
     described: Callable[[Any], str] = repr,
 ) -> Check:
-    """Check every row of a table: each acknowledged row is there once, and there are no others."""
+    """Check that a table has each acknowledged row once, and no other rows."""
     tally = CheckCounter(name)
     counts = bytearray(max((writer.places.stop for writer in writers), default=0))
     for row, place in rows:
@@ -80,7 +80,7 @@ def check_rows(
 def check_list(
     name: str, rows: Iterable[Any], expected: Sequence[Any], writers: Sequence[Acknowledged]
 ) -> Check:
-    """Check the rows of tables against a list of all of them, each with its place in the list."""
+    """Check rows against the list of all expected rows; the place of a row is its index in that list."""
     places = {row: place for place, row in enumerate(expected)}
     placed = ((row, places.get(row)) for row in rows)
     return check_rows(name, placed, writers, lambda place: f"{expected[place]!r:.80}")
@@ -117,7 +117,7 @@ def _fits(one: Any, id_type: str) -> bool:
 
 
 def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield objections to numbers, which are consecutive in a transaction and ascend between transactions."""
+    """Yield objections to integer ids, unless they ascend, and are consecutive within each transaction."""
     latest = 0
     for numbers in transactions:
         for earlier, later in pairwise((latest, *numbers)):
@@ -129,5 +129,5 @@ def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
 
 
 def short_id(one: Any) -> str:
-    """Write an id, or the value that is in its place, in at most 40 characters."""
+    """Return an id, or the value stored instead of an id, as text of at most 40 characters."""
     return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"

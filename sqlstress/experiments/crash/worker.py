@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 RECORDS = 64
 """Number of records per file."""
 MOST_WRITERS = (1 << WORKER_BITS) - 1
-"""Largest number of a writer that fits into a value."""
+"""Largest writer number that a value can contain."""
 
 TABLES = (
     "CREATE TABLE record (key INTEGER PRIMARY KEY, value)",
@@ -90,7 +90,10 @@ def transactions(case: Case, records: Records, writer: int) -> Iterator[Entry]:
 
 
 def writing(connection: Connection, begin: str) -> Operation:
-    """Return a function of (rows, entry) that runs a transaction; `begin` is the kind, as IMMEDIATE."""
+    """Return a function that writes rows and a log entry in one transaction.
+
+    Its argument is the tuple (rows, entry). `begin` is the kind of transaction, such as IMMEDIATE.
+    """
     start, end, log = (connection.writer(sql) for sql in (f"BEGIN {begin}", "COMMIT", LOG))
 
     def write(params: tuple[list[Any], Entry]) -> None:

@@ -121,7 +121,11 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield the command and the empty command for each number of processes, target and rate."""
+        """Yield cases of the command, and of an empty command, for each number of processes, target and rate.
+
+        The empty command shows the cost of starting a process; it has only one target.
+        --alone and --lines omit it.
+        """
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:
             raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")

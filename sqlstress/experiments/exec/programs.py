@@ -60,7 +60,7 @@ class WatchedProgram:
 
     @property
     def pid(self) -> int | None:
-        """Process number of the running program, or None."""
+        """Process ID of the running program; None if no program is running."""
         running = self._running
         return running.pid if running else None
 
@@ -210,7 +210,7 @@ def _end_group(pid: int) -> bool:
 
 _PIECE = 1 << 16
 KEPT = 2048
-"""Maximum length of the beginning, and of the end, that is kept of a command's output, in bytes."""
+"""Number of bytes kept from the beginning of a command's output, and from its end."""
 _READ_S = 5.0
 """Time limit for reading all written output, in seconds."""
 
@@ -243,7 +243,10 @@ class Ear:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Wait until all output is read. A second mark after the last command shows this."""
+        """Wait until all output is read, or until a time limit, and close the pipe.
+
+        An additional mark, which follows no command, ends the reading thread.
+        """
         os.write(self.theirs, self._mark)
         self._thread.join(_READ_S)
         os.close(self.theirs)
@@ -284,15 +287,17 @@ EVERY_S = 0.02
 
 
 WORKED, STRAYED, REACHED = range(3)
-"""Indexes of the shared flags of a trial: an operation has succeeded; a command had the original of the copy
-open; a command had the database of the trial open."""
+"""Indexes of the shared flags of a trial.
+
+WORKED: an operation has succeeded. STRAYED: a command had the original of the copy open. REACHED: a command
+had the database of the trial open."""
 
 
 class Opened:
     """Sampler of the open files of a worker's commands while they run."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command; `original` is a path, or empty if there is no copy."""
+        """`pid` returns the running command's process ID. `original` is a path; empty if there is no copy."""
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None
         self._open = self._closed = 0
@@ -302,7 +307,10 @@ class Opened:
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop; return the numbers of moments at which a command had the database open, and had not."""
+        """Stop sampling and return two counts of samples: with the database open, and without.
+
+        A count of 0 is left out.
+        """
         self._ends.set()
         if self._thread.is_alive():
             self._thread.join()

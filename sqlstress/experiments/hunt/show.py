@@ -46,7 +46,7 @@ _FAULTS = {
     "integrity_check": _DAMAGED,
     "quick_check": _DAMAGED,
 }
-"""The fault of SQLite that a failed check shows, by the check's name."""
+"""Fault of SQLite, as the predicate of a sentence, by name of the failed check."""
 DONE = {WRITER: "commit", READER: "read", HOLDER: "long read", CHECKPOINTER: "checkpoint"}
 EVERYWHERE = Schedule().pause_at
 
@@ -166,7 +166,11 @@ def _load(witness: Witness) -> str:
 
 
 def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
-    """Return the pauses of a round as text; `rates` has the number of calls per pause, by role."""
+    """Return a description of a round's pauses: "; pauses: each writer at 1 of 100 calls".
+
+    `rates` has, by role, the number of calls of which one pauses; 0 means no pauses. `points` has the kinds
+    of calls that may pause.
+    """
     pauses = [f"each {role} at 1 of {digits(rate)} calls" for role, rate in rates.items() if rate]
     if not pauses:
         return ""

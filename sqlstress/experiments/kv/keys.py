@@ -190,11 +190,11 @@ def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
 
 
 class Placement:
-    """Keys by bucket, computed by the parent and shared. With one bucket nothing is stored.
+    """Keys by bucket. The parent computes and shares them, unless there is only one bucket.
 
-    For transactions of several replaces, the keys of a bucket form pairs that are always written together, so
-    that a torn transaction is visible. An odd batch has one more key, from the last keys of the bucket, which
-    belong to no pair.
+    If a transaction replaces several rows, the keys of a bucket form pairs. Both keys of a pair are always
+    written together, so that a torn transaction is visible. If the number of rows is odd, the transaction
+    also writes a key without a partner: the last keys of each bucket belong to no pair.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:

@@ -32,11 +32,13 @@ from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum window, in seconds, whose full-length waits are reported. Uneven shares reveal shorter waits."""
+"""Minimum length of a window, in seconds, for reporting that an operation waited during all of it.
+
+In shorter windows, uneven shares of the processes reveal the waits."""
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
-"""Length of a window that is certain to show a wait of USUAL_S, in seconds."""
+"""Length of a window that is certain to show a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Factor by which the waits must stay below USUAL_S to be no sign of such a wait."""
+"""Factor by which waits must be shorter than USUAL_BUSY_TIMEOUT_S to be no sign of such a long wait."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations: COMMITS write, or end with a write; GETS only read."""
 MIN_SUGGESTED_BUCKETS = 20
@@ -95,7 +97,8 @@ def waiting(group: Group) -> Iterator[Finding]:
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
     """Return the remedy for starvation, if the report shows that the write lock caused it.
 
-    Uneven shares are evidence of that. A long wait alone is not: it takes an account of the time.
+    Uneven shares of the processes are evidence of that, or an account of the time with enough waiting for the
+    lock. A long wait alone is not.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -208,9 +211,9 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 
 
 def longer_window_findings(group: Group) -> Iterator[Finding]:
-    """Yield whether an operation would wait longer than usual, judged by one extra, longer window.
+    """Yield a finding for each case with one extra, longer window: signs of waits above USUAL_BUSY_TIMEOUT_S.
 
-    Such a wait would not end within that window, but begin in it: while a process waits, each further attempt
+    Such a wait would begin in that window, but not end in it: while a process waits, each further attempt
     is as likely to find the lock taken as the previous one.
     """
     for run in group.runs:
@@ -233,7 +236,10 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
 
 def _count_longer_waits(run: Run) -> int:
-    """Return the number of a run's operations that waited longer than USUAL_S, successfully or not."""
+    """Return the number of a run's operations that waited longer than USUAL_BUSY_TIMEOUT_S.
+
+    Operations that gave up are included.
+    """
     least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     for trial in run.valid:
         if trial.failures:
@@ -394,7 +400,7 @@ def _limit(case: Case, trial: Trial) -> int:
 
 
 MIN_LISTED_SHARE = 0.05
-"""Minimum share of a part that is listed in the sentence."""
+"""Minimum share of the slowest operations' time at which a cause is listed."""
 LARGE_SHARE = 0.2
 """Minimum share of a part for which a remedy is given."""
 MAJORITY = 0.6
@@ -465,7 +471,10 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield the waits of the slowest operations, for the worst case; nothing if a CPU quota was reached."""
+    """Yield a finding on the causes of the slowest operations' time, for the case where they took longest.
+
+    Yield nothing if a CPU quota was reached, or if no case has an account of this time.
+    """
     if group.met_quota:
         return
 

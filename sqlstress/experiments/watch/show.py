@@ -51,14 +51,14 @@ from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 from sqlstress.user_work.messages import group_key
 
 OFTEN = 0.5
-"""Share of the time from which on many short holds also block other processes."""
+"""Minimum share of the time with the write lock at which even short holds block other processes."""
 WORTH_TELLING = 0.01
-"""Share of the time from which on a lock gets a sentence."""
+"""Minimum share of the time with a lock at which the findings mention it."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""Durations from which on a pin, or a checkpoint with the write lock, gets a sentence, in seconds."""
+"""Minimum durations, in seconds, of a pin and of a checkpoint with the write lock that findings mention."""
 TOGETHER = 0.8
-"""Smallest length of a write lock, as a share of the checkpoint during which it was held."""
+"""Minimum length of a hold of the write lock, as a share of the checkpoint that is taken for its cause."""
 MOST_NAMED = 3
 """Maximum number of processes in findings of one kind; the table has more."""
 _FRAME_HEADER = 24
@@ -72,7 +72,7 @@ def holds(process: Process, lock: str) -> Holds:
 
 
 def process_at(watch: Watch, place: int | None) -> Process:
-    """Return the process with an index, or one without a number."""
+    """Return the process at index `place`, or an empty Process if there is no such index."""
     return watch.processes[place] if place is not None and 0 <= place < len(watch.processes) else _NO_PROCESS
 
 

@@ -120,7 +120,7 @@ class Pin:
     seconds: float
     """Time from the first to the last sample that saw it, in seconds."""
     grew_frames: int
-    """Largest number of frames after its last frame that the WAL had while it was seen."""
+    """Largest number of frames that followed `frame` in the WAL while the read transaction was seen."""
     lasts: bool = False
     """Whether it was seen in the last sample."""
 
@@ -146,8 +146,8 @@ class Course:
     samples: tuple[int, ...] = ()
     """Number of samples, per step."""
     held: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """Number of samples that saw the write lock held, per step, by index of the process; "others" for the
-    rest."""
+    """Number of samples that saw the write lock held, per step. The key is the index of the holder in
+    `processes`, as text, or "others" for all other processes."""
     frames: tuple[int, ...] = ()
     """Largest number of frames in the WAL, per step."""
     checkpointed: tuple[int, ...] = ()
