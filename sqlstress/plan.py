@@ -98,7 +98,7 @@ def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
     """Return the plan that one set of options requests.
 
     `given` holds unparsed values by option name; missing and None values have their default. Raises
-    UsageError, also for more than MOST_CASES cases, before they take memory.
+    UsageError, also for more than MAX_CASES cases, before they take memory.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
     experiment = commands()[command]
@@ -149,7 +149,7 @@ def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_count(cases: int) -> None:
-    """Raise UsageError for more than MOST_CASES cases."""
+    """Raise UsageError for more than MAX_CASES cases."""
     if cases > MAX_CASES:
         raise UsageError(f"the plan has more than {MAX_CASES:,} cases. Split it.")
 

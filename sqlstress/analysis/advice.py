@@ -64,7 +64,10 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the sums and examples of a check over its failed passes. `checks` has one item per pass."""
+    """Return a check's counts of rows and problems, and its examples, over all failed passes.
+
+    `checks` has the check's result in each pass.
+    """
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
@@ -216,7 +219,7 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 def _change(run: Run) -> float | None:
     """Return the relative change from the first to the second half of the window: the median over trials.
 
-    None if not all trials change by more than UNSTEADY_OVER in one direction. None at a fixed rate, because
+    None if not all trials change by more than MAX_HALF_CHANGE in one direction. None at a fixed rate, because
     chance distributes the due operations over the halves.
     """
     if run.case.rate:

@@ -30,7 +30,7 @@ class CaseCheck:
     now: float
     """Figure of the current report: the median of its trials."""
     ratio: float
-    """Current figure over that of the baseline: the Hodges-Lehmann estimate from the logarithms."""
+    """Hodges-Lehmann estimate of the current figure divided by that of the baseline, from the logarithms."""
     low: float | None
     """Lower end of the ratio's 95% interval; None if there are too few trials."""
     high: float | None

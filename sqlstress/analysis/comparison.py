@@ -1,4 +1,7 @@
-"""Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison."""
+"""Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison.
+
+The shape of a case is its rate relative to the rate with one process on the same layout.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +159,7 @@ class Comparison:
     names: tuple[str, ...]
     """Name of each report, such as its file."""
     reports: tuple[Report, ...]
-    """Two or more reports; their labels are in LETTERS."""
+    """Two or more reports, labelled A, B, C and so on in this order."""
     tables: tuple[ComparedTable, ...]
     """Tables of the cases that the first report has in common with others."""
 

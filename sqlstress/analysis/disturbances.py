@@ -1,4 +1,4 @@
-"""Disturbances of a measurement: processor and disk time taken by others, CPU quotas, and heat."""
+"""Disturbances of a measurement: processor and disk time taken by other programs, CPU quotas, and heat."""
 
 from __future__ import annotations
 
@@ -14,29 +14,39 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk that others may take without a finding, in at least half of a case's trials.
+"""Share of processors or disk that other programs may take in at least half of a case's trials, without a
+finding.
 
-It allows for the system's work for our processes, which counts as taken by others.
+The limit allows for the system's work for our processes, which is counted as taken by other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share that others may take without a finding in fewer trials: in a 0.3 s window, a few ticks are 0.1."""
+"""Share that other programs may take in fewer trials without a finding.
+
+The limit is higher than MAX_TAKEN_SHARE, because a few clock ticks are 0.1 of a window of 0.3 s.
+"""
 MAX_SYNC_CHANGE = 2.0
 """Factor by which the cost of a sync may change during a measurement without a finding."""
 MAX_NAMED_CASES = 2
-"""Maximum number of cases listed by name in a finding if each has its own name, because names are long."""
+"""Maximum number of cases that a finding lists by name, unless the cases are a sweep.
+
+More cases are only counted, because their names are long. Cases of a sweep have short labels.
+"""
 
 ShareOf = Callable[[Trial], float]
-"""Function that returns the share of a resource taken by others during a trial, from 0 to 1; 0 if unknown."""
+"""Function that returns the share of a resource that other programs took during a trial, from 0 to 1.
+
+0 also means unknown.
+"""
 
 
 def taken_share(trial: Trial) -> float:
-    """Return the share of the processors that others took, from 0 to 1."""
+    """Return the share of the processors that other programs or virtual machines took, from 0 to 1."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
 
 def taken_disk_share(trial: Trial) -> float:
-    """Return the share of the time in which others kept the disk busy, from 0 to 1."""
+    """Return the share of the time in which other programs kept the disk busy, from 0 to 1."""
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
@@ -45,7 +55,7 @@ def _stopped_share(trial: Trial) -> float:
 
 
 def disturbed(run: Run) -> bool:
-    """Return whether others or a CPU quota took much from at least half of a run's trials."""
+    """Return whether other programs or a CPU quota took much from at least half of a run's trials."""
     return any(_in_most_trials(run, share) for share in (taken_share, taken_disk_share, _stopped_share))
 
 
@@ -83,7 +93,7 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the two medians of a sync, before and after, that are nearest to each other.
 
-    None if they differ by at most a factor of CHANGED_OVER, or without two samples before and two after.
+    None if they differ by at most a factor of MAX_SYNC_CHANGE, or without two samples before and two after.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -116,9 +126,9 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the trial from which others took most, and the label of all cases from which they took much.
+    """Return the trial from which other programs took most, and a label of all disturbed cases.
 
-    None if they took little everywhere. `share` returns the share of a resource that they took.
+    None if no case was disturbed. `share` returns the share of a resource that other programs took.
     """
     disturbed_trials = [
         (run, trial)
@@ -133,7 +143,7 @@ def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
 
 
 def _in_most_trials(run: Run, share: ShareOf) -> bool:
-    """Return whether others took more than NOTED_OVER in at least half of the valid trials."""
+    """Return whether `share` exceeds MAX_TAKEN_SHARE in at least half of the valid trials of a run."""
     is_over = [share(trial) > MAX_TAKEN_SHARE for trial in run.valid]
     return bool(is_over) and 2 * sum(is_over) >= len(is_over)
 

@@ -135,7 +135,7 @@ DURABILITY_OPTIONS = (
 
 
 def durability_options(options: Iterable[str]) -> str:
-    """Return the compile options that are in TELLING, separated by commas."""
+    """Return the compile options that are in DURABILITY_OPTIONS, separated by commas."""
     return ", ".join(option for option in options if option.partition("=")[0] in DURABILITY_OPTIONS)
 
 
@@ -157,7 +157,7 @@ def version(build: SqliteBuild) -> str:
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return, for each build, its options in TELLING that not all builds have."""
+    """Return, for each build, its options in DURABILITY_OPTIONS that not all builds have."""
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 

@@ -124,7 +124,7 @@ class Group:
     def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> PairwiseTests | None:
-        """Return the pairwise tests of runs; None if they have fewer than FEWEST passes in common.
+        """Return the pairwise tests of runs; None if they have fewer than MIN_PASSES passes in common.
 
         `figures` returns a run's figure by pass, each above 0.
         """
@@ -237,7 +237,7 @@ class PairwiseTests:
 
     @cached_property
     def passes_needed(self) -> int:
-        """Estimated number of passes that would show a difference of NEAR."""
+        """Estimated number of passes needed to detect a relative difference of NEAR."""
         return self._passes.passes_needed(NEAR, self._error * TREND)
 
 

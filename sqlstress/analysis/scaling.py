@@ -260,9 +260,10 @@ def _fairness(run: Run) -> list[float]:
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether the figures of two runs do not overlap, with at most this probability of chance.
+    """Return whether the values of two runs do not overlap, significantly at the error rate `error`.
 
-    The test (the extreme case of Mann-Whitney) holds for any distribution; that of longest waits is unknown.
+    The test is the extreme case of Mann-Whitney. It is valid for any distribution, which is needed because
+    the distribution of longest waits is unknown.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False

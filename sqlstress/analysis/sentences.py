@@ -844,7 +844,7 @@ class FailedArm(NamedTuple):
     where: str
     share: float
     most: float
-    """Largest share that may fail."""
+    """Largest share of failed operations that --max-failed allows, from 0 to 1."""
     why: str
 
 

@@ -26,7 +26,7 @@ class Conclusion:
     """Conclusion of a study."""
 
     status: str
-    """WRONG, UNPROVED, PROVED or UNTOLD."""
+    """WRONG, UNPROVED, PROVED or NO_ANSWER."""
     finding: Finding
 
 

@@ -23,7 +23,7 @@ from sqlstress.show.formats import BESIDE, FORMATS, NAMED_FORMATS
 from sqlstress.system.files import path_length_note, reason, short_path
 
 Tell = Callable[[str], None]
-"""Function that prints a text: `say`, or `complain` if a report goes to standard output."""
+"""Function that prints a text: `print_text`, or `print_error` if a report goes to standard output."""
 CLOSED = "standard output is closed, so nothing can be printed"
 _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa: RUF001 - the dash of a missing figure
 

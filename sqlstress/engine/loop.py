@@ -41,7 +41,7 @@ class Window(NamedTuple):
 
     @property
     def bin_ns(self) -> int:
-        """Width of a bin, in ns: 0.1 s, or more if the window is too long for MOST_BINS such bins."""
+        """Width of a bin, in ns: 0.1 s, or more if the window is too long for MAX_BINS such bins."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))

@@ -23,7 +23,7 @@ MIN_SAMPLES = 8
 MOST = 200
 """Maximum number of samples of each kind."""
 BUDGET_NS = 150_000_000
-"""Time limit in ns for the samples of one kind after the first LEAST."""
+"""Time limit in ns for the samples of one kind after the first MIN_SAMPLES."""
 
 Sync = Callable[[int], None]
 
@@ -121,7 +121,7 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
 def _samples(
     write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
 ) -> list[int]:
-    """Return LEAST to MOST durations of "write and sync", in ns, within the budget."""
+    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, within the budget."""
     samples: list[int] = []
     spent = 0
     for block in blocks:

@@ -62,7 +62,7 @@ def dsn(value: Any) -> Dsn:
 
 
 def redact(value: str) -> str:
-    """Return the parts of a text that may be shown if it is a connection string; else UNSHOWN."""
+    """Return the parts of a text that may be shown if it is a connection string; else HIDDEN."""
     try:
         return str(dsn(value))
     except ValueError:

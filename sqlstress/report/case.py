@@ -175,7 +175,7 @@ ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def target_option(targets: Sequence[str]) -> Any:
-    """Return the option that compares some of these targets, as a field."""
+    """Return a dataclass field: the option that lists the targets to compare, chosen from `targets`."""
     return option(
         choices(*targets),
         None,
@@ -187,7 +187,7 @@ def target_option(targets: Sequence[str]) -> Any:
 
 
 def anyway_option() -> Any:
-    """Return the option that allows a load on a server on another machine, as a field."""
+    """Return a dataclass field: the option that allows a load on a server on another machine."""
     return option(switch, False, SERVER, "Allow a server that is not on this machine.", flag=True)
 
 

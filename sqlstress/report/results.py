@@ -93,7 +93,7 @@ class Failures:
 def merged(found: Sequence[Latency]) -> Latency | None:
     """Return the latencies of all operations together; None if `found` is empty.
 
-    If one has no histogram, the first one is returned.
+    If any of them has no histogram, they cannot be merged, and the first is returned.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -527,7 +527,7 @@ class Trial:
     """Time of the cheapest call through the driver, which reads no data, in ns; None if not measured. With a
     server it includes the round trip."""
     where: Where | None = None
-    """Parts of the operations' time; None if not requested."""
+    """Time of the workers by part, such as waits for locks and syncs; None if not requested."""
     write_lock: WriteLock | None = None
     """Holders of the write lock, as seen by samples; None if not requested."""
     error: str | None = None

@@ -25,7 +25,7 @@ class Arm:
     python: str | None = None
     """Python interpreter set for this arm; None means the interpreter of sqlstress itself."""
     version: str = ""
-    """Implementation and version of that Python; empty if `python` is null."""
+    """Implementation and version of the interpreter in `python`; empty if `python` is null."""
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
@@ -77,8 +77,8 @@ class AbTest:
     reason: str | None = None
     """Reason for the verdict if it did not follow from the pairs, such as wrong data; else None."""
     order: str = TURNS
-    """Rule for the arm that began each further pair: drawn (at random, by the seed), or turns (A and B
-    alternate)."""
+    """Rule that chose which arm begins each pair after the first: drawn (at random, by the seed), or turns (A
+    and B alternate)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
@@ -135,7 +135,7 @@ class LimitSearch:
     """
 
     promise: Promise
-    """Promise that a rate must meet."""
+    """Latency bounds that a rate must meet."""
     max_time_s: float | None = None
     """Time limit in seconds, after which no further window was begun; None if there is no limit."""
     seconds: float = 0.0

@@ -82,7 +82,7 @@ MARKS = "±~*"
 
 
 def _marks(blocks: Sequence[Block]) -> str:
-    """Return the meanings of the marks in the tables that `drawn_at_first` draws; empty if there are none."""
+    """Return the meanings of the marks in the tables that `draw_briefly` draws; empty if there are none."""
     tables = [_fit(block) for block in blocks if isinstance(block, Table)]
     texts = [block.text for block in blocks if isinstance(block, Legend | Note)]
     clauses = [clause for text in texts for clause in text.rstrip(".").split("; ")]

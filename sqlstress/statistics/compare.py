@@ -125,7 +125,7 @@ class Passes(Generic[K]):
         return math.exp(fmean(self._logs[case].values()))
 
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
-        """Return `other` / `base`; None if fewer passes than FEWEST have both.
+        """Return `other` / `base`; None if they have fewer than MIN_PASSES passes in common.
 
         `error` is the probability that the true ratio lies outside the interval. By default, it is the pair's
         part of the error probability of all ratios.
@@ -138,7 +138,7 @@ class Passes(Generic[K]):
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
         """Return a lower bound of the geometric mean of `others` / `base`, at this error probability.
 
-        0 if fewer passes than FEWEST have all of them.
+        0 if they have fewer than MIN_PASSES passes in common.
         """
         logs = self._differences(base, others)
         if len(logs) < MIN_PASSES:
@@ -193,7 +193,7 @@ def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
     """Return the variance that neither case nor pass explains, and its degrees of freedom.
 
-    Both are 0 if there are fewer cases or common passes than FEWEST.
+    Both are 0 if there are fewer than MIN_PASSES cases or common passes.
     """
     passes = _common(cases)
     if len(cases) < MIN_PASSES or len(passes) < MIN_PASSES:
@@ -213,8 +213,8 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
 def spread(figures: Sequence[float]) -> float | None:
     """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
 
-    None for fewer figures than FEWEST, or if any is not positive. Only this case's figures are used, so that
-    drift over the passes is part of the interval.
+    None for fewer than MIN_PASSES figures, or if any is not positive. Only this case's figures are used, so
+    that drift over the passes is part of the interval.
     """
     if len(figures) < MIN_PASSES or min(figures) <= 0:
         return None
@@ -322,7 +322,7 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
     """Return the largest statistic whose probability is at most alpha; -1 if there are too few values.
 
-    For samples larger than EXACT, the normal approximation with continuity correction is used.
+    For samples larger than MAX_EXACT_SIZE, the normal approximation with continuity correction is used.
     """
     if max(m, n) > MAX_EXACT_SIZE and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)

@@ -88,8 +88,8 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 def direction_alpha(look: int, alpha: float) -> float:
     """Return the error rate, on each side, of the direction at look number `look` (1, 2, ...).
 
-    It is half of the part of ANSWER that the looks before it left, but at least `alpha`, the rate of the
-    verdict.
+    Each look gets half of the part of DIRECTION_ALPHA that earlier looks left, but at least `alpha`, the
+    error rate of the verdict.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
@@ -112,7 +112,10 @@ def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> st
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate at which each of several cells, and their mean, may fail (Bonferroni)."""
+    """Return the error rate of the failure test of each cell, and of the mean of the cells.
+
+    `alpha` is the total error rate, which these tests share equally (Bonferroni).
+    """
     return alpha if cells == 1 else alpha / (cells + 1)
 
 

@@ -355,7 +355,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the study. `gate` has unparsed values of the options in GATE. Raises UsageError."""
+    """Return the study. `gate` has unparsed values of COMPARISON_OPTIONS. Raises UsageError."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(

@@ -48,9 +48,10 @@ def _signal_main_thread(number: int) -> None:
 
 
 def ignore_stop_signals() -> None:
-    """Ignore the stop signals that `stop_once` handles, at the end of the program or after the first signal.
+    """Ignore the stop signals that `install_stop_handlers` handles.
 
-    Otherwise a signal during Python's own clean-up would print a traceback.
+    Call it at the end of the program or after the first signal. Otherwise a signal during Python's own
+    clean-up would print a traceback.
     """
     for number in _stop_signals():
         if signal.getsignal(number) == _raise:
@@ -123,7 +124,7 @@ ITEMS_PER_PULSE = 256
 
 
 def with_pulses(items: Iterable[T], pulse: Pulse) -> Iterator[T]:
-    """Yield items, with a pulse before every PACE items."""
+    """Yield items, with a pulse before every ITEMS_PER_PULSE items."""
     left = iter(items)
     for first in left:
         pulse()

@@ -110,7 +110,7 @@ def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[s
 
 
 def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
-    """Return a pulse that raises `overdue` after some time, so that the user's process can be killed."""
+    """Return a pulse that raises `overdue` after `seconds`, so that the user's process can be killed."""
     deadline = time.monotonic() + seconds
 
     def check_time() -> None:
@@ -144,7 +144,7 @@ def is_lazy(function: object) -> bool:
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARK = "__sqlstress__"
-"""Attribute of a function with its role."""
+"""Name of the attribute in which a decorator stores the role of a function."""
 SETUP, CONNECT, TRANSACTION, CHECK, FINISH = "setup", "connect", "transaction", "check", "finish"
 
 
@@ -181,11 +181,12 @@ def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[
 
 
 def check(function: F) -> F:
-    """Mark a check of the data before, during and after the load. It fails by raising.
+    """Mark a function that checks the data before, during and after the load. It fails by raising.
 
-    It gets a function that takes SQL and parameters and returns rows; all queries see the same moment. A
-    parameter `notes` gets the notes, one list per process; `database` gets the path. A check with one of
-    these parameters runs after all processes have ended, and may use your own library.
+    Its argument is a function that takes SQL and parameters and returns rows. All queries read one snapshot.
+    If the check has a parameter `notes`, it also gets the notes, one list per process; if it has a parameter
+    `database`, it gets the path. A check with either parameter runs only after all processes have ended, and
+    may use your own library.
     """
     return _mark(function, FunctionRole(CHECK))
 

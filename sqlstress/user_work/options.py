@@ -310,7 +310,7 @@ def journal_mode_in_subprocess(name: str) -> str:
 def journal_mode(name: str) -> str:
     """Return the journal mode of a database file: wal, or delete for any other. Raises UsageError.
 
-    Call it only in a process that does not use the database: see `journal_mode_apart`.
+    Call it only in a process that does not use the database: see `journal_mode_in_subprocess`.
     """
     path = Path(name)
     try:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Seconds for the calls of quick transactions. No round starts later, except for the first FEWEST."""
+"""Seconds for the calls of quick transactions. No round starts later, except for the first MIN_ROUNDS."""
 MIN_ROUNDS = 10
 """Minimum number of rounds: enough to fill a table that is empty at first."""
 ALL_S = 5.0

@@ -86,7 +86,10 @@ def checked_legend(group: Group) -> Iterator[str]:
 
 
 def proved(group: Group) -> str:
-    """Return a phrase on the checks of correct runs; it names only stores that checked their own data."""
+    """Return a phrase on the checks that correct runs passed.
+
+    It names a store only if the store's own consistency check succeeded in all of these runs.
+    """
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {product(run.case.driver) for run in right if not run.verdict.is_sound}
     stores = [

@@ -90,7 +90,8 @@ class TracedStatement(NamedTuple):
     transaction: int = 0
     """Number of its transaction; a statement in autocommit mode has its own number."""
     snapshot: int = 0
-    """Number of the transaction whose snapshot an open query keeps for this statement; 0 means its own."""
+    """Number of the transaction whose snapshot the statement reads, because an open query has kept it; 0
+    means its own transaction."""
     who: int = 0
     """Identifier of the thread or asyncio task that ran it."""
     beside: bool = False

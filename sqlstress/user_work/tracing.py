@@ -46,7 +46,7 @@ from sqlstress.user_work.touched import (
 
 _MAX_SQL_CHARS = 300
 MAX_STATEMENTS = 200
-"""Statements of a call that are examined; later ones are skipped."""
+"""Maximum number of statements of a call that are examined; later statements are skipped."""
 
 Events = list[tuple[Any, ...]]
 """Events of an authorizer: (action, table, column, database, trigger or view)."""
@@ -64,7 +64,8 @@ _LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""Only these statements are explained: preparing a statement that changes the schema has side effects."""
+"""Begin of the statements that are explained. Others are not, as preparing a change of the schema has side
+effects."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
@@ -115,7 +116,7 @@ class TracedApsw:
 
 
 class Tracer:
-    """Traces all connections that this process opens after `start`."""
+    """Tracer of all connections that this process opens after `start`."""
 
     def __init__(self) -> None:
         self.call: list[TracedStatement] = []
@@ -124,7 +125,7 @@ class Tracer:
         """Position of the next statement, set by the caller; unused after `tells_lines_of`."""
         self._frames: UserFrames | None = None
         self.is_shared = False
-        """Whether it stopped tracing a connection because several threads used it at once."""
+        """Whether tracing of any connection stopped because several threads used the connection at once."""
         self.numbers = count(1)
         self.forks = ForkReports()
         self.files = FileLocks()
@@ -216,7 +217,7 @@ class FileLocks:
         self._lock_count = 0
 
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record a lock or unlock before it happens: no other process is there that could hold the lock."""
+        """Record a lock or unlock before the call: it succeeds, as no other process can hold the lock."""
         if event not in (*self._UNIX, self._WINDOWS):
             return
         descriptor = args[0]  # the event has a descriptor even if the code passed a file object
@@ -245,7 +246,8 @@ class RandomValues:
     """Values that a call draws from the system's random source, which secrets, SystemRandom and uuid4 use."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Bytes: fewer may be drawn twice by chance, and more are not a token."""
+    """Range of the recorded lengths, in bytes: shorter values may be drawn twice by chance, and longer values
+    are not used as tokens that identify a row or a call."""
     _MOST = 10_000
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 

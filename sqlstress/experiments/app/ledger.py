@@ -35,7 +35,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.user_work.failed_statements"
-"""Module whose methods call those of the library."""
+"""Our only module whose profile events count, because its methods call those of sqlite3."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 

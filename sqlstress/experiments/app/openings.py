@@ -16,7 +16,10 @@ _START_LOOK_S = 0.0005
 
 
 class Openings:
-    """State of each process; 0 means that it is not yet about to connect."""
+    """States of the processes in shared memory: _READY (about to connect), CONNECTED or NOT_CONNECTED.
+
+    0 means that the process is not yet about to connect.
+    """
 
     def __init__(self, shared: Any) -> None:
         self._words = memoryview(shared).cast("B").cast("q")

@@ -296,7 +296,7 @@ def _exception(sighting: Sighting) -> tuple[str, str, str]:
 def raised(group: Group) -> Iterator[Finding]:
     """Yield each kind of exception with its first message, the most frequent first.
 
-    Errors whose cause is named with the statement that failed are left out.
+    Exceptions are left out if another finding names their cause, together with the failed statement.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)

@@ -210,7 +210,7 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
 
 
 def unfinished_threads() -> list[str]:
-    """Return the names of threads that keep this process from ending, after ENDING_S to end.
+    """Return the names of threads that keep this process from ending, after a wait of MAX_ENDING_S.
 
     If there are any, this process nevertheless ends with its main thread.
     """

@@ -115,10 +115,10 @@ class AppWork(UserWork):
         )
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the sightings; mark connections whose foreign keys are off although tables declare some.
+        """Return the sightings; mark connections with foreign keys off although tables declare some.
 
-        A worker cannot find out itself: closing the file would release the locks of the user's library in
-        that process.
+        A worker cannot read the schema itself: when it closed the file, it would release the locks that the
+        user's library holds in that process.
         """
         without_keys = [
             sighting

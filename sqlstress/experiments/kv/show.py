@@ -134,7 +134,7 @@ WORST_MARK = "*"
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the percentile columns, and of the mark WORST if a figure has it."""
+    """Return the meaning of the percentile columns, and of WORST_MARK if a figure has it."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"

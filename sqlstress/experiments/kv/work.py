@@ -41,7 +41,7 @@ def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[A
     Return (None, None) with one bucket, and for the published script, whose buckets are remainders.
 
     Millions of keys take seconds: `pulse` is called often, and may raise. The arrays are kept in `carry` for
-    later trials with the same keys, unless there are more than MOST_KEPT keys.
+    later trials with the same keys, unless there are more than MAX_KEPT_KEYS keys.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":

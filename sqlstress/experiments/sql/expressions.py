@@ -335,7 +335,7 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return a function for SQLite that stores its error, since sqlite3 reports no reason."""
+        """Return `call` as an SQL function that stores its exception, because sqlite3 reports no reason."""
 
         def run(*values: Any) -> Number:
             self._arguments = values

@@ -287,7 +287,7 @@ class StatementTimes:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return the statement with a timer, whose times are kept until `fold`."""
+        """Return `run` wrapped in a timer. Its times are kept until `fold` records them."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:

@@ -116,7 +116,7 @@ MAX_OPEN_ROWS = 60
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield blocks as HTML; tables beyond LONG rows in total are folded.
+    """Yield blocks as HTML; tables beyond MAX_OPEN_ROWS rows in total are folded.
 
     If so, all tables with a caption (a paragraph that ends with a colon) are folded, including the first: a
     single open table among closed ones would look like the most important.

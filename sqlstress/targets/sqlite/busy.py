@@ -30,7 +30,7 @@ SMALLEST_MEAN_S = 0.4e-3
 FIRST_FACTOR = 2.0
 """Mean of the first wait, in mean waits."""
 MAX_ATTEMPTS = 8
-"""Number of attempts over which the mean wait shrinks to nothing, were it not for LEAST_S."""
+"""Number of attempts over which the mean wait would shrink to 0, if MIN_MEAN_S did not limit it."""
 MIN_MEAN_S = 60e-6
 """Smallest mean of the last waits, per worker."""
 SHORTEST_S = 50e-6

@@ -168,9 +168,9 @@ WAIT = "wait"
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
-    """Return the time of the slowest 1% of operations by cause; None for fewer than FEWEST operations.
+    """Return the time of the slowest 1% of operations by cause.
 
-    `operations` are sorted, slowest first.
+    `operations` are sorted, slowest first. None for fewer than MIN_OPERATIONS operations.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
