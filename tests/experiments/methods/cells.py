@@ -1,4 +1,4 @@
-"""One cell of the experiment, worked through in this process: no other is started."""
+"""One cell of the `methods` experiment, run in this process: no other process is started."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cell(
 
 @dataclass
 class Ran(OnFiles):
-    """A cell whose workers have worked one after the other, and whose file has not been looked at."""
+    """A cell whose workers have worked one after the other, and whose file has not been verified."""
 
     case: Case
     folder: Path
@@ -54,7 +54,7 @@ class Ran(OnFiles):
 
     @property
     def outcome(self) -> str:
-        """How the first worker's operation ended."""
+        """Outcome of the first worker's operation."""
         return self.findings[0].outcome
 
 
