@@ -55,7 +55,7 @@ every_kind = pytest.mark.parametrize(
 )
 
 
-def test_rounds_alternate_so_that_drift_meets_all_arms_alike_and_results_are_kept_by_round() -> None:
+def test_rounds_alternate_their_order_and_keep_results_by_round() -> None:
     order: list[str] = []
 
     def arm(name: str, index: int) -> str:
@@ -117,7 +117,7 @@ def rows(path: Path, sql: str) -> list[Any]:
 
 @pytest.mark.thorough
 @every_kind
-def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight_bytes(
+def test_loop_counts_operations_in_the_window_and_writes_new_values(
     command: list[str], tmp_path: Path
 ) -> None:
     cell = Cell(0.0, "normal", 2, duration_s=0.2, warmup_s=0.2, key_space=KEYS)
@@ -133,13 +133,15 @@ def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight
     }
     assert len(values) == len(set(values)) == KEYS
     for seed, *slices in zip((7, 8), first, second, strict=True):
-        assert all(0 <= one.counted <= one.operations for one in slices)
-        assert all(one.cpu_ns > 0 for one in slices)
-        # A writer can starve, and the other can have written all of its keys anew.
-        assert any(one.operations for one in slices) or not last[seed]
+        assert all(0 <= work_slice.counted <= work_slice.operations for work_slice in slices)
+        assert all(work_slice.cpu_ns > 0 for work_slice in slices)
+        # A writer can starve, and the other writer can have overwritten all of its keys.
+        assert any(work_slice.operations for work_slice in slices) or not last[seed]
     assert any(last.values())
     done = [*first, *second]
-    counted, operations = (sum(getattr(one, name) for one in done) for name in ("counted", "operations"))
+    counted, operations = (
+        sum(getattr(work_slice, name) for work_slice in done) for name in ("counted", "operations")
+    )
     assert 0.1 < counted / operations < 0.9, "half of the load is warm-up"
 
 
@@ -205,7 +207,7 @@ def test_every_study_measures_and_all_go_into_one_document(
 
 
 @pytest.mark.thorough
-def test_without_a_c_compiler_the_c_loop_is_left_out_and_the_output_says_so(tmp_path: Path) -> None:
+def test_missing_c_compiler_leaves_out_the_c_loop_with_a_note(tmp_path: Path) -> None:
     arguments = ("limit", *TINY, "--driver", "sqlite3", "--dir", str(tmp_path))
     done = run_benchmarks(*arguments, PATH=str(tmp_path), CC="")
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
-"""The branches for macOS, run on Linux: the system's calls answer as Apple documents them.
+"""The branches for macOS, run on Linux: simulated system calls answer as Apple documents them.
 
-No macOS is here: that these calls are made, and what is made of their answers, is all that this shows.
+These tests show only that the calls are made, and that their answers are used.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ CLOCK_MONOTONIC_RAW, CLOCK_UPTIME_RAW = 4, 8
 
 @pytest.fixture(autouse=True)
 def macos(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every branch that asks take this for macOS."""
+    """Pretend to every branch that the system is macOS."""
     monkeypatch.setattr(sys, "platform", "darwin")
 
 
 @pytest.fixture
 def fcntl_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Which commands fcntl is given: F_FULLFSYNC is only there on macOS."""
+    """Commands passed to fcntl; F_FULLFSYNC exists only on macOS."""
     calls: list[int] = []
     monkeypatch.setattr("fcntl.F_FULLFSYNC", F_FULLFSYNC, raising=False)
     monkeypatch.setattr("fcntl.fcntl", lambda _, command: calls.append(command))

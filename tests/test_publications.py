@@ -78,7 +78,7 @@ OURS = {
     "003-windows-1-file": ("linux-classic",),
     "004-cycles": ("linux-cycles", "linux-cycles-normal"),
 }
-"""Published report → the real reports of ours that measure the same."""
+"""Published report → our real reports that measure the same."""
 
 
 def test_there_is_a_report_of_ours_for_everything_that_was_published() -> None:
@@ -86,7 +86,7 @@ def test_there_is_a_report_of_ours_for_everything_that_was_published() -> None:
 
 
 @pytest.mark.parametrize(("name", "other"), [(name, other) for name, ours in OURS.items() for other in ours])
-def test_a_published_report_stands_beside_a_real_one_without_a_ratio(name: str, other: str) -> None:
+def test_published_report_is_compared_with_a_real_one_without_ratios(name: str, other: str) -> None:
     ours = read(FOLDER.parent / f"{other}.json")
     comparison = compare([(name, REPORTS[name]), (other, ours)])
     assert comparison.tables
@@ -120,7 +120,7 @@ def test_the_times_and_sizes_of_keys_are_those_that_were_printed_or_told_to_be_t
     }
 
 
-def test_published_keys_do_not_stand_beside_themselves() -> None:
+def test_published_keys_are_not_compared_with_themselves() -> None:
     text = report_text(KEYS)
     assert "Compared with the published figures" not in text
     assert "fan-out" not in text and "p99" not in text
@@ -141,7 +141,7 @@ def test_the_totals_of_cycles_are_shown_and_the_run_that_was_stopped_is_explaine
     assert "stopped by its author: each cycle took about 30 s" in " ".join(text.split())
 
 
-def test_nothing_is_said_of_a_published_report_but_what_its_totals_say() -> None:
+def test_published_report_has_only_findings_on_its_totals() -> None:
     assert {finding.code for finding in advise(MACOS)} == {"highest"}
 
 

@@ -1,4 +1,4 @@
-"""Tests of docs/reliability.md, and of what writes it."""
+"""Tests of docs/reliability.md and of its generator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOWHERE = Fault("stop", "Ctrl-C", "exit code 130", "tests/test_b.py::test_gone")
 
 
 def watched(**ended: tuple[Fault, str]) -> Watch:
-    """Return what a run of tests with these names has told."""
+    """Return the record of a run of tests with these names."""
     found = Watch()
     for name, (fault, outcome) in ended.items():
         found.faults[name], found.ended[name] = [fault], outcome
@@ -60,7 +60,7 @@ def test_tests_with_the_same_phrases_share_a_row_and_a_section_says_when_they_ra
     assert [result.passed for result in read(text).values()] == ["1", "3"]
 
 
-def test_a_marker_without_a_row_and_a_row_without_a_marker_are_told() -> None:
+def test_markers_without_rows_and_rows_without_markers_are_reported() -> None:
     told = difference(
         Counter([KILLED, STOPPED]), page({STOPPED: Result("1", MONDAY), NOWHERE: Result("1", MONDAY)})
     )
@@ -79,7 +79,7 @@ def test_the_cases_of_a_test_are_counted_by_what_became_of_them() -> None:
     assert dict(ran.results()) == {KILLED: "2, 1 skipped: no such signal"}
 
 
-def test_what_did_not_run_now_stays_as_it_last_ran() -> None:
+def test_faults_that_did_not_run_keep_their_previous_result() -> None:
     ran = watched(a=(KILLED, "passed"))
     before = dict.fromkeys((KILLED, STOPPED, NOWHERE), Result("1", "then"))
     rows = merged(Counter([KILLED, STOPPED]), ran, before, "now")
@@ -91,7 +91,7 @@ def test_a_marker_whose_tests_did_not_all_run_has_no_row() -> None:
     assert merged(Counter([KILLED, KILLED]), ran, {}, "now") == {}
 
 
-def test_nothing_is_written_when_a_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_is_not_written_if_a_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     before = PAGE.read_text(encoding="utf-8")
     monkeypatch.setattr(pytest, "main", lambda *_, **__: pytest.ExitCode.TESTS_FAILED)
     with pytest.raises(SystemExit, match=r"is not written: pytest ended with .*TESTS_FAILED"):

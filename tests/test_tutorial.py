@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.brief import PROGRAM
-from tests.pages import ROOT, blocks, columns, have_one_form, shown, written_commands
+from tests.pages import ROOT, blocks, columns, have_one_form, outputs_of, written_commands
 from tests.test_examples import EXAMPLES, run
 
 PAGE = ROOT / "docs" / "tutorial.md"
@@ -28,7 +28,7 @@ ENDS: dict[str, tuple[str, int]] = {
     ),
     "python -m pytest examples/shop/test_shop.py": ("", 0),
 }
-"""What is added to a command, so that a test takes seconds, and the exit code."""
+"""Words added to a command, so that a test takes seconds, and the exit code."""
 INSTALLED = "python -m pip install . django pytest"
 
 
@@ -54,7 +54,7 @@ def test_a_command_of_the_tutorial_ends_as_it_says_and_prints_what_is_shown(
     module = {"sqlstress": PROGRAM[1:], "python": ()}[program]
     done = run([*module, *words], checkout, expected)
     printed, complaints = done.stdout, done.stderr
-    (output,) = (text for page, text in shown(command) if page == PAGE.name)
+    (output,) = (text for page, text in outputs_of(command) if page == PAGE.name)
     assert len(columns(output)) == len(columns(printed))
     assert all(map(have_one_form, columns(output), columns(printed)))
     if expected:

@@ -58,7 +58,7 @@ class Ran(OnFiles):
         return self.findings[0].outcome
 
 
-def prepared(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
+def prepare_cell(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
     """Return a cell that is ready for its workers."""
     work = open_work(case, folder, SALT, {} if carry is None else carry)
     work.prepare(nothing)
@@ -67,7 +67,7 @@ def prepared(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> R
 
 def run(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
     """Let each worker of a cell do its work."""
-    ran = prepared(case, folder, carry)
+    ran = prepare_cell(case, folder, carry)
     for worker in range(1, case.concurrency + 1):
         work_as(ran, worker)
     return ran

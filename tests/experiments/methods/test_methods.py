@@ -29,7 +29,7 @@ from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from tests.drivers import WHOLE
 from tests.experiments.measured import wait_for
-from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as
+from tests.experiments.methods.cells import FAST, Ran, cell, prepare_cell, run, work_as
 from tests.rows import mostly_thorough, thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
@@ -186,7 +186,7 @@ def test_lock_wait_ends_at_the_time_limit_or_the_busy_timeout(
     patient = busy_timeout_ms > 50
     more: dict[str, Any] = {"timeout_s": 0.05} if patient else {}
     case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings, **more)
-    ran = prepared(case, tmp_path)
+    ran = prepare_cell(case, tmp_path)
     releases: list[threading.Thread] = []
     with locked(ran) as connection:
 
@@ -215,7 +215,7 @@ def test_lock_wait_ends_at_the_time_limit_or_the_busy_timeout(
 
 
 def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) -> None:
-    ran = prepared(replace(cell("insert", "1b1", 30), driver=driver), tmp_path)
+    ran = prepare_cell(replace(cell("insert", "1b1", 30), driver=driver), tmp_path)
     with closing(sqlite3.connect(ran.path)) as connection, connection:
         connection.execute("INSERT INTO sample (path) VALUES ('/dataset/000017.mat')")
     with pytest.raises(Exception, match="UNIQUE constraint failed"):
@@ -248,7 +248,7 @@ def test_cells_that_query_share_one_file_in_any_journal_mode(tmp_path: Path) -> 
 def test_setting_ignored_by_sqlite_is_refused_before_the_work(phase: str, tmp_path: Path) -> None:
     settings = replace(FAST, pragmas=(("temp_store", "7"),))
     with pytest.raises(UsageError, match="temp_store=7 was not accepted"):
-        prepared(cell(phase, "JSON", 6, settings=settings), tmp_path)
+        prepare_cell(cell(phase, "JSON", 6, settings=settings), tmp_path)
 
 
 def test_cells_that_write_leave_no_file(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
 from tests.experiments.measured import SALT, rejected, wait_for
-from tests.experiments.methods.cells import Ran, cell, prepared, run, work_as
+from tests.experiments.methods.cells import Ran, cell, prepare_cell, run, work_as
 from tests.halves import open_work
 from tests.pulses import nothing
 
@@ -104,7 +104,7 @@ def test_rows_that_violate_the_schema_are_named(
 @pytest.mark.parametrize("name", ["1b1", "VALUES", "JSON", "SPC"])
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
 def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
-    ran = prepared(cell("query", name, 36, driver=driver), tmp_path)
+    ran = prepare_cell(cell("query", name, 36, driver=driver), tmp_path)
     ran.execute("UPDATE result SET val = val + 1 WHERE a_id % 2 = 0")
     ran.execute("DELETE FROM result WHERE a_id % 5 = 1")
     work_as(ran, 1)
@@ -112,7 +112,7 @@ def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path
 
 
 def test_verify_none_checks_no_data(tmp_path: Path) -> None:
-    ran = prepared(cell("query", "JSON", 36, verify="none"), tmp_path)
+    ran = prepare_cell(cell("query", "JSON", 36, verify="none"), tmp_path)
     ran.execute("DELETE FROM result")
     work_as(ran, 1)
     assert ran.verdict().status == "skipped"
