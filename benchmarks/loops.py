@@ -61,8 +61,8 @@ def python_worker(kind: str) -> list[str]:
 def database(folder: Path, key_space: int) -> Iterator[Path]:
     """Create a database with the keys 0 to key_space - 1, in the state in which sqlstress measures.
 
-    Its WAL has its working size. A connection stays open, because closing the last connection would delete the
-    WAL, whose first fill costs more than every later fill.
+    Its WAL has its working size. A connection stays open, because closing the last connection would delete
+    the WAL, whose first fill costs more than every later fill.
     """
     with TemporaryDirectory(dir=folder, prefix="loop-") as own:
         path = Path(own) / "kv.db"
