@@ -84,7 +84,7 @@ def test_options_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert report.document.command[:3] == ("sqlstress.measure", "kv", "concurrency=[1, 2]")
 
 
-def test_a_report_that_can_not_be_saved_is_returned_all_the_same(tmp_path: Path) -> None:
+def test_report_that_cannot_be_saved_is_still_returned(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"the report is not saved: cannot write.*Choose another file\.$"):
         report = sqlstress.measure(
             concurrency=1, driver="dry", directory=tmp_path, save=tmp_path / "no" / "r.json", **SHORT
@@ -92,7 +92,7 @@ def test_a_report_that_can_not_be_saved_is_returned_all_the_same(tmp_path: Path)
     assert report.ok
 
 
-def test_an_experiment_with_a_study_of_its_own_says_what_it_found(tmp_path: Path) -> None:
+def test_experiment_with_its_own_study_reports_its_results(tmp_path: Path) -> None:
     # A seed of which no round kills while the files are opened, when nothing need be acknowledged.
     report = sqlstress.measure("crash", rounds=2, concurrency=1, seed=2, directory=tmp_path)
     assert report.ok, report
@@ -252,7 +252,7 @@ def test_a_report_is_saved_in_every_format(tmp_path: Path) -> None:
         EXAMPLE.save(tmp_path / "r.pdf")
 
 
-def test_the_documentation_names_what_there_is() -> None:
+def test_documentation_names_the_public_names() -> None:
     page = PAGE.read_text(encoding="utf-8")
     public = [name for name in dir(Report) if not name.startswith("_")] + ["document"]
     assert [name for name in public if f"`{name}" not in page] == []

@@ -42,14 +42,14 @@ def fcntl_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def test_the_whole_flush_is_fcntls(tmp_path: Path, fcntl_calls: list[int]) -> None:
+def test_full_flush_uses_fcntl(tmp_path: Path, fcntl_calls: list[int]) -> None:
     cost = sync_cost.measure(tmp_path, ("F_FULLFSYNC",))
     assert cost.primitive == "F_FULLFSYNC"
     assert fcntl_calls and set(fcntl_calls) == {F_FULLFSYNC}
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_system_without_the_whole_flush_is_synced_with_fsync(
+def test_file_system_without_full_flush_is_synced_with_fsync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fcntl_calls: list[int]
 ) -> None:
     def refuse(*_: object) -> None:
@@ -61,12 +61,12 @@ def test_a_file_system_without_the_whole_flush_is_synced_with_fsync(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_fdatasync_is_not_macos(tmp_path: Path) -> None:
+def test_fdatasync_is_not_available_on_macos(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure):
         sync_cost.measure(tmp_path, ("fdatasync",))
 
 
-def test_sleep_is_what_one_clock_counts_and_the_other_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sleep_is_the_difference_of_two_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     # clock_gettime(3): MONOTONIC_RAW goes on while the system sleeps, UPTIME_RAW does not.
     answers = {CLOCK_MONOTONIC_RAW: 5000.25, CLOCK_UPTIME_RAW: 4000.0}
     monkeypatch.setattr(time, "CLOCK_MONOTONIC_RAW", CLOCK_MONOTONIC_RAW)

@@ -294,7 +294,7 @@ def run_by_a_test() -> list[str]:
 @pytest.mark.parametrize(
     "command", [line if READING.match(line) else thorough(line) for line in run_by_a_test()]
 )
-def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: str, execute: Execute) -> None:
+def test_documented_command_runs_and_prints_the_shown_output(command: str, execute: Execute) -> None:
     check_output(command, execute(command))
 
 
@@ -306,7 +306,7 @@ def is_an_excerpt(output: str, printed: str) -> bool:
     return re.fullmatch("(?s:.*\n)?".join(map(re.escape, parts)), printed) is not None
 
 
-def test_an_excerpt_of_an_output_has_its_lines_in_their_order_and_leaves_out_only_what_it_says() -> None:
+def test_excerpt_has_the_lines_in_order_and_omits_only_marked_parts() -> None:
     printed = "one\ntwo\nthree\nfour\n"
     for output in (printed, "[...]\ntwo\n[...]\nfour\n", "one\n[...]\n", "[...]\nfour\n"):
         assert is_an_excerpt(output, printed), output
@@ -346,7 +346,7 @@ def test_every_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
         assert from_toml(tmp_path / "plan.toml")
 
 
-def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() -> None:
+def test_readme_shows_a_row_for_each_case_of_the_main_command() -> None:
     output = dict(outputs(README))[MAIN_COMMAND]
     assert len(output.splitlines()) <= LINES_OF_A_RUN
     ((_, rows),) = tables(output)
@@ -362,7 +362,7 @@ def within_sentences(page: Path) -> set[str]:
     return {words for words in found if words not in summaries() and "COMMAND" not in words}
 
 
-def test_every_command_within_a_sentence_is_one_that_we_have_with_options_that_it_takes() -> None:
+def test_inline_commands_and_their_options_exist() -> None:
     written = {words for page in WRITTEN for words in within_sentences(page)}
     assert len(written) > 20
     for words in written:
@@ -376,11 +376,11 @@ def test_excused_and_shortened_commands_are_in_the_documentation() -> None:
     assert all((ROOT / command.split()[2]).is_file() for command in written if PLAN.fullmatch(command))
 
 
-def test_the_readme_is_read_in_a_few_screens() -> None:
+def test_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
-def test_every_column_is_explained_where_the_readme_says() -> None:
+def test_every_column_is_explained_on_the_page_that_the_readme_links() -> None:
     assert "docs/reading.md#the-table" in links(README)
     text = COLUMNS.read_text(encoding="utf-8")
     (group,) = group_runs(example_report().runs)
@@ -448,7 +448,7 @@ def test_every_command_and_option_of_help_is_in_the_reference(capsys: pytest.Cap
         assert [option for option in options if not re.search(rf"{option}[ `]", rows)] == []
 
 
-def test_the_reference_of_the_options_is_what_help_prints() -> None:
+def test_reference_of_options_equals_the_help_texts() -> None:
     stale = "docs/options.md is stale: run python -m tests.test_docs"
     assert REFERENCE.read_text(encoding="utf-8") == reference(), stale
 

@@ -109,7 +109,7 @@ def test_every_example_has_a_test() -> None:
 
 
 @pytest.mark.parametrize("plan", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
-def test_every_plan_says_in_a_comment_what_it_asks_and_can_be_planned(plan: Path) -> None:
+def test_every_plan_begins_with_a_comment_and_can_be_read(plan: Path) -> None:
     text = plan.read_text(encoding="utf-8")
     assert text.startswith("# ")
     if '"sqlite3", "-cmd"' in text and not shutil.which("sqlite3"):
@@ -127,7 +127,7 @@ def test_rates_measures_both_layouts_at_each_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_transfer_that_is_plain_holds_with_sqlite_when_it_is_begun_again(tmp_path: Path) -> None:
+def test_transfer_without_locks_keeps_its_invariants_with_retries(tmp_path: Path) -> None:
     folder = EXAMPLES / "transfer"
     files = (f"--setup={folder / 'schema.sql'}", f"--check={folder / 'invariants.sql'}")
     short = ("-c4", "--repeat=1", "--synchronous=off", "--max-tries=1000")
@@ -173,7 +173,7 @@ def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_methods_measures_every_way_to_insert_by_one_process_and_by_several(tmp_path: Path) -> None:
+def test_methods_measures_every_insert_method_by_one_and_two_processes(tmp_path: Path) -> None:
     found = runs_of("methods.toml", tmp_path)
     measured = {
         (each["case"]["method"]["name"], each["case"]["driver"], each["case"]["concurrency"])
@@ -189,7 +189,7 @@ def test_methods_measures_every_way_to_insert_by_one_process_and_by_several(tmp_
 
 
 @pytest.mark.thorough
-def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path) -> None:
+def test_checkpoints_measures_checkpointers_and_a_pinned_reader(tmp_path: Path) -> None:
     found = runs_of("checkpoints.toml", tmp_path)
     checkpointers = [each["case"]["checkpointing"] for each in found]
     assert [spec and (spec["mode"], spec["pinned_reader"]) for spec in checkpointers] == [
@@ -397,7 +397,7 @@ def test_database_is_locked_meets_each_kind_and_what_avoids_it(tmp_path: Path) -
 
 
 @pytest.mark.thorough
-def test_test_my_settings_passes_where_the_settings_hold_what_is_promised(tmp_path: Path) -> None:
+def test_test_my_settings_passes_if_the_settings_meet_the_limits(tmp_path: Path) -> None:
     # Bounds that a busy machine keeps.
     said = settings_tested(
         tmp_path,
@@ -411,7 +411,7 @@ def test_test_my_settings_passes_where_the_settings_hold_what_is_promised(tmp_pa
 
 
 @pytest.mark.thorough
-def test_test_my_settings_fails_where_the_settings_do_not_hold_what_is_promised(tmp_path: Path) -> None:
+def test_test_my_settings_fails_if_the_settings_miss_a_limit(tmp_path: Path) -> None:
     said = settings_tested(
         tmp_path,
         1,

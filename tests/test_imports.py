@@ -127,7 +127,7 @@ def test_companion_process_imports_little_more(module: str) -> None:
     assert loaded <= {"dataclasses", "inspect", "json"}
 
 
-def test_a_process_of_an_application_waits_for_no_event_loop() -> None:
+def test_application_process_does_not_import_asyncio() -> None:
     halves = "sqlstress.experiments.app.worker, sqlstress.experiments.app.user_file"
     found = modules("-c", f"import sys, {halves}; print(*sys.modules)")
     assert within(found, ("asyncio", "ssl")) == set()
@@ -185,7 +185,7 @@ print(*sorted(sys.modules))
     ],
     ids=str,
 )
-def test_help_and_errors_wait_for_nothing_that_they_do_not_need(arguments: list[str], code: int) -> None:
+def test_help_and_errors_import_only_needed_modules(arguments: list[str], code: int) -> None:
     found = modules("-c", PRINT_MODULES.format(arguments=arguments, code=code))
     assert "click" in found
     assert within(found, ("tabulate", "tqdm", "psutil", "sqlite3", "apsw", "multiprocessing")) == set()
@@ -199,7 +199,7 @@ def test_the_main_module_which_every_worker_imports_again_imports_nothing() -> N
     assert found <= {"__future__", "sqlstress", "sqlstress.__main__"}
 
 
-def test_no_process_asks_at_run_time_what_a_protocol_is() -> None:
+def test_no_process_checks_protocols_at_run_time() -> None:
     # From Python 3.12 on isinstance imports inspect for it: in a worker that was while its window was open.
     package = (ROOT / "sqlstress").rglob("*.py")
     assert not [path.name for path in package if "runtime_checkable" in path.read_text("utf-8")]

@@ -106,9 +106,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("library", mostly_thorough(TRIED, ["sqlite3", "sqlalchemy"]))
-def test_the_settings_of_a_library_are_where_the_page_says_and_do_what_it_says(
-    library: str, tmp_path: Path
-) -> None:
+def test_library_settings_have_the_documented_place_and_effect(library: str, tmp_path: Path) -> None:
     pytest.importorskip(library)
     tell = "print(json.dumps([before, deferred, after, immediate]))"
     done = subprocess.run(

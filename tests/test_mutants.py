@@ -57,7 +57,7 @@ def main_arguments(tree: Path, *arguments: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("mutmut")
-def test_mutants_are_counted_by_what_became_of_them_and_those_not_noticed_are_shown(
+def test_mutants_are_counted_by_status_and_survivors_are_shown(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(main_arguments(tree, "--survivors", "one")) == 0
@@ -131,12 +131,12 @@ class D:
 """
 
 
-def test_properties_and_caches_are_called_so_that_they_are_mutated_too() -> None:
+def test_decorators_become_calls_so_that_functions_are_mutated() -> None:
     assert undecorated(DECORATED) == UNDECORATED
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_module_that_is_mutated_has_tests(module: str) -> None:
+def test_every_mutated_module_has_tests(module: str) -> None:
     file, _, function = module.partition(":")
     assert f"def {function}" in (ROOT / file).read_text(encoding="utf-8")
     assert MODULES[module]
@@ -149,5 +149,5 @@ def rows() -> dict[str, list[str]]:
     return {name: [cell.strip() for cell in cells.split("|")] for name, cells in found if ".py" in name}
 
 
-def test_the_page_has_every_module_that_is_mutated_and_no_other() -> None:
+def test_page_has_exactly_the_mutated_modules() -> None:
     assert list(rows()) == list(MODULES)

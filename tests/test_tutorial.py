@@ -46,9 +46,7 @@ def test_every_command_of_the_tutorial_is_run() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", ENDS)
-def test_a_command_of_the_tutorial_ends_as_it_says_and_prints_what_is_shown(
-    command: str, checkout: Path
-) -> None:
+def test_tutorial_command_has_the_documented_exit_code_and_output(command: str, checkout: Path) -> None:
     added, expected = ENDS[command]
     program, *words = shlex.split(f"{command} {added}")
     module = {"sqlstress": PROGRAM[1:], "python": ()}[program]
@@ -71,6 +69,6 @@ def test_the_code_of_the_tutorial_is_that_of_the_shop() -> None:
     assert shown_code and [text for text in shown_code if text not in code] == []
 
 
-def test_the_example_of_a_test_needs_pytest_and_no_plugin_of_it() -> None:
+def test_tutorials_test_is_collected_without_plugins() -> None:
     words = ["-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "--collect-only"]
     assert "1 test collected" in run([*words, "examples/shop/test_shop.py"], ROOT).stdout
