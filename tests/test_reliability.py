@@ -1,4 +1,4 @@
-"""Tests of docs/reliability.md and of its generator."""
+"""Tests of docs/reliability.md, and of what writes it."""
 
 from __future__ import annotations
 
