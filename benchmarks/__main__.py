@@ -55,13 +55,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class Study(NamedTuple):
-    """What is measured cell by cell, with the options that it uses."""
+    """A study, measured cell by cell, with the options that it uses."""
 
     plan: Callable[[Bench], Plan]
     title: str
     options: str
     drivers: tuple[str, ...] = ()
-    """Those that it has always; none: those that are asked for."""
+    """Fixed drivers; empty if the study uses the drivers of --driver."""
 
 
 WINDOW = "repeats duration warmup"
@@ -76,11 +76,11 @@ ELSEWHERE = {
     "hunt": "how soon a hunt finds what is there",
     "mutants": "which changes of the code the tests notice",
 }
-"""Each has a command line of its own, and a main module: workers import that again, so it is a small one."""
+"""Commands with a separate command line and a small main module, because workers import it again."""
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out the command line and return the exit code."""
+    """Run the command line; return the exit code."""
     if arguments and arguments[0] in ELSEWHERE:
         return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
     given = _parser().parse_args(arguments)

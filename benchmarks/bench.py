@@ -1,4 +1,4 @@
-"""What every study is given: options, a folder for databases, loops to run, and the tool as users run it."""
+"""Context of every study: options, a folder for databases, the loops, and the tool as users run it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sqlstress.report import Environment, Report, Run, Trial, from_json
 LOADS = {"get-only": 1.0, "50/50": 0.5, "replace-only": 0.0}
 DRIVERS = ("apsw", "sqlite3")
 Watching = Callable[[int], AbstractContextManager[None]]
-"""Looks at a process of this id meanwhile."""
+"""Function that watches the process with this id while the context is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for; an empty choice leaves it to the study. A study has those that it uses."""
+    """Options of the command line. The study decides those left empty, and uses only some of them."""
 
     repeats: int = 1
     duration_s: float = 1.0
@@ -38,7 +38,7 @@ class Options:
 
 
 class ToolFailure(Exception):
-    """The command failed, or what it measured is not valid."""
+    """The command failed, or its measurement is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class ToolCase:
     duration_s: float = 1.0
     warmup_s: float = 0.3
     loop: str | None = None
-    """None: as the tool chooses."""
+    """None leaves the choice to the tool."""
 
     def options(self, seed: int) -> dict[str, str]:
-        """Return them by name."""
+        """Return the options by name."""
         values: dict[str, object] = {
             "driver": self.driver,
             "concurrency": self.concurrency,
@@ -75,17 +75,17 @@ class ToolCase:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run of the command gave."""
+    """Result of one run of the command."""
 
     trial: Trial
     wall_s: float
-    """From starting the command to its end."""
+    """Time from the start of the command to its end, in seconds."""
     report_bytes: int
     """Size of the saved report."""
 
 
 class Tool:
-    """Runs `sqlstress kv` with its databases below a folder, and keeps the fingerprint of what it saw."""
+    """Runner of `sqlstress kv` with its databases below a folder; keeps the environment of the reports."""
 
     def __init__(self, folder: Path) -> None:
         # An installed package has its bytecode; a checkout may be forbidden to write any
@@ -124,7 +124,7 @@ class Tool:
         return self.kv(case.options(seed))
 
     def fingerprint(self, drivers: tuple[str, ...]) -> Environment:
-        """Return the environment as the reports have it, with the builds of all these drivers."""
+        """Return the environment of the reports, with the builds of all these drivers."""
         for driver in drivers:
             self.measure(ToolCase(driver, duration_s=0.1, warmup_s=0.0), 0)
         if self._environment is None:
@@ -150,14 +150,14 @@ def _valid_trial(run: Run) -> Trial:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Measures one arm at a time."""
+    """Context of a study, which measures one arm at a time."""
 
     options: Options
     folder: Path
     tool: Tool
 
     def seed(self, index: int) -> int:
-        """Return the seed of a round: the same for all its arms, with room for the workers' own."""
+        """Return the seed of a round, shared by its arms; the workers use the seeds above it."""
         return self.options.seed + index * 10_000
 
     def loops(self, command: list[str], cell: Cell, index: int) -> Sample:
@@ -169,12 +169,12 @@ class Bench:
             return crew.sample()
 
     def cell(self, load: str, synchronous: str, concurrency: int) -> Cell:
-        """Return a cell for `loops`, with the window that was asked for."""
+        """Return a cell for `loops`, with the window of the options."""
         options = self.options
         return Cell(LOADS[load], synchronous, concurrency, options.duration_s, options.warmup_s)
 
     def case(self, driver: str, cell: Cell) -> ToolCase:
-        """Return the same work for the tool."""
+        """Return the case of the tool that does the work of a cell."""
         return ToolCase(
             driver,
             cell.concurrency,

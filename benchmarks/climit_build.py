@@ -15,7 +15,7 @@ FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 
 
 class Unavailable(Exception):
-    """Why a part of the benchmarks cannot be measured here."""
+    """A part of the benchmarks cannot be measured on this system; the message is the reason."""
 
 
 def compiler() -> str:
@@ -27,14 +27,14 @@ def compiler() -> str:
 
 
 def compiler_version() -> str:
-    """Return the compiler's own first line, and the flags. Raises Unavailable."""
-    return " ".join((_said(compiler(), "--version").splitlines()[0], *FLAGS))
+    """Return the first line of the compiler's --version, and the flags. Raises Unavailable."""
+    return " ".join((_output_of(compiler(), "--version").splitlines()[0], *FLAGS))
 
 
 def build_program(folder: Path) -> tuple[Path, str]:
-    """Compile the program; return it, and in words whose SQLite it runs. Raises Unavailable."""
+    """Compile the program; return its path and a description of its SQLite library. Raises Unavailable."""
     path, library = build_beside(folder, SOURCE, "-ldl")
-    version, source_id, file = _said(str(path), "--library").split("\n")[:3]
+    version, source_id, file = _output_of(str(path), "--library").split("\n")[:3]
     with closing(sqlite3.connect(":memory:")) as connection:
         same_build = (source_id,) == connection.execute("SELECT sqlite_source_id()").fetchone()
     same_file = library is not None and bool(file) and Path(file).resolve() == library.resolve()
@@ -45,9 +45,9 @@ def build_program(folder: Path) -> tuple[Path, str]:
 
 
 def build_beside(folder: Path, source: Path, *more: str) -> tuple[Path, Path | None]:
-    """Compile a program against the library of Python's sqlite3, or failing that the system's; return both.
+    """Compile a program against the library of Python's sqlite3, or else the system's; return both.
 
-    The library is None where it is linked into Python or can't be told. Raises Unavailable.
+    The library is None if it is linked into Python, or not known. Raises Unavailable.
     """
     importlib.import_module("_sqlite3")
     library = None
@@ -74,5 +74,5 @@ def _compile(*arguments: str) -> None:
         raise Unavailable(f"the C loop does not compile here: {first}")
 
 
-def _said(*command: str) -> str:
+def _output_of(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

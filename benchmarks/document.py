@@ -1,4 +1,4 @@
-"""What a benchmark measures and writes: arms in turns, rows with their targets, Markdown and JSON."""
+"""Measurement and output of benchmarks: arms in turns, rows with their targets, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ T = TypeVar("T")
 def measure(arms: Mapping[str, Callable[[int], T]], repeats: int) -> dict[str, list[T]]:
     """Measure every arm once in each round, forwards, backwards, forwards, …; return its results by round.
 
-    What drifts meanwhile (heat, a neighbour on the machine) then meets all arms alike. An arm is a function
-    of the round's number, from which it takes its seed.
+    The order spreads drift (heat, a neighbour on the machine) evenly over the arms. An arm is a function of
+    the round's number, from which it takes its seed.
     """
     results: dict[str, list[T]] = {name: [] for name in arms}
     for index in range(repeats):
@@ -34,7 +34,7 @@ def measure(arms: Mapping[str, Callable[[int], T]], repeats: int) -> dict[str, l
 
 
 def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> tuple[float, ...]:
-    """Return the ratio of each pair. Raises ValueError if they are no pairs, or one divides by nothing."""
+    """Return the ratio of each pair. Raises ValueError if the numbers differ or a denominator is 0."""
     if not all(denominators):
         raise ValueError("an arm did nothing inside the window: there is no ratio to it")
     return tuple(above / below for above, below in zip(numerators, denominators, strict=True))
@@ -42,14 +42,14 @@ def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A figure of every pair, and what it is to reach."""
+    """A figure of every pair, and its target."""
 
     name: str
     values: tuple[float, ...]
-    """One for each pair, by round."""
+    """Values of the pairs, by round."""
     target: float | None = None
     bound: str = AT_LEAST
-    """Which side of the target is good."""
+    """Direction of the target: at least or at most."""
 
     def spread(self) -> tuple[float, float, float]:
         """Return the median of the pairs, the smallest and the largest."""
@@ -68,14 +68,14 @@ class Row:
     """One cell measured."""
 
     labels: dict[str, str]
-    """What was measured: column → value."""
+    """Labels of the cell: column → value."""
     figures: dict[str, float] = field(default_factory=dict)
     """Medians, for context: column with its unit → value."""
     comparisons: tuple[Comparison, ...] = ()
     samples: dict[str, list[float]] = field(default_factory=dict)
-    """Every measurement behind it, by round."""
+    """All measurements, by round."""
     error: str | None = None
-    """Why the cell could not be measured."""
+    """Reason why the cell could not be measured, or None."""
 
     def short(self) -> bool:
         """Return whether a target is missed, or nothing was measured."""
@@ -85,25 +85,25 @@ class Row:
 def row_of_rates(
     labels: dict[str, str], tps: Mapping[str, list[float]], *compared: tuple[str, str, float | None]
 ) -> Row:
-    """Return a row of what arms did a second, some beside others: (arm, arm beside it, target)."""
+    """Return a row of the arms' rates per second, with ratios of some: (arm, arm to divide by, target)."""
     samples = {f"{name} TPS": values for name, values in tps.items()}
     comparisons = (
-        Comparison(f"{one}/{other}", ratios(tps[one], tps[other]), target) for one, other, target in compared
+        Comparison(f"{arm}/{base}", ratios(tps[arm], tps[base]), target) for arm, base, target in compared
     )
     return Row(labels, {name: median(values) for name, values in samples.items()}, (*comparisons,), samples)
 
 
 def grid(**columns: Iterable[object]) -> list[dict[str, str]]:
-    """Return the labels of cells: every combination of what columns can be, the last one fastest."""
-    return [dict(zip(columns, map(str, one), strict=True)) for one in product(*columns.values())]
+    """Return the labels of cells: all combinations of the columns' values; the last column varies fastest."""
+    return [dict(zip(columns, map(str, cell), strict=True)) for cell in product(*columns.values())]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a study is going to measure."""
+    """Plan of a study: its cells, and the function that measures a cell."""
 
     notes: tuple[str, ...]
-    """How to read it, and what could not be measured here."""
+    """Notes on reading the table, and on cells that cannot be measured on this system."""
     cells: Sequence[dict[str, str]]
     """Labels: column → value."""
     measure: Callable[[dict[str, str]], Row]
@@ -111,7 +111,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Section:
-    """What a study measured."""
+    """Results of a study."""
 
     name: str
     title: str
@@ -119,7 +119,7 @@ class Section:
     rows: list[Row] = field(default_factory=list)
 
     def parts(self, style: str) -> list[str]:
-        """Return what follows its heading, with a table in one of tabulate's styles."""
+        """Return the paragraphs below the heading, with a table in one of tabulate's styles."""
         failures = dict.fromkeys(f"FAILED: {row.error}" for row in self.rows if row.error)
         return [*self.notes, self._table(style), *failures, self._summary()]
 
@@ -134,7 +134,7 @@ class Section:
         )
 
     def _summary(self) -> str:
-        """Return a sentence: how many cells reach their targets."""
+        """Return a sentence on the number of cells that reach their targets."""
         judged = [row for row in self.rows if row.error or any(c.target is not None for c in row.comparisons)]
         if not judged:
             return "No targets are set here."
@@ -144,7 +144,7 @@ class Section:
 
 
 def _cells(row: Row) -> dict[str, str]:
-    """Return a row's cells by column; the column without a name says what is wrong."""
+    """Return a row's cells by column; the column without a name marks failures and missed targets."""
     line = {**row.labels, **{name: number(value) for name, value in row.figures.items()}}
     for comparison in row.comparisons:
         middle, low, high = map(number, comparison.spread())
@@ -163,17 +163,17 @@ def number(value: float) -> str:
 
 @dataclass(slots=True)
 class Document:
-    """What is written to --output."""
+    """The document that is written to --output."""
 
     command: tuple[str, ...]
     """The command line, from the checkout."""
     created: str
-    """When it began: ISO 8601, UTC."""
+    """Time of the start: ISO 8601, UTC."""
     revision: str
     compiler: str
-    """The C compiler and its flags; empty where none was used."""
+    """The C compiler and its flags; empty if no compiler was used."""
     load_average: float
-    """Of the minute before it began: over 1, something else was running."""
+    """Load average of the minute before the start; over 1 if other programs were running."""
     environment: Environment
     sections: list[Section] = field(default_factory=list)
 
@@ -186,14 +186,16 @@ class Document:
             *build_lines(self.environment),
             *([f"C: {self.compiler}"] if self.compiler else []),
         ]
-        texts = ["# Benchmarks of sqlstress", f"```\n{' '.join(self.command)}\n```", listed(facts)]
-        texts += [f"**{one.code}**: {one.text}" for one in self.environment.warnings if one.serious]
+        texts = ["# Benchmarks of sqlstress", f"```\n{' '.join(self.command)}\n```", bullet_list(facts)]
+        texts += [
+            f"**{warning.code}**: {warning.text}" for warning in self.environment.warnings if warning.serious
+        ]
         for section in self.sections:
             texts += [f"## {section.name}: {section.title}", *section.parts("pipe")]
         return "\n\n".join(texts) + "\n"
 
     def plain(self) -> dict[str, Any]:
-        """Return it as what JSON can hold, with medians and verdicts beside the samples."""
+        """Return the document as JSON values, with medians and verdicts next to the samples."""
         found = asdict(self)
         for section, kept in zip(found["sections"], self.sections, strict=True):
             for row, source in zip(section["rows"], kept.rows, strict=True):
@@ -205,19 +207,19 @@ class Document:
 
 
 def write(output: Path, markdown: str, plain: Any) -> None:
-    """Write NAME.md and, beside it, NAME.json."""
+    """Write NAME.md, and NAME.json next to it."""
     output.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(output.with_suffix(".md"), markdown)
     write_atomically(output.with_suffix(".json"), json.dumps(plain, indent=1) + "\n")
 
 
-def listed(facts: Iterator[str] | Sequence[str]) -> str:
+def bullet_list(facts: Iterator[str] | Sequence[str]) -> str:
     """Return a list in Markdown."""
     return "\n".join(f"- {fact}" for fact in facts)
 
 
 def revision() -> str:
-    """Return what `git describe --always --dirty` says of the checkout; empty outside of one."""
+    """Return the output of `git describe --always --dirty` for the checkout; empty outside a repository."""
     command = ["git", "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True).stdout.strip()

@@ -1,10 +1,10 @@
-"""harness: what the harness itself costs for one operation.
+"""harness: the cost of the harness itself for one operation.
 
     python -m benchmarks harness
 
-The `dry` driver does nothing, so the time of its operation is the harness's own. It is set beside an
-on-disk WAL get through the standard library by one process, in the same round: as the same loop of the tool
-measures it without the proof, and in the bare loop in Python.
+The `dry` driver does nothing, so the time of its operation is the harness's own. It is compared with a get
+from a WAL database on disk by one process through the standard library, in the same round. That get is
+measured by the same loop of the tool without the proof, and by the bare loop in Python.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TARGETS = {
     "native": {"quick": 0.03, "none": 0.03},
     "python": {"quick": 0.15, "none": 0.10},
 }
-"""--loop → --verify → the most that the harness may cost, as a share of a get by the same loop."""
+"""--loop → --verify → the maximum cost of the harness, as a share of a get by the same loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Cost:
 
     whole: float
     drawing: float = 0.0
-    """Of these: drawing keys, making values, counting."""
+    """Part of `whole`: drawing keys, making values, counting."""
     proof: float = 0.0
-    """Of these: acknowledging, and checking what was read."""
+    """Part of `whole`: acknowledging, and checking the values read."""
 
 
 def plan(bench: Bench) -> Plan:

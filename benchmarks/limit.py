@@ -6,10 +6,10 @@
 The C loop (climit.c) does the same work with the same settings and the same number of processes: for
 `sqlite3` a program linked to the library of Python's sqlite3, for `apsw` an extension that runs inside
 APSW's own SQLite. `native` and `python` are the loops of sqlstress, acknowledgements and checks included;
-`bare` is the plainest Python loop. All processes of a cell are there at once, on one database, and work in
-turns, slice by slice, milliseconds apart: so what else happens on the machine meets all arms alike. The
-processor time of an operation is what such noise hardly touches. Each repeat has processes and a database of
-its own: what memory a process was given stays with it, and gets differ by several per cent for it.
+`bare` is the plainest Python loop. All processes of a cell exist at the same time, on one database, and
+work in turns of slices of milliseconds, so that other load on the machine affects all arms equally. Such
+noise hardly affects the processor time of an operation. Each repeat has new processes and a new database,
+because the speed of gets depends on a process's memory, by several per cent.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SYNCHRONOUS = ("full", "normal")
 ARMS = ("native", "python")
 EVERY_ARM = (*ARMS, "bare")
 TARGET = 0.95
-"""What the native loop is to reach of the C loop's throughput, in every cell; and the inverse of it in
-processor time for an operation."""
+"""Target of the native loop's throughput as a share of the C loop's, in every cell. The target of the
+processor time for an operation is its inverse."""
 SEEDS = 16
-"""Between the seeds of two arms: more than there are processes."""
+"""Distance between the seeds of two arms; more than the number of processes."""
 SLICES = 4
-"""Slices of each arm for a repeat: there and back, twice."""
+"""Slices of each arm in a repeat: forwards and backwards, twice."""
 
 
 def plan(bench: Bench) -> Plan:
@@ -91,10 +91,10 @@ def _row(bench: Bench, c_command: list[str], labels: dict[str, str]) -> Row:
             arms = {name: lambda _, crew=crew: crew.sample() for name, crew in crews.items()}
             for name, samples in measure(arms, SLICES).items():
                 found[name] += samples
-    return _compared(labels, found)
+    return _comparison_row(labels, found)
 
 
-def _compared(labels: dict[str, str], found: dict[str, list[Sample]]) -> Row:
+def _comparison_row(labels: dict[str, str], found: dict[str, list[Sample]]) -> Row:
     tps = {name: [sample.tps for sample in samples] for name, samples in found.items()}
     cpu = {name: [sample.cpu_ns for sample in samples] for name, samples in found.items()}
     comparisons = []
@@ -106,5 +106,5 @@ def _compared(labels: dict[str, str], found: dict[str, list[Sample]]) -> Row:
     figures |= {f"{name} µs": median(values) / 1000 for name, values in cpu.items()}
     samples = {f"{name} TPS": values for name, values in tps.items()}
     samples |= {f"{name} cpu ns": values for name, values in cpu.items()}
-    samples |= {f"{name} Jain": [one.jain for one in its] for name, its in found.items()}
+    samples |= {f"{name} Jain": [sample.jain for sample in its] for name, its in found.items()}
     return Row(labels, figures, tuple(comparisons), samples)

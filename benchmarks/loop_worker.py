@@ -28,17 +28,17 @@ GET = "SELECT value FROM kv WHERE key = ?"
 REPLACE = "REPLACE INTO kv (key, value) VALUES (?, ?)"
 BUSY_TIMEOUT_S = 60
 SALT = 0
-"""Number of the trial that sqlstress's own loops take what is preloaded for."""
+"""Number of the trial for which sqlstress's own loops take the preloaded values."""
 WORKERS = 64
-"""So many seeds in a row write values of their own."""
+"""Number of consecutive seeds that write distinct values."""
 
 Result = tuple[int, int, int]
-"""Operations completed inside the window; all of them; the processor time that those took, in ns."""
+"""Operations completed inside the window; all operations; processor time of all operations, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to do; times in nanoseconds of perf_counter_ns."""
+    """A worker's load; times in nanoseconds."""
 
     path: str
     read_ratio: float
@@ -177,7 +177,7 @@ def prepare(kind: str, load: Load) -> Callable[[int], Result]:
 
 
 def main(arguments: list[str]) -> None:
-    """Carry out the protocol."""
+    """Run the worker's protocol: for each start time on standard input, print a result."""
     kind, path, read_ratio, key_space, synchronous, *numbers = arguments
     load = Load(path, float(read_ratio), int(key_space), synchronous, *map(int, numbers))
     loop = prepare(kind, load)

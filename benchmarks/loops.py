@@ -1,4 +1,4 @@
-"""Run N worker processes of the C loop or of a bare Python loop on one database, and count what they did."""
+"""Run N worker processes of the C loop or of a bare Python loop on one database; count their operations."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sqlstress.engine.values import Values
 from sqlstress.statistics.series import jain
 
 PATIENCE_S = 60
-"""How much longer than its window a worker may take."""
+"""Time that a worker may take beyond its window, in seconds."""
 WAL_FRAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is measured: one load at one concurrency."""
+    """A cell: one load at one concurrency."""
 
     read_ratio: float
     synchronous: str
@@ -40,12 +40,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one measurement gave."""
+    """Result of one measurement."""
 
     tps: float
     jain: float
     cpu_ns: float
-    """Processor time of an operation, all of the loop included."""
+    """Processor time of an operation including the loop, in ns."""
 
 
 class LoopFailure(Exception):
@@ -61,8 +61,8 @@ def python_worker(kind: str) -> list[str]:
 def database(folder: Path, key_space: int) -> Iterator[Path]:
     """Create a database with the keys 0 to key_space - 1, in the state in which sqlstress measures.
 
-    Its WAL has its working size. A connection is kept open meanwhile: the last one to close would delete the
-    WAL, whose first fill costs more than every later one.
+    Its WAL has its working size. A connection stays open, because closing the last connection would delete
+    the WAL, whose first fill costs more than every later fill.
     """
     with TemporaryDirectory(dir=folder, prefix="loop-") as own:
         path = Path(own) / "kv.db"
@@ -79,7 +79,7 @@ def database(folder: Path, key_space: int) -> Iterator[Path]:
             connection.execute("COMMIT")
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
             draw, value = random.Random(0).randrange, value + key_space
-            # A header of 32 bytes, and of 24 for each frame.
+            # The WAL has a header of 32 bytes, and 24 bytes for each frame.
             while path.with_name("kv.db-wal").stat().st_size < 32 + WAL_FRAMES * (page_size + 24):
                 value += 1
                 connection.execute("REPLACE INTO kv VALUES (?, ?)", (draw(key_space), value))
@@ -92,14 +92,14 @@ def database(folder: Path, key_space: int) -> Iterator[Path]:
 
 
 class Done(NamedTuple):
-    """What a worker did of one slice."""
+    """A worker's counts of one slice."""
 
     counted: int
     """Operations that were completed inside the window."""
     operations: int
-    """All of them."""
+    """All operations of the slice."""
     cpu_ns: int
-    """The processor time that those took."""
+    """Processor time of all operations, in ns."""
 
 
 class Crew:
@@ -140,7 +140,7 @@ class Crew:
                     pipe.close()
 
     def slice(self) -> list[Done]:
-        """Measure one window, and return what each worker did."""
+        """Measure one window; return the counts of each worker."""
         t0 = time.perf_counter_ns() + 30_000_000 + 5_000_000 * len(self._workers)
         for worker in self._workers:
             assert worker.stdin is not None
@@ -153,8 +153,8 @@ class Crew:
     def sample(self) -> Sample:
         """Measure one window."""
         done = self.slice()
-        counts = [one.counted for one in done]
-        cpu_ns = sum(one.cpu_ns for one in done) / max(1, sum(one.operations for one in done))
+        counts = [worker.counted for worker in done]
+        cpu_ns = sum(worker.cpu_ns for worker in done) / max(1, sum(worker.operations for worker in done))
         return Sample(sum(counts) / self._cell.duration_s, jain(counts) or 0.0, cpu_ns)
 
 

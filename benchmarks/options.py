@@ -1,4 +1,4 @@
-"""How the values of options are read, and the parser of a command that keeps what it measures."""
+"""Types of option values, and the parser of a command that saves its measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def command(name: str, about: str | None, output: bool = True) -> argparse.ArgumentParser:
-    """Return the parser of a command with --output, which it has to be given, or may be."""
+    """Return the parser of a command with --output, which may be required or optional."""
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks {name}",
         description=about,

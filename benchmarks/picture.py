@@ -49,7 +49,7 @@ Curve = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Plot:
-    """Where a plot lies, and how a value becomes a height."""
+    """Position of a plot, and its scale from values to heights."""
 
     title: str
     left: int
@@ -80,10 +80,10 @@ def picture(report: sqlstress.Report) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
-            f"<title>{escape(_what(report))}</title>",
+            f"<title>{escape(_subtitle(report))}</title>",
             f"<style>{STYLE}</style>",
             f'<rect class="paper" x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="8"/>',
-            _text(20, 26, _what(report)),
+            _text(20, 26, _subtitle(report)),
             *drawn,
             "</svg>\n",
         ]
@@ -93,14 +93,14 @@ def picture(report: sqlstress.Report) -> str:
 def _curves(report: sqlstress.Report, value: Callable[[sqlstress.Figure], float | None]) -> dict[int, Curve]:
     """Return a curve for each number of buckets."""
     curves: dict[int, Curve] = {}
-    for figure in sorted(report.figures, key=lambda one: (one.case.buckets, one.case.concurrency)):
+    for figure in sorted(report.figures, key=lambda figure: (figure.case.buckets, figure.case.concurrency)):
         if (found := value(figure)) is not None:
             curves.setdefault(figure.case.buckets, []).append((figure.case.concurrency, found))
     return curves
 
 
-def _what(report: sqlstress.Report) -> str:
-    """Say where it was measured, and what a commit waited for."""
+def _subtitle(report: sqlstress.Report) -> str:
+    """Return a line on the system and the durability of the measurement."""
     environment = report.environment
     effective = next(trial.effective for run in report.runs for trial in run.trials if trial.effective)
     where = f"{environment.host.system}, {environment.host.cores} cores, {environment.file_system.kind}"
@@ -113,8 +113,8 @@ def _highest(curves: dict[int, Curve]) -> float:
 
 def _even(highest: float) -> list[float]:
     """Return ticks from 0 to a round number that is no smaller than the highest value."""
-    steps = (one * 10**power for power in range(12) for one in (1, 2, 5))
-    step = next(one for one in steps if one * 5 >= highest)
+    steps = (digit * 10**power for power in range(12) for digit in (1, 2, 5))
+    step = next(size for size in steps if size * 5 >= highest)
     return [step * number for number in range(math.ceil(highest / step) + 1)]
 
 

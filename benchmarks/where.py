@@ -1,10 +1,10 @@
-"""where: what `--where` costs, by processor time for each operation.
+"""Cost of `--where`, by processor time for each operation.
 
     python -m benchmarks where
 
-Two processes, one that tells where its time goes and one that does not, each with a database of its own,
-run their loop in slices by turns, milliseconds apart: ABBA. Processor time is hardly touched by what
-else the machine does. Target: at most 1 % more.
+Two processes, with and without the recording, each with a separate database, run their loop in slices by
+turns (ABBA), within milliseconds. Other load on the machine hardly affects processor time. Target: at most
+1 % more.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ TARGET = 1.01
 SYNCHRONOUS = ("normal", "full")
 LOADS_MEASURED = ("get-only", "replace-only")
 SLICES_EACH = 20
-"""Slices of each arm for every repeat that is asked for."""
+"""Slices of each arm in a repeat."""
 SLICE_S = 0.05
-"""About so long is a slice."""
+"""Approximate length of a slice, in seconds."""
 PATIENCE_S = 120.0
 
 
@@ -65,9 +65,9 @@ def _row(bench: Bench, labels: dict[str, str]) -> Row:
     cases = {"untold": case, "told": replace(case, spec=replace(load, where=True))}
     with TemporaryDirectory(dir=bench.folder) as own, ExitStack() as stack:
         pools = {}
-        for name, one in cases.items():
+        for name, arm_case in cases.items():
             (folder := Path(own) / name).mkdir()
-            pool = ProcessPoolExecutor(1, get_context("spawn"), _open, (one, folder))
+            pool = ProcessPoolExecutor(1, get_context("spawn"), _open, (arm_case, folder))
             pools[name] = stack.enter_context(pool)
 
         def sliced(name: str, operations: int, _: int = 0) -> float:
@@ -85,7 +85,7 @@ def _row(bench: Bench, labels: dict[str, str]) -> Row:
 
 
 _sources: list[Any] = []
-"""Of a process with a database of its own: what it draws from, and what tells where its time goes."""
+"""The source of operations of this process, and its recorder of time by cause, or None."""
 
 
 def _open(case: Case, folder: Path) -> None:
@@ -102,7 +102,7 @@ def _open(case: Case, folder: Path) -> None:
 
 
 def _slice(operations: int) -> float:
-    """Run so many operations; return the processor time of one, in ns."""
+    """Run `operations` operations; return the processor time of an operation, in ns."""
     now, used = time.perf_counter_ns(), time.process_time_ns()
     work_through(_sources[0], Window(now, now, FOREVER_NS), operations, array("q", [0]), array("q", [0]))
     return (time.process_time_ns() - used) / operations

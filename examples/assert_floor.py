@@ -1,4 +1,4 @@
-"""Fail a CI job when a case of a JSON report is not proved, or misses a floor.
+"""Fail a CI job if a case of a JSON report is not verified, or misses a floor.
 
     python examples/assert_floor.py report.json --tps 200 --p99-ms 1000
 
@@ -18,7 +18,7 @@ from typing import Any
 
 
 def complaints(run: dict[str, Any], tps: float, p99_ms: float) -> Iterator[str]:
-    """Yield what is wrong with a case."""
+    """Yield the problems of a case."""
     for trial in run["trials"]:
         for check in trial["verdict"]["checks"]:
             if check["status"] != "ok":
@@ -39,7 +39,7 @@ def complaints(run: dict[str, Any], tps: float, p99_ms: float) -> Iterator[str]:
 
 
 def report_complaints(report: dict[str, Any], tps: float, p99_ms: float) -> Iterator[str]:
-    """Yield what is wrong with a report."""
+    """Yield the problems of a report."""
     if len(report["runs"]) < report["planned"]:
         yield f"only {len(report['runs'])} of {report['planned']} cases were measured"
     for number, run in enumerate(report["runs"], 1):

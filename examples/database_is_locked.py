@@ -18,17 +18,17 @@ from threading import Thread, Timer
 
 Attempt = Callable[[], object]
 Prepare = Callable[[sqlite3.Connection, sqlite3.Connection], Iterator[Attempt]]
-"""Brings two connections into a situation, yields what the first one then tries, and clears up."""
+"""Function that prepares a situation of two connections, yields the first one's attempt, and cleans up."""
 
 SITUATIONS: list[tuple[str, float, str, Prepare]] = []
-"""What it is, the first connection's timeout in seconds, the journal mode, how it comes about."""
+"""Situations: description, the first connection's timeout in seconds, journal mode, preparation."""
 SHORT_S, USUAL_S = 0.2, 5.0
 READ = "SELECT count(*) FROM t"
 WRITE = "INSERT INTO t VALUES (1)"
 
 
 def situation(what: str, timeout_s: float = USUAL_S, journal: str = "wal") -> Callable[[Prepare], Prepare]:
-    """Put a function into the list."""
+    """Add a function to the list."""
 
     def add(prepare: Prepare) -> Prepare:
         SITUATIONS.append((what, timeout_s, journal, prepare))
@@ -128,7 +128,7 @@ def connect(file: str | Path, timeout_s: float) -> sqlite3.Connection:
 
 
 def answer(attempt: Attempt) -> tuple[str, float]:
-    """Return what SQLite answers, and after how many seconds."""
+    """Return SQLite's answer, and the seconds until it came."""
     begun = time.perf_counter()
     try:
         attempt()

@@ -21,7 +21,7 @@ def verdict(run: dict[str, Any]) -> str:
 
 
 def line(run: dict[str, Any]) -> str:
-    """Say what a case was, and what it gave: medians of its valid trials."""
+    """Return a line on a case and its results: medians of its valid trials."""
     case = run["case"]
     buckets, processes = case["buckets"], case["concurrency"]
     valid = [trial for trial in run["trials"] if trial["error"] is None]
@@ -38,7 +38,7 @@ def line(run: dict[str, Any]) -> str:
 
 
 def case_unit(case: dict[str, Any]) -> str:
-    """Return what is counted: the published script counts a set and a get as one."""
+    """Return the counted unit: the published script counts a set and a get together."""
     return "pair" if case["workload"] == "classic" else "transaction"
 
 

@@ -31,17 +31,17 @@ LEAST_OF_ONE = 0.2
 LEAST_FAIRNESS = 0.7
 """Jain's index: 1 when all get the same, 1/4 when one of four gets everything."""
 MOST_P99_MS = 250
-"""So long, at most, do 99% of the writes take."""
+"""Maximum of the 99th percentile of the writes' latency, in ms."""
 
 Run = dict[str, Any]
 
 
 def measured(report: Path) -> dict[int, Run]:
-    """Measure one process, then all of them; return {number of processes: what was measured}."""
+    """Measure one process, then all processes; return {number of processes: run}."""
     counts = ["--concurrency", f"1,{PROCESSES}"]
     words = [*counts, *SETTINGS, *LOAD, *MEASURED, "--quiet", "-o", str(report)]
     done = subprocess.run([sys.executable, "-m", "sqlstress", *words], capture_output=True, text=True)
-    # 1: the data was found wrong, which is told better below.
+    # Exit code 1 means wrong data; the message below is better.
     assert done.returncode in (0, 1), done.stderr
     found: list[Run] = json.loads(report.read_text(encoding="utf-8"))["runs"]
     return {run["case"]["concurrency"]: run for run in found}
@@ -53,7 +53,7 @@ def typical(run: Run, figure: str) -> float:
 
 
 def complaints(runs: dict[int, Run]) -> Iterator[str]:
-    """Yield what the settings do not hold."""
+    """Yield the limits that the settings miss."""
     alone, together = runs[1], runs[PROCESSES]
     for trial in (*alone["trials"], *together["trials"]):
         for check in trial["verdict"]["checks"]:

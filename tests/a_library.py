@@ -1,4 +1,4 @@
-"""A library that programs of tests/user_work call: its code is none of the user's."""
+"""A library that programs in tests/user_work call: its code does not count as the user's code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Dictionary:
         return self._connection.execute("DELETE FROM job WHERE id = ?", key)
 
     def popitem(self) -> tuple[Any, ...]:
-        """Return an item that nobody else has got, or raise KeyError."""
+        """Return an item that no other caller has got, or raise KeyError."""
         key = self._first()
         deleted = self._delete(key)
         if not deleted.rowcount:
@@ -31,14 +31,14 @@ class Dictionary:
         return key
 
     def work(self, on: Callable[[int], object]) -> None:
-        """Work on an item, and then raise KeyError if somebody else has done so."""
+        """Work on an item. Afterwards raise KeyError if another caller has worked on it."""
         (job,) = key = self._first()
         on(job)
         if not self._delete(key).rowcount:
             raise KeyError(key)
 
     def popitem_and_count(self) -> tuple[Any, ...]:
-        """Return an item that somebody else may have, too."""
+        """Return an item that another caller may also have got."""
         key = self._first()
         if key is None:
             raise KeyError
@@ -47,7 +47,7 @@ class Dictionary:
         return key
 
     def lock(self) -> None:
-        """Wait until nobody else has the lock."""
+        """Take the lock; wait while another caller has it."""
         take = "INSERT OR IGNORE INTO held VALUES ('hits', 'me')"
         while not self._connection.execute(take).rowcount:
             time.sleep(0.01)

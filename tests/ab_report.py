@@ -1,4 +1,4 @@
-"""A/B tests made by hand: pairs whose ratios are given, looked at as the study does it."""
+"""A/B tests with given ratios, evaluated as the study evaluates its pairs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TEST = AbTest(
     max_time_s=900.0,
 )
 PAIR_S = 5.6
-"""What a pair takes."""
+"""Duration of a pair, in seconds."""
 CASE = Case(concurrency=2, duration_s=2.0, seed=7)
 
 
 def trial(pair: int, ratio: float = 1.0, level: str = "full") -> Trial:
-    """Return a trial that is so many times as fast as the example, its latencies as many times shorter."""
-    latency = {kind: _shorter(one, ratio) for kind, one in TRIAL.latency.items()}
+    """Return the example's trial with its TPS multiplied and its latencies divided by `ratio`."""
+    latency = {kind: _shorter(each, ratio) for kind, each in TRIAL.latency.items()}
     effective = {**TRIAL.effective, "synchronous": level}
     return replace(TRIAL, index=pair, tps=TRIAL.tps * ratio, latency=latency, effective=effective)
 
@@ -44,25 +44,25 @@ def _shorter(latency: Latency, ratio: float) -> Latency:
 
 
 def around(ratio: float, pairs: int, spread: float = 0.03) -> list[float]:
-    """Return ratios of so many pairs, evenly spread around their centre, in a mixed order that stays."""
+    """Return `pairs` ratios, evenly spread around `ratio`, in a fixed mixed order."""
     places = Random(7).sample(range(pairs), pairs)
     return [ratio * math.exp(spread * (2 * place / max(1, pairs - 1) - 1)) for place in places]
 
 
 Script = Callable[[int, Case, int], Trial]
-"""What is measured of an arm, a case and a pair."""
+"""Function that returns the trial of an arm, a case and a pair."""
 
 
-def of_ratio(ratio: float, spread: float = 0.03) -> Script:
-    """Return a script in which B is so many times as fast as A, give or take some."""
+def script_of_ratio(ratio: float, spread: float = 0.03) -> Script:
+    """Return a script in which B is `ratio` times as fast as A, within `spread`."""
     ratios = around(ratio, 30, spread)
     return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
 
 
 def ab_report(cells: Sequence[Sequence[float]], test: AbTest = TEST, decided: bool = True) -> Report:
-    """Return a report whose cells, of 2, 4, 6, ... processes, have pairs of these ratios of B to A.
+    """Return a report whose cells, of 2, 4, 6, ... processes, have pairs with these ratios of B to A.
 
-    Where it is decided, it is looked at once, at the end.
+    If it is decided, it has one interim look, at the end.
     """
     runs = []
     for place, ratios in enumerate(cells):

@@ -1,4 +1,4 @@
-"""Runs that take less time, where nothing that is tested depends on it: python -m tests.brief ARGUMENTS."""
+"""sqlstress, faster where no test depends on the result: python -m tests.brief ARGUMENTS."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import sys
 from typing import Any
 
 PROGRAM = (sys.executable, "-m", "tests.brief")
-"""sqlstress in a process of its own, with this checkout among PYTHONPATH."""
+"""Command of sqlstress in a separate process; needs this checkout in PYTHONPATH."""
 SYNCS = 8
 
 
 def changes() -> list[tuple[dict[str, Any], str, object]]:
-    """Return what is to be changed: few samples of what a sync costs.
+    """Return the changes, as (namespace, name, value): fewer samples, no repeated trials.
 
-    And no trial is run again since the tests beside it took the processors.
+    Trials would otherwise be repeated because other tests use the processors.
     """
     from sqlstress.engine import trial
     from sqlstress.machine import sync_cost
@@ -22,7 +22,7 @@ def changes() -> list[tuple[dict[str, Any], str, object]]:
 
 
 def make_brief() -> None:
-    """Change it for good, in a process of its own."""
+    """Apply the changes for the rest of this process."""
     for names, name, value in changes():
         assert name in names
         names[name] = value

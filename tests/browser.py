@@ -1,8 +1,8 @@
-"""A headless Chromium of the system that opens pages of ours, driven by Playwright.
+"""The system's Chromium, headless and driven by Playwright, to open our pages.
 
     python -m tests.browser PAGE.html OUT.png [WIDTH [dark]]
 
-takes a picture of a whole page; OUT.pdf is how it is printed.
+takes a picture of a whole page; OUT.pdf shows the printed page.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ HEIGHT = 900
 
 
 def find_chromium() -> str | None:
-    """Return the browser to test with; None where there is none."""
+    """Return the path of the browser, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 class Page:
-    """A page, and everything that it complained of or asked for."""
+    """A page, with its errors and its requests."""
 
     def __init__(self, browser: Browser) -> None:
         self.errors: list[str] = []
         """Errors and warnings of the console, and exceptions."""
         self.requests: list[str] = []
-        """Addresses that were asked for, that of the page among them."""
+        """Requested addresses, including the page's own."""
         self._page = browser.new_page(viewport={"width": 1280, "height": HEIGHT})
-        self._page.on("console", self._heard)
+        self._page.on("console", self._record_message)
         self._page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self._page.on("request", self._asked)
+        self._page.on("request", self._record_request)
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _record_message(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning", "assert"):
             self.errors.append(message.text)
 
-    def _asked(self, request: Request) -> None:
-        if not request.url.startswith("data:"):  # the page itself holds what is asked for
+    def _record_request(self, request: Request) -> None:
+        if not request.url.startswith("data:"):  # data of the page itself
             self.requests.append(request.url)
 
     def close(self) -> None:
-        """Close the page, and forget what it kept."""
+        """Close the page and drop its stored data."""
         self._page.context.close()
 
     def open(self, path: Path, width: int = 1280, *, dark: bool = False) -> None:
-        """Open a page of ours, and wait until its plots are drawn."""
+        """Open one of our pages, and wait until its plots are drawn."""
         self._page.set_viewport_size({"width": width, "height": HEIGHT})
         self.prefer(dark=dark)
         self._page.goto(path.resolve().as_uri())

@@ -8,10 +8,10 @@ from sqlstress.plan import options_of_command
 from sqlstress.studies.ab import ab_options
 from sqlstress.studies.limit import limit_options
 
-PLANNED = tuple(one.name for one in all_experiments() if one.allowed_in_plans)
+PLANNED = tuple(experiment.name for experiment in all_experiments() if experiment.allowed_in_plans)
 """The experiments that a plan can name."""
 STUDIES = {"ab": ab_options, "limit": limit_options}
-"""Commands that measure the main experiment in a way of their own."""
+"""Commands that measure the main experiment in a special way."""
 MEASURING = (*commands(), *STUDIES)
 
 

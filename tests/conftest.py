@@ -1,4 +1,4 @@
-"""What the whole suite must leave behind: no process, no folder."""
+"""Settings of the whole suite; it must leave no process and no folder behind."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ WORKERS = 3
 STRANGER = 64123
 """A user who owns nothing and runs nothing."""
 
-# Thousands of processes are started here, which would compile the package anew, and so would every worker
-# of pytest do with the tests: a fifth of the processor time.
+# Without bytecode, each of the thousands of processes would compile the package again, and each pytest
+# worker would compile the tests: a fifth of the processor time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What is collected stays to the end: no garbage is looked for in it.
+# Collected tests stay to the end, so the garbage collector need not visit them.
 gc.disable()
 drawing.register()
 
-# Started in the background of a shell, the suite would hand on a SIGINT or SIGHUP that is ignored,
-# and what it stops with them would never hear of it.
+# A suite in the background of a shell starts with SIGINT and SIGHUP ignored. Its child processes would
+# inherit that, and tests could not stop them with these signals.
 for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
     number = getattr(signal, name, None)
     if number is not None and signal.getsignal(number) == signal.SIG_IGN:
@@ -48,7 +48,7 @@ for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run these tests in several processes. Not by addopts: examples are run without pytest-xdist too."""
+    """Run these tests in several processes. Not set by addopts: examples also run without pytest-xdist."""
     in_worker = hasattr(config, "workerinput")
     if in_worker or not config.pluginmanager.hasplugin("xdist"):
         return
@@ -60,7 +60,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let a skipped test fail where nothing that it needs may be missing."""
+    """Let a skipped test fail if NO_SKIP is set, because nothing that it needs may be missing."""
     report = yield
     if report.skipped and os.environ.get(NO_SKIP) and sys.platform == "linux":
         *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
@@ -72,7 +72,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave rows to `long` that are CI's own in two tables: CI runs each of them with one of every day."""
+    """Mark rows as `long` that are thorough in two tables: CI runs each with an everyday row of the other."""
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec and [mark.name for mark in callspec.marks].count("thorough") > 1:
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected, which stays to the end, out of what Python looks for garbage in."""
+    """Exclude the collected tests, which stay to the end, from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -88,21 +88,21 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fail at the end of the session when a test has left a process or a folder of ours."""
+    """Fail at the end of the session if a test has left a process or one of our folders."""
     around = (Path(tempfile.gettempdir()), Path.cwd())
     for place in around:
         remove_abandoned(place)
     yield
     _, alive = psutil.wait_procs(own_processes(), timeout=GRACE_S)
     folders = [marker.parent for marker in tmp_path_factory.getbasetemp().rglob(MARKER)]
-    # Beside us others may be measuring there: what has no owner any more is not theirs.
+    # Other sessions may measure there too, so only folders without a live owner count.
     folders += [folder for place in around for folder in remove_abandoned(place)]
     assert not alive, f"processes left: {[process.cmdline() for process in alive]}"
     assert not folders, f"folders left: {[str(folder) for folder in folders]}"
 
 
 def own_processes() -> list[psutil.Process]:
-    """Return our descendants, without those that live as long as we: multiprocessing's, and a server's."""
+    """Return our descendants, except multiprocessing's and servers' processes, which live as long as ours."""
     children = [child for child in psutil.Process().children() if child.pid not in KEPT]
     return [
         process
@@ -113,7 +113,7 @@ def own_processes() -> list[psutil.Process]:
 
 
 def descendants(process: psutil.Process) -> list[psutil.Process]:
-    """Return a process's children, and theirs; none when it has ended meanwhile."""
+    """Return a process's descendants; empty if it has ended."""
     try:
         return process.children(recursive=True)
     except psutil.Error:
@@ -121,7 +121,7 @@ def descendants(process: psutil.Process) -> list[psutil.Process]:
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """Return a process's command line; empty when it has ended meanwhile."""
+    """Return a process's command line; empty if it has ended."""
     try:
         return process.cmdline()
     except psutil.Error:
@@ -130,7 +130,7 @@ def command_of(process: psutil.Process) -> list[str]:
 
 @pytest.fixture
 def brief_runs() -> Iterator[None]:
-    """Measure what a sync costs, and wait for windows, for no longer than a test needs."""
+    """Apply tests.brief: short measurements of the sync cost, and no repeated trials."""
     with pytest.MonkeyPatch.context() as patch:
         for names, name, value in changes():
             patch.setitem(names, name, value)
@@ -138,8 +138,8 @@ def brief_runs() -> Iterator[None]:
 
 
 @pytest.fixture
-def where_rights_count(tmp_path: Path) -> Iterator[Path]:
-    """A folder of somebody to whom something can be forbidden: as root we are somebody else meanwhile."""
+def restricted_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in which permissions count: root becomes another user during the test."""
     if sys.platform == "win32":
         pytest.skip("folders have no such permission there")
     if os.geteuid() != 0:
@@ -147,7 +147,7 @@ def where_rights_count(tmp_path: Path) -> Iterator[Path]:
         return
     if sys.platform != "linux":
         pytest.skip("nothing is forbidden to root, who can't be another user for a while there")
-    with tempfile.TemporaryDirectory() as name:  # pytest's own are for us alone
+    with tempfile.TemporaryDirectory() as name:  # pytest's folders are closed to other users
         os.chown(name, STRANGER, STRANGER)
         os.setresgid(STRANGER, STRANGER, 0)
         os.setresuid(STRANGER, STRANGER, 0)
@@ -160,7 +160,7 @@ def where_rights_count(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def folders_in(tmp_path: Path) -> Iterator[Path]:
-    """A folder for tests that make folders of ours on purpose; cleared of them afterwards."""
+    """A folder for tests that leave our folders on purpose; those are cleared afterwards."""
     yield tmp_path
     for marker in tmp_path.rglob(f"{PREFIX}*/{MARKER}"):
         marker.unlink()

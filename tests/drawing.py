@@ -1,4 +1,4 @@
-"""How many cases Hypothesis draws: few and always the same ones every day, many and new ones in CI."""
+"""Profiles of Hypothesis: few, fixed examples every day; many new examples in CI."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 QUICK = "quick"
 THOROUGH = "thorough"
 CHARACTERS = st.characters(exclude_categories=["Cs"])
-"""All but half surrogates. Where none are named these are drawn too, but each process of a fresh checkout
-encodes a million characters to find them: two seconds."""
+"""All characters except surrogates. The default of Hypothesis is the same, but then each process of a fresh
+checkout encodes a million characters to find them: two seconds."""
 
 
 def register() -> None:
-    """Make both profiles known, and the quick one the usual one."""
-    # How fast a machine is says nothing about whether the code is right.
+    """Register both profiles, and load the quick one."""
+    # The speed of a machine does not show whether the code is right.
     common = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile(QUICK, common, max_examples=12, derandomize=True, database=None)
     settings.register_profile(THOROUGH, common, max_examples=100, print_blob=True)
@@ -22,6 +22,6 @@ def register() -> None:
 
 
 def examples(share: float) -> int:
-    """Return so many times the profile's number of examples, for tests unlike others."""
+    """Return `share` times the profile's number of examples, for tests that need more or fewer."""
     usual: int = settings().max_examples
     return max(1, round(share * usual))

@@ -1,4 +1,4 @@
-"""Which drivers of SQLite tests are made for."""
+"""SQLite drivers that tests cover."""
 
 from __future__ import annotations
 

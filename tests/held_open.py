@@ -1,4 +1,4 @@
-"""A file that another program has open as Windows' programs do: nobody can remove it meanwhile."""
+"""A file that another program has open, as on Windows: it cannot be removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def held_open(*names: str) -> Iterator[None]:
-    """Let no file of these names be removed: elsewhere than on Windows the refusal is made up."""
+    """Refuse to remove files with these names; simulated except on Windows."""
     unlink = Path.unlink
 
     def refuse(self: Path, missing_ok: bool = False) -> None:

@@ -13,7 +13,7 @@ from tests.rate_report import EXAMPLE, PROCESSES, rate_run, rate_trial
 PROMISE = Promise(p99_s=0.002)
 SEARCH = LimitSearch(PROMISE, max_time_s=300.0, seconds=150.0)
 FAST = 4_000.0
-"""Operations a second at most of a store that keeps the promise at all of these rates."""
+"""Capacity, in operations per second, of a store that keeps the promise at all of these rates."""
 TRIED: Mapping[int, Sequence[bool]] = {
     1_000: [True],
     1_500: [True] * 6,
@@ -26,7 +26,7 @@ TRIED: Mapping[int, Sequence[bool]] = {
 def limit_run(rate: int, kept: Sequence[bool]) -> Run:
     """Return a rate whose windows kept the promise, or did not."""
     run = rate_run(rate, 1)
-    trials = (rate_trial(rate, FAST if one else rate / 2, number) for number, one in enumerate(kept))
+    trials = (rate_trial(rate, FAST if ok else rate / 2, number) for number, ok in enumerate(kept))
     return replace(run, case=replace(run.case, repeat=1), trials=tuple(trials), harness_ns=None)
 
 

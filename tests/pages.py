@@ -43,13 +43,13 @@ def written_commands(page: Path) -> list[str]:
 def outputs(page: Path) -> list[tuple[str, str]]:
     """Return (last command, output) wherever an output follows a shell block."""
     return [
-        (commands(shown)[-1], output)
-        for (language, shown), (following, output) in pairwise(blocks(page))
+        (commands(outputs_of)[-1], output)
+        for (language, outputs_of), (following, output) in pairwise(blocks(page))
         if (language, following) == ("sh", "text")
     ]
 
 
-def shown(command: str) -> Iterator[tuple[str, str]]:
+def outputs_of(command: str) -> Iterator[tuple[str, str]]:
     """Yield (name of the page, output) wherever a page shows what a command prints."""
     for page in WRITTEN:
         yield from ((page.name, output) for written, output in outputs(page) if written == command)

@@ -1,4 +1,4 @@
-"""Pulses for whoever is tested: one that says nothing, one that counts, one that stops its caller."""
+"""Pulses for tests: `nothing` does nothing; `Pulses` counts its calls and can stop its caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pulses:
 
 
 def stopped_everywhere(act: Callable[[Pulse], object]) -> int:
-    """Stop something at its first pulse, its second and so on, until it ends; return how often it was."""
+    """Call `act`, stopped at its first pulse, then its second, and so on; return the number of stops."""
     for number in count(1):
         try:
             act(Pulses(stop_at=number))

@@ -37,7 +37,7 @@ def rate_run(rate: int, passes: int, capacity: float = CAPACITY, noise: float = 
 
 
 def rate_trial(rate: int, capacity: float, number: int = 0, seconds: float = 2.0) -> Trial:
-    """Return a trial at a rate, of a store that does so many operations a second at most."""
+    """Return a trial at a rate, of a store with a capacity of `capacity` operations per second."""
     due = round(rate * seconds)
     done = min(due, round(capacity * seconds))
     share = min(rate / capacity, 0.99)
@@ -48,8 +48,8 @@ def rate_trial(rate: int, capacity: float, number: int = 0, seconds: float = 2.0
     base = EXAMPLE.runs[6].trials[0]
     each = done // PROCESSES
     workers = tuple(
-        replace(one, transactions=each, rows=each, operations={"replace": each}, seconds=seconds)
-        for one in base.workers
+        replace(worker, transactions=each, rows=each, operations={"replace": each}, seconds=seconds)
+        for worker in base.workers
     )
     return replace(
         base,
@@ -70,7 +70,7 @@ def rate_trial(rate: int, capacity: float, number: int = 0, seconds: float = 2.0
 
 
 def late(window: Trial, seconds: float) -> Trial:
-    """Return a window in which the harness began operations about so much later than it could."""
+    """Return a window in which the harness began operations about `seconds` later than possible."""
     assert window.arrived
     lateness = _around(round(seconds * 1e9), window.arrived.due)
     return replace(window, arrived=replace(window.arrived, lateness=lateness))

@@ -26,7 +26,7 @@ stands for all options below it. A default is in parentheses. `sqlstress COMMAND
 about one command. Old spellings still work: `sql -b` for `sql --builtin`, and `SQLSTRESS_DB` for the variable
 `SQLSTRESS_DATABASE`."""
 FEW = 3
-"""A group of options is named as a whole if a command lacks at most so many of it."""
+"""Maximum number of missing options for which a group is still named as a whole."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +40,23 @@ class Option:
 
     @property
     def name(self) -> str:
-        """Its long name."""
+        """The long name."""
         return next(word for word in self.flags.split() if word.startswith("--"))
 
     @property
     def line(self) -> str:
-        """Its line in a list."""
+        """The option's line in a list."""
         default = f" (`{self.default}`)" if self.default else ""
         return f"- `{self.flags}`{default}: {self.meaning}"
 
 
 def _context() -> click.Context:
-    # With its settings: commands keep what they learn from their first one.
+    # Use its settings, because commands keep those of their first context.
     return click.Context(cli, info_name="sqlstress", **cli.context_settings)
 
 
-def taken(name: str, words: Sequence[str]) -> None:
-    """See that there is a command of this name, and that it takes these words."""
+def check_command_line(name: str, words: Sequence[str]) -> None:
+    """Check that a command of this name exists and accepts these words."""
     context = _context()
     command = cli.get_command(context, name)
     assert command is not None, name
@@ -91,7 +91,7 @@ def _of(command: click.Command, context: click.Context) -> Iterator[Option]:
 
 
 def _options(command: str, options: list[Option], first: dict[str, tuple[str, Option]]) -> Iterator[str]:
-    """Yield a command's own options under their headings, then the names of those that earlier ones have."""
+    """Yield a command's new options under their headings, then the names of options of earlier commands."""
     own: list[Option] = []
     shared: dict[str, list[tuple[Option, Option]]] = defaultdict(list)
     for option in options:
@@ -109,9 +109,9 @@ def _options(command: str, options: list[Option], first: dict[str, tuple[str, Op
 
 
 def _different(option: Option, known: Option) -> str:
-    """Return what is said of an option beyond what an earlier command says of it."""
-    said = _sentences(known.meaning)
-    return " ".join(sentence for sentence in _sentences(option.meaning) if sentence not in said)
+    """Return the sentences of an option's help that an earlier command's help lacks."""
+    earlier = _sentences(known.meaning)
+    return " ".join(sentence for sentence in _sentences(option.meaning) if sentence not in earlier)
 
 
 def _sentences(text: str) -> list[str]:

@@ -38,7 +38,7 @@ AREAS = {
     "power": "Power loss",
     "checkers": "Checkers",
 }
-"""What a marker's `area` may be, and its heading."""
+"""Headings, by the `area` of a marker."""
 
 INTRODUCTION = """# Reliability: which faults are injected, and what happens
 
@@ -80,10 +80,10 @@ class Fault:
 
 
 class Result(NamedTuple):
-    """What became of the tests of a fault."""
+    """Result of the tests of a fault."""
 
     passed: str
-    """How many passed, and of others how many and why: "3, 1 skipped: no such signal here"."""
+    """Number of passed tests; then numbers of others with the reason: "3, 1 skipped: no such signal here"."""
     where: str
     """The system and the day: "Linux, 2026-11-26"; of several runs "Linux, 2026-11-21 to 2026-11-26"."""
 
@@ -93,12 +93,12 @@ Results = Mapping[Fault, Result]
 
 @dataclass(eq=False)
 class Watch:
-    """A pytest plugin: which marked tests there are, and what became of them."""
+    """A pytest plugin that records the marked tests and their results."""
 
     faults: dict[str, list[Fault]] = field(default_factory=dict)
-    """By the test's id with its parameters, in the order in which the tests are written."""
+    """Faults by the test's id with its parameters, in the order of the source."""
     ended: dict[str, str] = field(default_factory=dict)
-    """By the same: "passed", or "skipped: " and why."""
+    """Results by the test's id: "passed", or "skipped: " and the reason."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in sorted(session.items, key=lambda item: (item.location[0], item.location[1] or 0)):
@@ -115,19 +115,22 @@ class Watch:
             self.ended[report.nodeid] = "passed"
 
     def cases(self) -> Counter[Fault]:
-        """Return how many tests carry each marker."""
+        """Return the number of tests of each fault."""
         return Counter(fault for faults in self.faults.values() for fault in faults)
 
     def results(self) -> Iterator[tuple[Fault, str]]:
-        """Yield what became of each marker's tests: "3, 1 skipped: no such signal here"."""
+        """Yield each fault with the result of its tests: "3, 1 skipped: no such signal here"."""
         for fault in self.cases():
-            told = Counter(self.ended[test] for test, faults in self.faults.items() if fault in faults)
-            passed = told.pop("passed", 0)
-            yield fault, ", ".join([f"{passed}", *(f"{count} {why}" for why, count in sorted(told.items()))])
+            results = Counter(self.ended[test] for test, faults in self.faults.items() if fault in faults)
+            passed = results.pop("passed", 0)
+            yield (
+                fault,
+                ", ".join([f"{passed}", *(f"{count} {why}" for why, count in sorted(results.items()))]),
+            )
 
 
 def watch(paths: Sequence[str | Path], *options: str) -> Watch:
-    """Run pytest over the marked tests. Raises SystemExit when one fails, or can't be collected."""
+    """Run pytest over the marked tests. Raises SystemExit if a test fails or cannot be collected."""
     plugin = Watch()
     code = pytest.main(
         ["-n0", "-m", "fault", "-p", "no:cacheprovider", *options, *map(str, paths)], plugins=[plugin]
@@ -138,7 +141,7 @@ def watch(paths: Sequence[str | Path], *options: str) -> Watch:
 
 
 def marked() -> list[Path]:
-    """Return the files that hold marked tests: to collect all the others takes seconds."""
+    """Return the files with marked tests: collecting all other files would take seconds."""
     files = sorted(ROOT.glob("tests/**/test_*.py"))
     return [path for path in files if "fault(" in path.read_text(encoding="utf-8")]
 
@@ -182,9 +185,9 @@ def read(text: str) -> dict[Fault, Result]:
 
 
 def merged(wanted: Counter[Fault], ran: Watch, before: Results, where: str) -> dict[Fault, Result]:
-    """Return a result for every wanted fault that has one: of now, else of when its tests last ran.
+    """Return the result of each wanted fault that has one: the new result, or else the previous result.
 
-    Of those that did not all run now it has none of now.
+    A fault has a new result only if all its tests ran now.
     """
     new = {
         fault: Result(passed, where) for fault, passed in ran.results() if ran.cases()[fault] == wanted[fault]
@@ -194,7 +197,7 @@ def merged(wanted: Counter[Fault], ran: Watch, before: Results, where: str) -> d
 
 
 def difference(wanted: Counter[Fault], text: str) -> list[str]:
-    """Return what the page lacks and what it has too much, a line each."""
+    """Return the rows that the page lacks (+) and those it has in excess (-), a line each."""
     shown = read(text)
     lines = [f"- {fault}" for fault in shown if fault not in wanted]
     return [*lines, *(f"+ {fault}" for fault in wanted if fault not in shown)]

@@ -1,4 +1,4 @@
-"""Rows of a parametrized test, of which some are for CI alone: they take long, and others are like them."""
+"""Rows of a parametrized test; some run only in CI, because they take long and resemble other rows."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ def fault(area: str, injected: str, outcome: str) -> pytest.MarkDecorator:
 
 
 def thorough(*values: Any, id: str | None = None) -> Any:
-    """Return a row that is no part of every day."""
+    """Return a row that everyday runs leave out."""
     return pytest.param(*values, marks=pytest.mark.thorough, id=id)
 
 
 def mostly_thorough(rows: Iterable[Any], quick: Collection[Any]) -> list[Any]:
-    """Return rows, of which all but these are no part of every day."""
+    """Return rows; everyday runs leave out all except `quick`."""
     return _marked(rows, quick, pytest.mark.thorough)
 
 
 def mostly_long(rows: Iterable[Any], kept: Collection[Any]) -> list[Any]:
-    """Return rows, of which CI runs these only: between them everything occurs that the others combine."""
+    """Return rows; CI runs only `kept`, which together contain each value that the unmarked combine."""
     return _marked(rows, kept, pytest.mark.long)
 
 
-def _marked(rows: Iterable[Any], others: Collection[Any], mark: pytest.MarkDecorator) -> list[Any]:
+def _marked(rows: Iterable[Any], unmarked: Collection[Any], mark: pytest.MarkDecorator) -> list[Any]:
     rows = list(rows)
-    assert all(one in rows for one in others)
+    assert all(row in rows for row in unmarked)
     return [
-        one if one in others else pytest.param(*(one if isinstance(one, tuple) else (one,)), marks=mark)
-        for one in rows
+        row if row in unmarked else pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=mark)
+        for row in rows
     ]

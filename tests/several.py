@@ -1,4 +1,4 @@
-"""Runs over several passes, made of runs with one trial each, or none; and what is found of them."""
+"""Runs over several passes, made from runs with at most one trial, and their findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def with_trials(run: Run, **fields: Any) -> Run:
 
 
 def several(run: Run, noise: float = 0.01, count: int = 5, seed: str = "") -> Run:
-    """Return a run over an odd number of passes, whose median is its trial; `noise` is a step between two."""
+    """Return a run over an odd number of passes around its trial; `noise` is the step between two."""
     steps = [place - (count - 1) / 2 for place in range(count)]
     Random(f"{case_label(run.case)}{run.case.driver}{seed}").shuffle(steps)
     trials = (
@@ -35,7 +35,7 @@ def several(run: Run, noise: float = 0.01, count: int = 5, seed: str = "") -> Ru
 
 
 def noisy(run: Run, noise: float, draw: Random, count: int = 5) -> Run:
-    """Return a run over passes with noise that is drawn, as it is found in nature."""
+    """Return a run over passes with random noise, as on a real machine."""
     (trial,) = run.trials
     trials = (_slower(trial, index, math.exp(draw.gauss(0, noise))) for index in range(count))
     return replace(run, case=replace(run.case, repeat=count), trials=tuple(trials))
@@ -49,16 +49,16 @@ def _slower(trial: Trial, index: int, times: float) -> Trial:
         tps=trial.tps / times,
         rows_per_s=trial.rows_per_s / times,
         series=tuple(
-            replace(one, values=tuple(int(value * times) for value in one.values))
-            if one.unit == "ns"
-            else one
-            for one in trial.series
+            replace(series, values=tuple(int(value * times) for value in series.values))
+            if series.unit == "ns"
+            else series
+            for series in trial.series
         ),
     )
 
 
 def findings(*runs: Run, noise: float | None = None) -> dict[str, list[Finding]]:
-    """Return what is found of these runs, which are one group, by code; with `noise` over five passes."""
+    """Return the findings on these runs of one group, by code; with `noise`, over five passes each."""
     (group,) = group_runs(runs if noise is None else [several(run, noise) for run in runs])
     by_code: dict[str, list[Finding]] = {}
     for finding in advise_group(group):
@@ -77,7 +77,7 @@ def sentences(*runs: Run, noise: float | None = None) -> dict[str, str]:
 
 
 def tables(*runs: Run) -> list[Table]:
-    """Return the tables that these runs have, which are one group."""
+    """Return the tables of these runs, which are one group."""
     (group,) = group_runs(runs)
     return [block for block in presenter_of(group.case).blocks(group) if isinstance(block, Table)]
 

@@ -1,7 +1,7 @@
 """Hypothesis strategies for the types that flow through the program: Case, Trial, Run, Report.
 
-Fields are drawn by their type hints, so a new field is covered without a change here; only what a
-type hint cannot say (an enumeration, a share) is written out.
+Fields are drawn by their type hints, so a new field is covered without a change here. Only
+strategies that a type hint cannot express (an enumeration, a share) are written out.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ def by_option(option: Option | None, hint: Any) -> st.SearchStrategy[Any]:
 
 def instances(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for a dataclass and register it for the classes that hold it."""
-    _BY_TYPE[cls] = strategy = some(cls, **special)
+    _BY_TYPE[cls] = strategy = dataclass_strategy(cls, **special)
     return strategy
 
 
-def some(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def dataclass_strategy(cls: type, **special: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for a dataclass."""
     hints = get_type_hints(cls)
     known = [field.name for field in fields(cls)]
@@ -102,7 +102,7 @@ cyclings = instances(Cycling, transaction=st.sampled_from(("none", "cycle", "run
 
 def cases_of(experiment: Experiment) -> st.SearchStrategy[Any]:
     """Return a strategy for the cases of an experiment."""
-    return some(
+    return dataclass_strategy(
         case.Case,
         workload=st.just(experiment.name),
         concurrency=st.integers(1, case.MAX_CONCURRENCY),
@@ -157,10 +157,10 @@ ab_tests = instances(
 hunts = instances(Hunt)
 watches = instances(Watch)
 kills = instances(Kills, case=cases_of(get_experiment("crash")))
-found = st.fixed_dictionaries(
-    {}, optional={name: by_type(one.result) for name, one in result_formats().items()}
+study_findings = st.fixed_dictionaries(
+    {}, optional={name: by_type(each.result) for name, each in result_formats().items()}
 )
-"""What studies have found, by experiment."""
+"""Results of studies, by experiment."""
 reports = instances(
-    document.Report, format_version=st.just(document.FORMAT_VERSION), results=st.just({}) | found
+    document.Report, format_version=st.just(document.FORMAT_VERSION), results=st.just({}) | study_findings
 )

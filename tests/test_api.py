@@ -1,4 +1,4 @@
-"""Tests of the Python API: what a program gets that imports sqlstress."""
+"""Tests of the Python API, as a program gets it that imports sqlstress."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SHORT: dict[str, Any] = {"ops": 20, "key_space": 500}
 EXAMPLE = Report(example_report())
 
 
-def test_what_is_offered_is_there() -> None:
+def test_public_names_are_importable() -> None:
     assert all(getattr(sqlstress, name) for name in sqlstress.__all__)
     assert dir(sqlstress) == sorted(sqlstress.__all__)
     with pytest.raises(AttributeError, match="no attribute 'mesure'"):
         sqlstress.mesure  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_importing_it_imports_nothing_else_of_ours() -> None:
+def test_import_of_sqlstress_loads_no_submodule() -> None:
     code = "import sys, sqlstress; print([name for name in sys.modules if name.startswith('sqlstress.')])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -84,7 +84,7 @@ def test_options_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert report.document.command[:3] == ("sqlstress.measure", "kv", "concurrency=[1, 2]")
 
 
-def test_a_report_that_can_not_be_saved_is_returned_all_the_same(tmp_path: Path) -> None:
+def test_report_that_cannot_be_saved_is_still_returned(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"the report is not saved: cannot write.*Choose another file\.$"):
         report = sqlstress.measure(
             concurrency=1, driver="dry", directory=tmp_path, save=tmp_path / "no" / "r.json", **SHORT
@@ -92,7 +92,7 @@ def test_a_report_that_can_not_be_saved_is_returned_all_the_same(tmp_path: Path)
     assert report.ok
 
 
-def test_an_experiment_with_a_study_of_its_own_says_what_it_found(tmp_path: Path) -> None:
+def test_experiment_with_its_own_study_reports_its_results(tmp_path: Path) -> None:
     # A seed of which no round kills while the files are opened, when nothing need be acknowledged.
     report = sqlstress.measure("crash", rounds=2, concurrency=1, seed=2, directory=tmp_path)
     assert report.ok, report
@@ -137,7 +137,9 @@ def test_a_plan_is_measured(tmp_path: Path) -> None:
         ("sql", {}, 'Give script=["transfer.sql"] or builtin=["bank"].'),
     ],
 )
-def test_what_can_not_be_carried_out_is_told_in_a_line(what: str, options: dict[str, Any], told: str) -> None:
+def test_invalid_options_raise_a_usage_error_without_dashes(
+    what: str, options: dict[str, Any], told: str
+) -> None:
     with pytest.raises(sqlstress.UsageError) as error:
         sqlstress.measure(what, **options)
     assert told in str(error.value)
@@ -204,18 +206,18 @@ def test_problems_name_parameters() -> None:
     ],
     ids=str,
 )
-def test_what_may_mean_two_things_is_refused(options: dict[str, Any], told: str) -> None:
+def test_ambiguous_option_values_are_refused(options: dict[str, Any], told: str) -> None:
     with pytest.raises(sqlstress.UsageError, match=told):
         sqlstress.measure(**options)
 
 
-def test_a_report_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_json_file_without_a_report_is_refused(tmp_path: Path) -> None:
     write_atomically(tmp_path / "none.json", "{}")
     with pytest.raises(sqlstress.UsageError, match=r"none\.json"):
         sqlstress.read(tmp_path / "none.json")
 
 
-def test_a_report_is_right_as_the_command_line_says_it() -> None:
+def test_report_ok_agrees_with_the_exit_code() -> None:
     lost = Verdict((Check("last write", "failed", 1, 1, ("key 1",)),))
     bad = Report(each_trial(lambda trial: replace(trial, verdict=lost)))
     stopped = Report(replace(example_report(), interrupted=True))
@@ -250,7 +252,7 @@ def test_a_report_is_saved_in_every_format(tmp_path: Path) -> None:
         EXAMPLE.save(tmp_path / "r.pdf")
 
 
-def test_the_documentation_names_what_there_is() -> None:
+def test_documentation_names_the_public_names() -> None:
     page = PAGE.read_text(encoding="utf-8")
     public = [name for name in dir(Report) if not name.startswith("_")] + ["document"]
     assert [name for name in public if f"`{name}" not in page] == []
@@ -275,7 +277,7 @@ def test_the_documentations_code_runs(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.thorough
-def test_two_settings_are_measured_in_turns_until_it_is_told_which_is_slower(tmp_path: Path) -> None:
+def test_ab_alternates_two_settings_until_the_slower_is_known(tmp_path: Path) -> None:
     held: dict[str, Any] = {"read_ratio": 0, "concurrency": 2, "max_pairs": 10, "max_time": "20s"}
     report = sqlstress.ab(
         a={"driver": "dry"}, b={"driver": "sqlite3"}, directory=tmp_path, loop="python", **held, **SHORT
@@ -287,7 +289,7 @@ def test_two_settings_are_measured_in_turns_until_it_is_told_which_is_slower(tmp
     assert EXAMPLE.verdict is None and EXAMPLE.ratio is None
 
 
-def test_what_an_arm_has_is_kept_as_it_would_be_typed_and_no_password() -> None:
+def test_arm_options_are_kept_as_words_without_the_password() -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     own = {"driver": "psycopg", "dsn": "postgresql://me:secret@db/mine", "buckets": 4, "where": True}
     words = to_words("kv", own)
@@ -310,6 +312,6 @@ def test_what_an_arm_has_is_kept_as_it_would_be_typed_and_no_password() -> None:
         ({"max_drop": "ten"}, "max_drop"),
     ],
 )
-def test_what_can_not_be_compared_is_said_at_once(given: dict[str, Any], said: str) -> None:
+def test_arms_that_cannot_be_compared_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(sqlstress.UsageError, match=said):
         sqlstress.ab(**{"a": {}, "b": {}, **given})

@@ -55,7 +55,7 @@ every_kind = pytest.mark.parametrize(
 )
 
 
-def test_rounds_alternate_so_that_drift_meets_all_arms_alike_and_results_are_kept_by_round() -> None:
+def test_rounds_alternate_their_order_and_keep_results_by_round() -> None:
     order: list[str] = []
 
     def arm(name: str, index: int) -> str:
@@ -67,7 +67,7 @@ def test_rounds_alternate_so_that_drift_meets_all_arms_alike_and_results_are_kep
     assert order == ["a", "b", "b", "a", "a", "b"]
 
 
-def test_a_ratio_needs_pairs_and_something_to_divide_by() -> None:
+def test_ratios_need_pairs_and_denominators_above_zero() -> None:
     assert ratios([1, 6], [2, 3]) == (0.5, 2.0)
     with pytest.raises(ValueError, match="argument 2"):
         ratios([1.0], [1.0, 2.0])
@@ -75,7 +75,7 @@ def test_a_ratio_needs_pairs_and_something_to_divide_by() -> None:
         ratios([1.0], [0.0])
 
 
-def test_a_target_is_judged_by_the_median_of_the_pairs_and_on_its_good_side() -> None:
+def test_target_is_compared_with_the_median_of_the_pairs() -> None:
     values = (0.7, 0.9, 0.8)
     assert Comparison("x", values).spread() == (0.8, 0.7, 0.9)
     assert Comparison("x", values).met() is None
@@ -83,7 +83,7 @@ def test_a_target_is_judged_by_the_median_of_the_pairs_and_on_its_good_side() ->
     assert [Comparison("x", values, target, AT_MOST).met() for target in (0.8, 0.79)] == [True, False]
 
 
-def test_a_cell_that_falls_short_or_failed_is_marked_in_the_table_and_counted() -> None:
+def test_failed_cells_and_missed_targets_are_marked_and_counted() -> None:
     rows = [
         Row({"N": "1"}, {"C TPS": 12345.6}, (Comparison("sqlstress/C", (0.9, 0.95, 1.0), 0.9),)),
         Row({"N": "2"}, {"C TPS": 99.5}, (Comparison("sqlstress/C", (0.8, 0.85, 0.9), 0.9),)),
@@ -101,7 +101,7 @@ def test_a_cell_that_falls_short_or_failed_is_marked_in_the_table_and_counted() 
     assert (failed, summary) == ("FAILED: no disk", "1 of 3 cells reach their targets; 2 fall short.")
 
 
-def test_the_preloaded_database_holds_every_key_and_a_wal_of_its_working_size(tmp_path: Path) -> None:
+def test_preloaded_database_has_all_keys_and_a_full_size_wal(tmp_path: Path) -> None:
     with database(tmp_path, KEYS) as path:
         frames = (path.with_name("kv.db-wal").stat().st_size - 32) // (4096 + 24)
         assert WAL_FRAMES <= frames < WAL_FRAMES * 1.1
@@ -117,7 +117,7 @@ def rows(path: Path, sql: str) -> list[Any]:
 
 @pytest.mark.thorough
 @every_kind
-def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight_bytes(
+def test_loop_counts_operations_in_the_window_and_writes_new_values(
     command: list[str], tmp_path: Path
 ) -> None:
     cell = Cell(0.0, "normal", 2, duration_s=0.2, warmup_s=0.2, key_space=KEYS)
@@ -133,19 +133,21 @@ def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight
     }
     assert len(values) == len(set(values)) == KEYS
     for seed, *slices in zip((7, 8), first, second, strict=True):
-        assert all(0 <= one.counted <= one.operations for one in slices)
-        assert all(one.cpu_ns > 0 for one in slices)
-        # A writer can starve, and the other can have written all of its keys anew.
-        assert any(one.operations for one in slices) or not last[seed]
+        assert all(0 <= work_slice.counted <= work_slice.operations for work_slice in slices)
+        assert all(work_slice.cpu_ns > 0 for work_slice in slices)
+        # A writer can starve, and the other writer can have overwritten all of its keys.
+        assert any(work_slice.operations for work_slice in slices) or not last[seed]
     assert any(last.values())
     done = [*first, *second]
-    counted, operations = (sum(getattr(one, name) for one in done) for name in ("counted", "operations"))
+    counted, operations = (
+        sum(getattr(work_slice, name) for work_slice in done) for name in ("counted", "operations")
+    )
     assert 0.1 < counted / operations < 0.9, "half of the load is warm-up"
 
 
 @every_kind
 @pytest.mark.thorough
-def test_a_loop_of_gets_alone_writes_nothing_and_one_that_meets_an_error_fails_instead_of_counting(
+def test_get_only_loop_writes_nothing_and_loop_fails_on_an_error(
     command: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     cell = Cell(1.0, "full", 1, duration_s=0.1, warmup_s=0.4, key_space=KEYS)
@@ -205,7 +207,7 @@ def test_every_study_measures_and_all_go_into_one_document(
 
 
 @pytest.mark.thorough
-def test_without_a_c_compiler_the_c_loop_is_left_out_and_the_output_says_so(tmp_path: Path) -> None:
+def test_missing_c_compiler_leaves_out_the_c_loop_with_a_note(tmp_path: Path) -> None:
     arguments = ("limit", *TINY, "--driver", "sqlite3", "--dir", str(tmp_path))
     done = run_benchmarks(*arguments, PATH=str(tmp_path), CC="")
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
-"""The branches for macOS, run on Linux: the system's calls answer as Apple documents them.
+"""The branches for macOS, run on Linux: simulated system calls answer as Apple documents them.
 
-No macOS is here: that these calls are made, and what is made of their answers, is all that this shows.
+These tests show only that the calls are made, and that their answers are used.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ CLOCK_MONOTONIC_RAW, CLOCK_UPTIME_RAW = 4, 8
 
 @pytest.fixture(autouse=True)
 def macos(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every branch that asks take this for macOS."""
+    """Pretend to every branch that the system is macOS."""
     monkeypatch.setattr(sys, "platform", "darwin")
 
 
 @pytest.fixture
 def fcntl_calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Which commands fcntl is given: F_FULLFSYNC is only there on macOS."""
+    """Commands passed to fcntl; F_FULLFSYNC exists only on macOS."""
     calls: list[int] = []
     monkeypatch.setattr("fcntl.F_FULLFSYNC", F_FULLFSYNC, raising=False)
     monkeypatch.setattr("fcntl.fcntl", lambda _, command: calls.append(command))
     return calls
 
 
-def test_the_whole_flush_is_fcntls(tmp_path: Path, fcntl_calls: list[int]) -> None:
+def test_full_flush_uses_fcntl(tmp_path: Path, fcntl_calls: list[int]) -> None:
     cost = sync_cost.measure(tmp_path, ("F_FULLFSYNC",))
     assert cost.primitive == "F_FULLFSYNC"
     assert fcntl_calls and set(fcntl_calls) == {F_FULLFSYNC}
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_system_without_the_whole_flush_is_synced_with_fsync(
+def test_file_system_without_full_flush_is_synced_with_fsync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fcntl_calls: list[int]
 ) -> None:
     def refuse(*_: object) -> None:
@@ -61,12 +61,12 @@ def test_a_file_system_without_the_whole_flush_is_synced_with_fsync(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_fdatasync_is_not_macos(tmp_path: Path) -> None:
+def test_fdatasync_is_not_available_on_macos(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure):
         sync_cost.measure(tmp_path, ("fdatasync",))
 
 
-def test_sleep_is_what_one_clock_counts_and_the_other_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sleep_is_the_difference_of_two_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     # clock_gettime(3): MONOTONIC_RAW goes on while the system sleeps, UPTIME_RAW does not.
     answers = {CLOCK_MONOTONIC_RAW: 5000.25, CLOCK_UPTIME_RAW: 4000.0}
     monkeypatch.setattr(time, "CLOCK_MONOTONIC_RAW", CLOCK_MONOTONIC_RAW)

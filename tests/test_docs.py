@@ -1,8 +1,8 @@
-"""What is written is true: commands run, outputs have the shape shown, links lead somewhere.
+"""The documentation is true: commands run, outputs have the shape shown, links resolve.
 
     python -m tests.test_docs
 
-writes docs/options.md from what `--help` prints.
+writes docs/options.md from the output of `--help`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from tests.pages import (
     have_one_form,
     links,
     outputs,
-    shown,
+    outputs_of,
     tables,
     written_commands,
 )
-from tests.reference import reference, taken
+from tests.reference import check_command_line, reference
 from tests.rows import thorough
 from tests.show.test_text import MOST_LINES as LINES_OF_A_RUN
 from tests.test_examples import EXAMPLES, run, shortened
@@ -225,15 +225,15 @@ ELSEWHERE = {
     "sqlstress app examples/recipes/job_queue_wrong.py -c 4": "it must fail, as a test of recipes sees",
 }
 """Commands that no test runs, and why."""
-ALIKE = {
+SAME_OUTPUT = {
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": "sqlstress -c 1-8 -b 1,20",
     "sqlstress app examples/app/bank.py": "sqlstress app examples/app/bank.py -c 1,4",
     "sqlstress hunt --max-time 60s": "sqlstress hunt",
     "sqlstress hunt --max-time 60s --seed 4": "sqlstress hunt",
 }
-"""Commands that print what another one prints, but for the figures: that one runs for both."""
+"""Commands that print the same as another command except for figures; the tests run the other command."""
 PLAN = re.compile(r"sqlstress run examples/\S+( -o \S+)*")
-"""The tests of the examples run these, and compare what is printed."""
+"""Commands that the tests of the examples run; those tests compare the output."""
 SAVED = re.compile(r"sqlstress (compare|report) ")
 """Commands whose output a page shows to the letter."""
 READING = re.compile(r"sqlstress (compare|report|check|schema|doctor)\b")
@@ -259,9 +259,9 @@ Execute = Callable[[str], str]
 def execute(
     checkout: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], brief_runs: None
 ) -> Execute:
-    """Run a command, shortened, as a user would in a checkout; return what it prints: nothing on stderr.
+    """Run a command, shortened, as a user would in a checkout; return its output. stderr must be empty.
 
-    It has the processes of its own that it starts. A Python for itself takes as long as many of them do.
+    The command runs in this process, because starting Python takes as long as many commands do.
     """
     monkeypatch.chdir(checkout)
     monkeypatch.setenv("COLUMNS", "80")
@@ -269,7 +269,7 @@ def execute(
     def printed(command: str) -> str:
         line, _, file = command.partition(" > ")
         program, *words = shlex.split(line)
-        # Behind -- stands a command of the user's own.
+        # The user's command follows --.
         place = words.index("--") if "--" in words else len(words)
         words[place:place] = shlex.split(ADDED.get(command, ""))
         if program == "python":
@@ -287,25 +287,27 @@ def execute(
 
 
 def run_by_a_test() -> list[str]:
-    """Return every command of the documentation that is run here, each once however many pages have it."""
+    """Return the documentation's commands that these tests run, without duplicates."""
     written = dict.fromkeys(command for page in WRITTEN for command in written_commands(page))
-    return [one for one in written if one not in {*ELSEWHERE, *ALIKE} and not PLAN.fullmatch(one)]
+    return [line for line in written if line not in {*ELSEWHERE, *SAME_OUTPUT} and not PLAN.fullmatch(line)]
 
 
-@pytest.mark.parametrize("command", [one if READING.match(one) else thorough(one) for one in run_by_a_test()])
-def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: str, execute: Execute) -> None:
+@pytest.mark.parametrize(
+    "command", [line if READING.match(line) else thorough(line) for line in run_by_a_test()]
+)
+def test_documented_command_runs_and_prints_the_shown_output(command: str, execute: Execute) -> None:
     check_output(command, execute(command))
 
 
 def is_an_excerpt(output: str, printed: str) -> bool:
-    """Say whether an output is what was printed, but for what [...] stands for on a line of its own."""
+    """Return whether an output equals the printed text, except for parts that [...] lines replace."""
     parts = re.split(r"^\[\.\.\.\]\n", output, flags=re.M)
     if len(parts) == 1:
         return output == printed
     return re.fullmatch("(?s:.*\n)?".join(map(re.escape, parts)), printed) is not None
 
 
-def test_an_excerpt_of_an_output_has_its_lines_in_their_order_and_leaves_out_only_what_it_says() -> None:
+def test_excerpt_has_the_lines_in_order_and_omits_only_marked_parts() -> None:
     printed = "one\ntwo\nthree\nfour\n"
     for output in (printed, "[...]\ntwo\n[...]\nfour\n", "one\n[...]\n", "[...]\nfour\n"):
         assert is_an_excerpt(output, printed), output
@@ -320,9 +322,9 @@ def test_an_excerpt_of_an_output_has_its_lines_in_their_order_and_leaves_out_onl
 
 
 def check_output(command: str, printed: str) -> None:
-    """See that what was printed is what every page shows, where it shows something."""
-    alike = (one for one, other in ALIKE.items() if other == command)
-    for page, output in (each for one in (command, *alike) for each in shown(one)):
+    """Check the printed text against every page that shows the output of this command."""
+    same = (name for name, other in SAME_OUTPUT.items() if other == command)
+    for page, output in (each for name in (command, *same) for each in outputs_of(name)):
         if SAVED.match(command):
             assert is_an_excerpt(output, printed), page
         else:
@@ -345,7 +347,7 @@ def test_every_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
         assert from_toml(tmp_path / "plan.toml")
 
 
-def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() -> None:
+def test_readme_shows_a_row_for_each_case_of_the_main_command() -> None:
     output = dict(outputs(README))[MAIN_COMMAND]
     assert len(output.splitlines()) <= LINES_OF_A_RUN
     ((_, rows),) = tables(output)
@@ -361,25 +363,25 @@ def within_sentences(page: Path) -> set[str]:
     return {words for words in found if words not in summaries() and "COMMAND" not in words}
 
 
-def test_every_command_within_a_sentence_is_one_that_we_have_with_options_that_it_takes() -> None:
+def test_inline_commands_and_their_options_exist() -> None:
     written = {words for page in WRITTEN for words in within_sentences(page)}
     assert len(written) > 20
     for words in written:
         name, *given = shlex.split(f"kv {words}" if words.startswith("-") else words)
-        taken(name, given)
+        check_command_line(name, given)
 
 
-def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> None:
+def test_excused_and_shortened_commands_are_in_the_documentation() -> None:
     written = {command for page in WRITTEN for command in written_commands(page)}
-    assert {*ADDED, *ELSEWHERE, *ALIKE, *ALIKE.values()} - written == set()
+    assert {*ADDED, *ELSEWHERE, *SAME_OUTPUT, *SAME_OUTPUT.values()} - written == set()
     assert all((ROOT / command.split()[2]).is_file() for command in written if PLAN.fullmatch(command))
 
 
-def test_the_readme_is_read_in_a_few_screens() -> None:
+def test_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
 
 
-def test_every_column_is_explained_where_the_readme_says() -> None:
+def test_every_column_is_explained_on_the_page_that_the_readme_links() -> None:
     assert "docs/reading.md#the-table" in links(README)
     text = COLUMNS.read_text(encoding="utf-8")
     (group,) = group_runs(example_report().runs)
@@ -410,7 +412,7 @@ def test_index_of_examples_links_every_example() -> None:
 
 
 def at(document: Any, path: str) -> Any:
-    """Return what stands at a path such as runs[].trials[].tps; [] is the first, * is any key."""
+    """Return the value at a path such as runs[].trials[].tps; [] is the first, * is any key."""
     for step in path.split("."):
         name = step.removesuffix("[]")
         document = next(iter(document.values())) if name == "*" else document[name]
@@ -451,13 +453,13 @@ def test_every_command_and_option_of_help_is_in_the_reference(capsys: pytest.Cap
         assert [option for option in options if not re.search(rf"{option}[ `]", rows)] == []
 
 
-def test_the_reference_of_the_options_is_what_help_prints() -> None:
+def test_reference_of_options_equals_the_help_texts() -> None:
     stale = "docs/options.md is stale: run python -m tests.test_docs"
     assert REFERENCE.read_text(encoding="utf-8") == reference(), stale
 
 
 def renew_outputs(page: Path) -> None:
-    """Write anew what a page shows of saved reports."""
+    """Rewrite a page's outputs of commands on saved reports."""
     text = page.read_text(encoding="utf-8")
     for command, output in outputs(page):
         if SAVED.match(command) and "[...]" not in output:
@@ -466,7 +468,7 @@ def renew_outputs(page: Path) -> None:
 
 
 def run_brief(command: str) -> str:
-    """Return what a command prints in this checkout."""
+    """Return the output of a command in this checkout."""
     return run([*PROGRAM[1:], *shlex.split(command)[1:]], ROOT).stdout
 
 

@@ -1,4 +1,4 @@
-"""Tests of our workflows, and of the example: its structure, its commands, what it does on two reports."""
+"""Tests of our workflows, and of the example: its structure, its commands, its effect on two reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlstress.plan import from_toml
 from sqlstress.report import from_json, to_json
 from tests.example_report import example_report
 from tests.pages import ROOT
-from tests.reference import taken
+from tests.reference import check_command_line
 from tests.test_examples import EXAMPLES, run
 
 WORKFLOW = EXAMPLES / "ci" / "github-actions.yml"
@@ -65,7 +65,7 @@ def test_actionlint_finds_nothing(path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_workflow_has_the_parts_that_github_asks_for() -> None:
+def test_workflow_has_the_parts_that_github_requires() -> None:
     assert {"name", "on", "jobs"} <= workflow().keys() <= {"name", "on", "permissions", "env", "jobs"}
     for job in workflow()["jobs"].values():
         assert {"runs-on", "steps", "timeout-minutes"} <= job.keys()
@@ -76,7 +76,7 @@ def test_the_workflow_has_the_parts_that_github_asks_for() -> None:
         assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/none@v1"))
 
 
-def test_it_runs_on_three_systems_and_goes_on_when_one_fails() -> None:
+def test_workflow_runs_on_three_systems_and_continues_after_a_failure() -> None:
     strategy = workflow()["jobs"]["stress"]["strategy"]
     assert strategy["matrix"]["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
     assert strategy["fail-fast"] is False
@@ -90,7 +90,7 @@ def test_all_workflows_use_one_version_of_an_action() -> None:
     assert all(re.fullmatch(r"v\d+(\.\d+)*", version) for _, version in used)
 
 
-def test_only_the_job_that_publishes_may_prove_who_it_is_and_only_for_a_tag() -> None:
+def test_only_the_publish_job_has_an_identity_token_and_only_for_tags() -> None:
     release = loaded(ROOT / ".github" / "workflows" / "release.yml")
     assert release["permissions"] == {"contents": "read"}
     allowed = {name: job["permissions"] for name, job in release["jobs"].items() if "permissions" in job}
@@ -101,11 +101,11 @@ def test_only_the_job_that_publishes_may_prove_who_it_is_and_only_for_a_tag() ->
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=lambda words: words[0])
-def test_every_command_is_one_that_we_have_with_options_that_it_takes(words: list[str]) -> None:
-    taken(words[0], words[1:])
+def test_workflow_commands_and_their_options_exist(words: list[str]) -> None:
+    check_command_line(words[0], words[1:])
 
 
-def test_it_runs_a_plan_gates_and_compares() -> None:
+def test_workflow_runs_a_plan_a_gate_and_a_comparison() -> None:
     used = [words[0] for words in commands()]
     assert used == ["doctor", "run", "ab", "compare", "report"]
     assert set(used) <= set(summaries())
@@ -113,9 +113,9 @@ def test_it_runs_a_plan_gates_and_compares() -> None:
     assert workflow()["env"]["PLAN"].endswith("/ci.toml")
 
 
-def test_its_gate_finds_a_drop_of_a_tenth_and_takes_no_doubt_for_a_pass() -> None:
+def test_gate_finds_a_drop_of_a_tenth_and_does_not_pass_if_unsure() -> None:
     gate = workflow()["env"]["GATE"].split()
-    # docs/ab.md: what is allowed is half of what is found.
+    # docs/ab.md: the allowed drop is half of the drop that is found.
     assert float(gate[gate.index("--max-drop") + 1].removesuffix("%")) <= 5
     assert "--strict" in gate
 
@@ -154,11 +154,14 @@ def gated(folder: Path, gate: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.long
 @posix
-def test_the_gate_measures_the_change_against_the_target_branch_and_passes_no_doubt(checkout: Path) -> None:
+def test_gate_compares_with_the_target_branch_and_fails_if_unsure(checkout: Path) -> None:
     at_once = "--concurrency 1 --duration 200ms --max-time 1s --max-drop 5% --strict"
     assert gated(checkout, at_once).returncode == 3
     report = from_json((checkout / "ab.json").read_text(encoding="utf-8"))
-    assert [one.case.spec.file for one in report.runs] == ["base/stress/bank.py", "stress/bank.py"]
+    assert [run_of_arm.case.spec.file for run_of_arm in report.runs] == [
+        "base/stress/bank.py",
+        "stress/bank.py",
+    ]
     # Wrong data fails before any speed is known; that a drop is found is tested with `ab` itself.
     app = checkout / "stress" / "bank.py"
     right = app.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Every example is run: plans with shortened windows, scripts on the report of one of them.
 
-A test belongs to the example whose name its own begins with; an example without a test fails.
+A test belongs to the example whose name starts the test's name. Each example needs a test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 
 from sqlstress.plan import from_toml
 from tests.brief import PROGRAM
-from tests.pages import ROOT, WRITTEN, columns, have_one_form, shown, written_commands
+from tests.pages import ROOT, WRITTEN, columns, have_one_form, outputs_of, written_commands
 
 EXAMPLES = ROOT / "examples"
 SHORT: dict[str, dict[str, Any]] = {
@@ -31,7 +31,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "exec": {"ops": 3, "concurrency": 2, "repeat": 1},
     "cycles": {"cycles": 5, "concurrency": 2, "repeat": 1},
 }
-"""What makes the cases of a workload take less than a second."""
+"""Options that make a workload's cases take less than a second."""
 TIMEOUT_S = 300
 
 Runs = list[dict[str, Any]]
@@ -73,31 +73,31 @@ CHANGED: dict[str, dict[str, Any]] = {
     "updates.toml": {"duration": "300ms"},
     "checkpoints.toml": {"duration": "300ms"},
 }
-"""What else is changed in a plan: what it shows needs so long, or so many processes."""
+"""Other changes of a plan, by its name: its result needs this much time, or this many passes."""
 
 
 def runs_of(name: str, folder: Path) -> Runs:
-    """Run an example plan, shortened; return the runs of its report, all of them proved.
+    """Run an example plan, shortened; return the runs of its report. All of them are verified.
 
-    What it prints has tables of the shape that the documentation shows.
+    Check that its tables have the shape that the documentation shows.
     """
     (folder / name).write_text(shortened(EXAMPLES / name, **CHANGED.get(name, {})), encoding="utf-8")
     printed = run([*PROGRAM[1:], "run", name, "-o", "report.json"], folder).stdout
-    for command in {one for page in WRITTEN for one in written_commands(page)}:
+    for command in {line for page in WRITTEN for line in written_commands(page)}:
         if re.fullmatch(rf"sqlstress run examples/{name}( -o \S+)*", command):
-            for page, output in shown(command):
+            for page, output in outputs_of(command):
                 assert len(columns(output)) == len(columns(printed)), page
                 assert all(map(have_one_form, columns(output), columns(printed))), page
     (folder / "printed.txt").write_text(printed, encoding="utf-8")
     found: Runs = json.loads((folder / "report.json").read_text(encoding="utf-8"))["runs"]
-    statuses = {check["status"] for one in found for check in checks(one)}
+    statuses = {check["status"] for each in found for check in checks(each)}
     assert statuses == {"ok"}
     return found
 
 
-def checks(one: dict[str, Any]) -> list[dict[str, Any]]:
+def checks(example_run: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the checks of all trials of a run."""
-    return [check for trial in one["trials"] for check in trial["verdict"]["checks"]]
+    return [check for trial in example_run["trials"] for check in trial["verdict"]["checks"]]
 
 
 def test_every_example_has_a_test() -> None:
@@ -109,7 +109,7 @@ def test_every_example_has_a_test() -> None:
 
 
 @pytest.mark.parametrize("plan", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
-def test_every_plan_says_in_a_comment_what_it_asks_and_can_be_planned(plan: Path) -> None:
+def test_every_plan_begins_with_a_comment_and_can_be_read(plan: Path) -> None:
     text = plan.read_text(encoding="utf-8")
     assert text.startswith("# ")
     if '"sqlite3", "-cmd"' in text and not shutil.which("sqlite3"):
@@ -120,14 +120,14 @@ def test_every_plan_says_in_a_comment_what_it_asks_and_can_be_planned(plan: Path
 @pytest.mark.thorough
 def test_rates_measures_both_layouts_at_each_rate(tmp_path: Path) -> None:
     found = runs_of("rates.toml", tmp_path)
-    assert [(one["case"]["buckets"], one["case"]["arrivals"]["rate"]) for one in found] == [
+    assert [(each["case"]["buckets"], each["case"]["arrivals"]["rate"]) for each in found] == [
         (files, rate) for files in (1, 4) for rate in (250, 500, 1000, 2000)
     ]
-    assert all(trial["arrived"]["due"] for one in found for trial in one["trials"])
+    assert all(trial["arrived"]["due"] for each in found for trial in each["trials"])
 
 
 @pytest.mark.thorough
-def test_transfer_that_is_plain_holds_with_sqlite_when_it_is_begun_again(tmp_path: Path) -> None:
+def test_transfer_without_locks_keeps_its_invariants_with_retries(tmp_path: Path) -> None:
     folder = EXAMPLES / "transfer"
     files = (f"--setup={folder / 'schema.sql'}", f"--check={folder / 'invariants.sql'}")
     short = ("-c4", "--repeat=1", "--synchronous=off", "--max-tries=1000")
@@ -137,13 +137,13 @@ def test_transfer_that_is_plain_holds_with_sqlite_when_it_is_begun_again(tmp_pat
 @pytest.mark.thorough
 def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
     found = runs_of("durability.toml", tmp_path)
-    assert [one["trials"][0]["effective"]["synchronous"] for one in found] == ["full", "normal"]
+    assert [each["trials"][0]["effective"]["synchronous"] for each in found] == ["full", "normal"]
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     # On a disk that stalls, a window may end before the first operation does: then nothing is compared.
-    answered = "synchronous" in [one["facts"].get("setting") for one in report["findings"]]
-    assert answered == all(one["trials"][0]["tps"] for one in found)
-    assert all(set(one["trials"][0]["latency"]) <= {"replace"} for one in found)
-    assert all(one["case"]["load"]["read_ratio"] == 0 for one in found)
+    answered = "synchronous" in [each["facts"].get("setting") for each in report["findings"]]
+    assert answered == all(each["trials"][0]["tps"] for each in found)
+    assert all(set(each["trials"][0]["latency"]) <= {"replace"} for each in found)
+    assert all(each["case"]["load"]["read_ratio"] == 0 for each in found)
 
 
 @pytest.mark.thorough
@@ -154,51 +154,52 @@ def test_presets_compares_every_case_with_the_default(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     # On a disk that stalls, a window may end before the first operation does: that case is not compared.
     measured = [run["case"]["name"] for run in runs if run["trials"][0]["tps"]]
-    (answer,) = [one["facts"] for one in report["findings"] if one["facts"].get("setting") == "name"]
+    (answer,) = [each["facts"] for each in report["findings"] if each["facts"].get("setting") == "name"]
     assert len(answer["values"]) == len(measured) - 1
 
 
 @pytest.mark.thorough
 def test_shards_measures_three_layouts(tmp_path: Path) -> None:
-    assert [one["case"]["buckets"] for one in runs_of("shards.toml", tmp_path)] == [1, 4, 20]
+    assert [each["case"]["buckets"] for each in runs_of("shards.toml", tmp_path)] == [1, 4, 20]
 
 
 @pytest.mark.thorough
 def test_updates_loses_none_and_only_deferred_meets_busy_snapshot(tmp_path: Path) -> None:
     deferred, immediate = runs_of("updates.toml", tmp_path)
-    assert [one["case"]["load"]["begin"] for one in (deferred, immediate)] == ["deferred", "immediate"]
-    for one in (deferred, immediate):
-        assert "lost updates" in {check["name"] for check in checks(one)}
+    assert [each["case"]["load"]["begin"] for each in (deferred, immediate)] == ["deferred", "immediate"]
+    for each in (deferred, immediate):
+        assert "lost updates" in {check["name"] for check in checks(each)}
     assert immediate["trials"][0]["busy_snapshot"] == 0
 
 
 @pytest.mark.thorough
-def test_methods_measures_every_way_to_insert_by_one_process_and_by_several(tmp_path: Path) -> None:
+def test_methods_measures_every_insert_method_by_one_and_two_processes(tmp_path: Path) -> None:
     found = runs_of("methods.toml", tmp_path)
-    told = {
-        (one["case"]["method"]["name"], one["case"]["driver"], one["case"]["concurrency"]) for one in found
+    measured = {
+        (each["case"]["method"]["name"], each["case"]["driver"], each["case"]["concurrency"])
+        for each in found
     }
-    assert told == {
+    assert measured == {
         (name, driver, concurrency)
         for name in ("1b1", "BLK", "BLK/n", "JSON")
         for driver in ("peewee", "sqlite3")
         for concurrency in (1, 2)
     }
-    assert all(trial["rows"] == 20 for one in found for trial in one["trials"])
+    assert all(trial["rows"] == 20 for each in found for trial in each["trials"])
 
 
 @pytest.mark.thorough
-def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path) -> None:
+def test_checkpoints_measures_checkpointers_and_a_pinned_reader(tmp_path: Path) -> None:
     found = runs_of("checkpoints.toml", tmp_path)
-    beside = [one["case"]["checkpointing"] for one in found]
-    assert [one and (one["mode"], one["pinned_reader"]) for one in beside] == [
+    checkpointers = [each["case"]["checkpointing"] for each in found]
+    assert [spec and (spec["mode"], spec["pinned_reader"]) for spec in checkpointers] == [
         None,
         ("passive", False),
         ("restart", False),
         ("truncate", False),
         ("passive", True),
     ]
-    seen = [{one["name"] for one in run["trials"][0]["series"]} for run in found]
+    seen = [{series["name"] for series in run["trials"][0]["series"]} for run in found]
     assert [("WAL size" in names, "checkpoints" in names) for names in seen] == [
         (False, False),
         *[(True, True)] * 4,
@@ -206,43 +207,43 @@ def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path
     printed = (tmp_path / "printed.txt").read_text(encoding="utf-8")
     assert printed.count("100% replaces; ") == 1
     assert "\n- checkpointer: " in printed
-    stuck = next(one for one in found[-1]["trials"][0]["series"] if one["name"].startswith("stuck"))
+    stuck = next(each for each in found[-1]["trials"][0]["series"] if each["name"].startswith("stuck"))
     assert max(stuck["values"]) >= 3
 
 
 @pytest.mark.thorough
 def test_ci_covers_batches_updates_and_the_full_integrity_check(tmp_path: Path) -> None:
     found = runs_of("ci.toml", tmp_path)
-    names = {check["name"] for one in found for check in checks(one)}
+    names = {check["name"] for each in found for check in checks(each)}
     assert {"integrity_check", "last write", "lost updates", "torn transactions"} <= names
 
 
 @pytest.mark.thorough
 def test_keys_compares_three_types_in_two_schemas(tmp_path: Path) -> None:
     found = runs_of("keys.toml", tmp_path)
-    assert [(one["case"]["picks"]["schema"], one["case"]["picks"]["id_type"]) for one in found] == [
+    assert [(each["case"]["picks"]["schema"], each["case"]["picks"]["id_type"]) for each in found] == [
         (schema, id_type) for schema in ("id-rowid", "pair-rowid") for id_type in ("int", "uuid4", "uuid7")
     ]
-    assert {len(one["trials"]) for one in found} == {5}
-    assert all(trial["space"]["file_bytes"] > 0 for one in found for trial in one["trials"])
+    assert {len(each["trials"]) for each in found} == {5}
+    assert all(trial["space"]["file_bytes"] > 0 for each in found for trial in each["trials"])
 
 
 @pytest.mark.thorough
 def test_cycles_measures_how_often_a_checkpoint_comes(tmp_path: Path) -> None:
     found = runs_of("cycles.toml", tmp_path)
-    frames = [one["case"]["settings"]["wal_autocheckpoint"] for one in found]
+    frames = [each["case"]["settings"]["wal_autocheckpoint"] for each in found]
     assert frames == [100, 1000, 0, None, None]
-    for one in found:
-        names = {series["name"] for series in one["trials"][0]["series"]}
+    for each in found:
+        names = {series["name"] for series in each["trials"][0]["series"]}
         assert {"statements", "WAL frames"} <= names
-        assert ("BEGIN and COMMIT" in names) == (one["case"]["cycling"]["transaction"] != "none")
+        assert ("BEGIN and COMMIT" in names) == (each["case"]["cycling"]["transaction"] != "none")
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Save a report of two cases: those of two processes of a kept one."""
+    """Save a report of two cases: the cases with two processes of a saved report."""
     kept = json.loads((ROOT / "reports/linux-1-and-20-files.json").read_text(encoding="utf-8"))
-    runs = [one for one in kept["runs"] if one["case"]["concurrency"] == 2]
+    runs = [each for each in kept["runs"] if each["case"]["concurrency"] == 2]
     path = tmp_path_factory.mktemp("report") / "report.json"
     path.write_text(json.dumps({**kept, "runs": runs, "planned": len(runs)}), encoding="utf-8")
     return path
@@ -339,7 +340,7 @@ def settings_tested(folder: Path, expected: int, **changes: str) -> str:
 
 
 @pytest.mark.thorough
-def test_how_many_buckets_compares_all_layouts(tmp_path: Path) -> None:
+def test_how_many_buckets_compares_all_layouts(tmp_path: Path) -> None:  # dialect: ok: the example's name
     text, given = (
         (EXAMPLES / "how_many_buckets.py").read_text(encoding="utf-8"),
         'repeat=10, duration="300ms"',
@@ -375,8 +376,8 @@ def test_database_is_locked_meets_each_kind_and_what_avoids_it(tmp_path: Path) -
     _, _, _, *lines = run(
         [str(EXAMPLES / "database_is_locked.py"), str(tmp_path)], tmp_path
     ).stdout.splitlines()
-    told = [re.fullmatch(r".+ +([\d.]+) s  (\w+) after ([\d.]+) s", line) for line in lines]
-    answers = [(float(one[1]), one[2], float(one[3])) for one in told if one]
+    matches = [re.fullmatch(r".+ +([\d.]+) s  (\w+) after ([\d.]+) s", line) for line in lines]
+    answers = [(float(match[1]), match[2], float(match[3])) for match in matches if match]
     assert [(timeout_s, answer) for timeout_s, answer, _ in answers] == [
         (0, "SQLITE_BUSY"),
         (0.2, "SQLITE_BUSY"),
@@ -396,7 +397,7 @@ def test_database_is_locked_meets_each_kind_and_what_avoids_it(tmp_path: Path) -
 
 
 @pytest.mark.thorough
-def test_test_my_settings_passes_where_the_settings_hold_what_is_promised(tmp_path: Path) -> None:
+def test_test_my_settings_passes_if_the_settings_meet_the_limits(tmp_path: Path) -> None:
     # Bounds that a busy machine keeps.
     said = settings_tested(
         tmp_path,
@@ -410,7 +411,7 @@ def test_test_my_settings_passes_where_the_settings_hold_what_is_promised(tmp_pa
 
 
 @pytest.mark.thorough
-def test_test_my_settings_fails_where_the_settings_do_not_hold_what_is_promised(tmp_path: Path) -> None:
+def test_test_my_settings_fails_if_the_settings_miss_a_limit(tmp_path: Path) -> None:
     said = settings_tested(
         tmp_path,
         1,
@@ -437,7 +438,7 @@ def tickets(tmp_path: Path) -> Path:
 @pytest.mark.thorough
 def test_tickets_gives_each_number_once(tickets: Path) -> None:
     command, nothing = runs_of("tickets.toml", tickets)
-    assert [one["trials"][0]["transactions"] for one in (command, nothing)] == [6, 6]
+    assert [each["trials"][0]["transactions"] for each in (command, nothing)] == [6, 6]
     names = {check["name"] for check in checks(command)}
     assert {"checks under load", "checks after the load"} <= names
 
@@ -465,17 +466,17 @@ def test_next_ticket_takes_a_number_for_each_line(language: str, tickets: Path) 
     if language == "go":
         build = ("go", "build", "-o", "next_ticket", "examples/exec/next_ticket.go")
         subprocess.run(build, cwd=tickets, check=True, timeout=TIMEOUT_S)
-    assert _taken(tickets, "--lines", "--ops", "5", "--", *LONG_LIVED[language]) == 5
+    assert transactions_done(tickets, "--lines", "--ops", "5", "--", *LONG_LIVED[language]) == 5
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="it is a POSIX shell's")
 def test_next_tickets_takes_several_numbers_in_a_command(tickets: Path) -> None:
     words = ("sh", "examples/exec/next_tickets.sh", "{inner}")
-    assert _taken(tickets, "--alone", "--inner", "5", "--ops", "2", "--", *words) == 10
+    assert transactions_done(tickets, "--alone", "--inner", "5", "--ops", "2", "--", *words) == 10
 
 
-def _taken(tickets: Path, *words: str) -> int:
+def transactions_done(tickets: Path, *words: str) -> int:
     """Return how many operations one process did, for which the checks held."""
     data = ["--setup", "examples/tickets.sql", "--check", "examples/tickets_checks.sql"]
     run([*PROGRAM[1:], "exec", "-c", "1", "--repeat", "1", "-o", "report.json", *data, *words], tickets)

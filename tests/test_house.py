@@ -1,4 +1,4 @@
-"""The house: every package is registered, a function can be read at once, and a file is found by its name."""
+"""Layout of the code: packages are registered, functions fit a screen, file names are distinct."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PACKAGE = Path(sqlstress.__file__).parent
 LONGEST_FUNCTION = 60
 """Lines."""
 SAME_NAMES = 18
-"""Modules that share their name with another one, as those of targets do, which are read alike."""
+"""Maximum number of modules that share their name with another module, as those of targets do."""
 ALIKE = {"experiment.py", "sentences.py", "show.py", "work.py", "worker.py", "spec.py", "study.py"}
 """Names that mean the same in every experiment."""
 SMALL = 150
-"""Lines of a module below which it has to be more than a part of another one."""
+"""Lines of a module below which it must not be just a part of another module."""
 NAMED_IN_A_TABLE = {"markdown.py", "apsw_driver.py"}
 """A format and a driver, which are found by their names."""
 
@@ -65,15 +65,15 @@ def test_a_file_is_found_by_its_name() -> None:
 
 
 def imported(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names that imports among nodes take from modules of ours."""
+    """Return the names that the imports among these nodes take from our modules."""
     found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     return {f"{node.module}" for node in found} | {
-        f"{node.module}.{one.name}" for node in found for one in node.names
+        f"{node.module}.{alias.name}" for node in found for alias in node.names
     }
 
 
-def test_a_small_module_is_no_part_of_the_only_one_that_imports_it() -> None:
-    """It may be imported when it is needed, by another room, or be looked for by its name."""
+def test_small_module_is_not_just_a_part_of_its_only_importer() -> None:
+    """A small module may exist for a late import, for another package, or for its name."""
     anywhere = defaultdict(list)
     for importer, tree in trees().items():
         for name in imported(nodes(tree)):
@@ -95,15 +95,13 @@ def test_every_file_of_sentences_is_compared_by_a_test() -> None:
 
 
 @pytest.mark.parametrize("asked, runs", [(None, WORKERS), (4, 4), (0, 0)])
-def test_the_suite_runs_in_several_processes_unless_something_else_is_asked(
-    asked: int | None, runs: int
-) -> None:
+def test_suite_runs_in_several_processes_by_default(asked: int | None, runs: int) -> None:
     option = SimpleNamespace(numprocesses=asked, dist="no")
     config: Any = SimpleNamespace(option=option, pluginmanager=SimpleNamespace(hasplugin="xdist".__eq__))
     pytest_cmdline_main(config)
     assert (option.numprocesses, option.dist) == (runs, "worksteal")
 
 
-def test_where_xdist_is_not_installed_the_suite_asks_nothing_of_it() -> None:
+def test_suite_sets_no_xdist_options_if_xdist_is_missing() -> None:
     config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(hasplugin=lambda _: False))
     pytest_cmdline_main(config)

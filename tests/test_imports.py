@@ -1,4 +1,4 @@
-"""What is imported where: a worker imports the least it can, and help waits for nothing it does not need."""
+"""Imports: a worker imports as little as possible, and help waits only for the modules it needs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.rows import thorough
 
 ROOT = Path(__file__).parents[1]
 LEAST = 30
-"""Modules of ours, packages included, that the worker loads which is started most often."""
+"""Maximum number of our modules and packages that the most frequent kind of worker loads."""
 MOST = 34
-"""Modules of ours that any worker loads."""
+"""Maximum number of our modules and packages that any worker loads."""
 
 WORKER = """
 import pickle
@@ -61,15 +61,15 @@ UNWANTED = (
 
 
 def modules(*arguments: str) -> set[str]:
-    """Return what `python ARGUMENTS` prints, word by word."""
+    """Return the words that `python ARGUMENTS` prints."""
     done = subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ}
     )
     return set(done.stdout.split())
 
 
-def told(case: Case) -> str:
-    """Return what a worker is told of its case, as an argument of WORKER."""
+def worker_arguments(case: Case) -> str:
+    """Return the worker's half, its case and its limit, as an argument of WORKER."""
     return pickle.dumps((experiment_of(case).worker_half(), to_namespace(case), case.ops)).hex()
 
 
@@ -98,7 +98,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
     words = ["" if shared is None else str(len(shared)) for shared in work.shared]
-    found = modules("-c", WORKER, told(case), str(tmp_path), *words)
+    found = modules("-c", WORKER, worker_arguments(case), str(tmp_path), *words)
     work.release()
     assert "sqlstress.engine.loop" in found
     needed = {"apsw"} & {case.driver} | ({"json"} if case.workload == "methods" else set())
@@ -114,16 +114,20 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
 
 @pytest.mark.parametrize(
     "module",
-    [companion.__module__ for one in all_experiments() for companion in one.companions().values()],
+    [
+        companion.__module__
+        for experiment in all_experiments()
+        for companion in experiment.companions().values()
+    ],
 )
-def test_a_process_beside_the_workers_imports_little_more(module: str) -> None:
+def test_companion_process_imports_little_more(module: str) -> None:
     found = modules("-c", f"import sys, sqlstress.engine.worker, {module}; print(*sys.modules)")
-    # What it tells are dataclasses, or JSON on a board, and it counts in no figure.
-    told = {name.partition(".")[0] for name in within(found, (*UNWANTED, "sqlite3"))}
-    assert told <= {"dataclasses", "inspect", "json"}
+    # It reports dataclasses, or JSON on a board, and its time counts in no figure.
+    loaded = {name.partition(".")[0] for name in within(found, (*UNWANTED, "sqlite3"))}
+    assert loaded <= {"dataclasses", "inspect", "json"}
 
 
-def test_a_process_of_an_application_waits_for_no_event_loop() -> None:
+def test_application_process_does_not_import_asyncio() -> None:
     halves = "sqlstress.experiments.app.worker, sqlstress.experiments.app.user_file"
     found = modules("-c", f"import sys, {halves}; print(*sys.modules)")
     assert within(found, ("asyncio", "ssl")) == set()
@@ -137,7 +141,7 @@ def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
     words = [str(len(array)) for array in work.shared]
-    found = modules("-c", WORKER, told(case), str(tmp_path), *words)
+    found = modules("-c", WORKER, worker_arguments(case), str(tmp_path), *words)
     work.release()
     assert within(found, (*UNWANTED, "ulid")) <= needed  # the standard library's uuid asks for the platform
     assert ("uuid" in found) == (id_type == "uuid4")
@@ -181,7 +185,7 @@ print(*sorted(sys.modules))
     ],
     ids=str,
 )
-def test_help_and_errors_wait_for_nothing_that_they_do_not_need(arguments: list[str], code: int) -> None:
+def test_help_and_errors_import_only_needed_modules(arguments: list[str], code: int) -> None:
     found = modules("-c", PRINT_MODULES.format(arguments=arguments, code=code))
     assert "click" in found
     assert within(found, ("tabulate", "tqdm", "psutil", "sqlite3", "apsw", "multiprocessing")) == set()
@@ -195,7 +199,7 @@ def test_the_main_module_which_every_worker_imports_again_imports_nothing() -> N
     assert found <= {"__future__", "sqlstress", "sqlstress.__main__"}
 
 
-def test_no_process_asks_at_run_time_what_a_protocol_is() -> None:
+def test_no_process_checks_protocols_at_run_time() -> None:
     # From Python 3.12 on isinstance imports inspect for it: in a worker that was while its window was open.
     package = (ROOT / "sqlstress").rglob("*.py")
     assert not [path.name for path in package if "runtime_checkable" in path.read_text("utf-8")]

@@ -1,4 +1,4 @@
-"""Tests of what strangers install: the source distribution, and the wheel, each in an empty environment."""
+"""Tests of the source distribution and the wheel, each in an empty environment, as users install them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="no compiler is named
 TRIED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"][
     "test-command"
 ]
-"""What a release tries each wheel by."""
+"""Command with which a release tests each wheel."""
 
 
 def done(*words: str | Path, cwd: Path, **environment: str) -> str:
-    """Run a command without what names this checkout; return its standard output."""
+    """Run a command without Python's environment variables; return its standard output."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     kept |= {"COLUMNS": "80", **environment}
     found = subprocess.run(words, cwd=cwd, env=kept, capture_output=True, text=True, timeout=TIMEOUT_S)
@@ -53,20 +53,20 @@ def pip(environment: Path, *words: str | Path, **variables: str) -> None:
 
 
 def empty_environment(folder: Path) -> Path:
-    # Its own pip would take longer to install than what it is to install.
+    # Installing pip into it would take longer than installing sqlstress.
     done(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
     return folder / "env"
 
 
 def ran(environment: Path, command: str, folder: Path) -> tuple[str, Report]:
-    """Run a command of ours as it is installed there; return what it printed, and its report."""
+    """Run our installed command; return its output and its report."""
     program, *words = shlex.split(command)
     printed = done(environment / "bin" / program, *words, "-o", "report.json", cwd=folder)
     return printed, read(folder / "report.json")
 
 
 def linked(environment: Path) -> list[str]:
-    """Return the targets of the links in what a package index would show, where no file lies beside it."""
+    """Return the link targets of the package's description; a package index has no local files for them."""
     code = "from importlib.metadata import metadata; print(metadata('sqlstress').get_payload())"
     description = done(environment / "bin" / "python", "-c", code, cwd=environment)
     assert "sqlstress --concurrency" in description
@@ -99,9 +99,7 @@ def test_the_wheel_is_one_for_all_pythons_and_runs_the_native_loop(sdist: Path, 
 
 @pytest.mark.thorough
 @posix
-def test_without_a_c_compiler_it_is_installed_and_the_output_says_what_to_do(
-    sdist: Path, tmp_path: Path
-) -> None:
+def test_install_without_a_c_compiler_works_and_names_the_remedy(sdist: Path, tmp_path: Path) -> None:
     environment = empty_environment(tmp_path)
     pip(environment, "install", "--no-cache-dir", sdist, **WITHOUT_COMPILER)
     printed, report = ran(environment, f"{MAIN_COMMAND} {SHORT}", tmp_path)

@@ -106,9 +106,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("library", mostly_thorough(TRIED, ["sqlite3", "sqlalchemy"]))
-def test_the_settings_of_a_library_are_where_the_page_says_and_do_what_it_says(
-    library: str, tmp_path: Path
-) -> None:
+def test_library_settings_have_the_documented_place_and_effect(library: str, tmp_path: Path) -> None:
     pytest.importorskip(library)
     tell = "print(json.dumps([before, deferred, after, immediate]))"
     done = subprocess.run(
@@ -122,7 +120,7 @@ def test_the_settings_of_a_library_are_where_the_page_says_and_do_what_it_says(
 
 
 @pytest.mark.parametrize("library", TRIED)
-def test_what_is_tried_stands_in_the_table(library: str) -> None:
+def test_tried_settings_are_in_the_table(library: str) -> None:
     rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     (row,) = (
         line for line in rows if line.lower().removeprefix("| python's ").lstrip("| ").startswith(library)

@@ -1,4 +1,4 @@
-"""Trying the tests on mutants: what is mutated, what is counted, and the page that shows the last time."""
+"""Tests of `benchmarks mutants`: its modules, its counts, and the page of the last run."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mutmut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the file of what stands for mutmut."""
+    """Return the file that replaces mutmut."""
     file = tmp_path / "mutmut.py"
     file.write_text(MUTMUT, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     return file
 
 
-def asked(tree: Path, *arguments: str) -> list[str]:
+def main_arguments(tree: Path, *arguments: str) -> list[str]:
     return ["--tree", str(tree), "--table", str(tree / "modules.toml"), *arguments]
 
 
 @pytest.mark.usefixtures("mutmut")
-def test_mutants_are_counted_by_what_became_of_them_and_those_not_noticed_are_shown(
+def test_mutants_are_counted_by_status_and_survivors_are_shown(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(asked(tree, "--survivors", "one")) == 0
+    assert main(main_arguments(tree, "--survivors", "one")) == 0
     _, _, counts, every, *rest = capsys.readouterr().out.splitlines()
     assert counts == "| sqlstress/one.py | 4 | 1 | 1 | 1 | 1 | 50.0% |"
     assert every == "| all | 4 | 1 | 1 | 1 | 1 | 50.0% |"
@@ -70,22 +70,20 @@ def test_mutants_are_counted_by_what_became_of_them_and_those_not_noticed_are_sh
 
 
 @pytest.mark.usefixtures("mutmut")
-def test_only_the_modules_and_functions_that_are_asked_for_count(
-    tree: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(asked(tree, "another")) == 0
+def test_only_selected_modules_and_functions_count(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(main_arguments(tree, "another")) == 0
     assert capsys.readouterr().out.splitlines()[2:] == ["| all | 0 | 0 | 0 | 0 | 0 | 0.0% |"]
     (tree / "modules.toml").write_text('[modules]\n"sqlstress/one.py:add" = ["tests/a"]\n')
-    assert main(asked(tree)) == 0
+    assert main(main_arguments(tree)) == 0
     assert capsys.readouterr().out.splitlines()[2] == "| sqlstress/one.py:add | 3 | 1 | 1 | 1 | 0 | 66.7% |"
 
 
-def test_what_mutmut_said_last_is_shown_when_it_failed(tree: Path, mutmut: Path) -> None:
+def test_last_output_of_a_failed_mutmut_is_shown(tree: Path, mutmut: Path) -> None:
     mutmut.write_text("import sys\nsys.exit('the tests fail without a change')", encoding="utf-8")
     with pytest.raises(
         SystemExit, match="the tests fail without a change\nmutmut run --max-children 1 \\* failed"
     ):
-        main(asked(tree))
+        main(main_arguments(tree))
 
 
 def test_a_copy_has_the_settings_for_one_module(tree: Path, tmp_path: Path) -> None:
@@ -133,12 +131,12 @@ class D:
 """
 
 
-def test_properties_and_caches_are_called_so_that_they_are_mutated_too() -> None:
+def test_decorators_become_calls_so_that_functions_are_mutated() -> None:
     assert undecorated(DECORATED) == UNDECORATED
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_module_that_is_mutated_has_tests(module: str) -> None:
+def test_every_mutated_module_has_tests(module: str) -> None:
     file, _, function = module.partition(":")
     assert f"def {function}" in (ROOT / file).read_text(encoding="utf-8")
     assert MODULES[module]
@@ -151,5 +149,5 @@ def rows() -> dict[str, list[str]]:
     return {name: [cell.strip() for cell in cells.split("|")] for name, cells in found if ".py" in name}
 
 
-def test_the_page_has_every_module_that_is_mutated_and_no_other() -> None:
+def test_page_has_exactly_the_mutated_modules() -> None:
     assert list(rows()) == list(MODULES)

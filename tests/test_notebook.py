@@ -1,4 +1,4 @@
-"""Tests of a report in a notebook: rows for a data frame, and what is shown of it."""
+"""Tests of a report in a notebook: rows for a data frame, and its display."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_notebook_shows_tables_and_a_few_conclusions_without_a_script(made: Ca
     assert all(part.count("<li>") <= FIRST_FINDINGS for part in html.split('<ul class="findings">')[1:])
 
 
-def test_what_is_wrong_is_the_first_conclusion() -> None:
+def test_failures_are_the_first_conclusion() -> None:
     html = report_fragment(failed_report())
     assert "FAILED" in html.split("<li>")[1]
 

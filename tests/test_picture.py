@@ -1,4 +1,4 @@
-"""The README's picture is drawn from a kept report, and is what its command draws."""
+"""The README's picture is up to date: its command draws it again from a saved report."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_published_report_is_shown_as_kept() -> None:
     assert_golden("published.txt", report_text(MACOS))
 
 
-def test_the_csv_leaves_empty_what_is_not_known() -> None:
+def test_csv_leaves_unknown_values_empty() -> None:
     for row in csv.DictReader(io.StringIO(report_csv(MACOS))):
         assert row["published"].startswith("by the author")
         assert (row["system"], row["cores"], row["verdict"]) == ("Darwin", "4", "skipped")
@@ -55,7 +55,7 @@ def test_the_csv_leaves_empty_what_is_not_known() -> None:
 
 
 @every_report
-def test_whatever_was_published_its_text_fits_and_says_whose_it_is(report: Report) -> None:
+def test_published_reports_fit_80_columns_and_name_their_origin(report: Report) -> None:
     text = report_text(report)
     assert text.startswith("Published figures, not measured or verified by sqlstress: ")
     assert {"Durability unknown", "SQLite unknown"} <= {*re.findall(r"\w+ unknown", " ".join(text.split()))}
@@ -63,7 +63,7 @@ def test_whatever_was_published_its_text_fits_and_says_whose_it_is(report: Repor
 
 
 @pytest.mark.parametrize("name", [name for name in REPORTS if name.startswith("003")])
-def test_the_totals_are_those_of_the_seconds_to_the_digits_that_were_printed(name: str) -> None:
+def test_totals_equal_the_printed_digits(name: str) -> None:
     # A figure typed in wrongly would show: total TPS is pairs over seconds, and seconds have two decimals.
     for run in REPORTS[name].runs:
         (trial,) = run.trials
@@ -78,15 +78,15 @@ OURS = {
     "003-windows-1-file": ("linux-classic",),
     "004-cycles": ("linux-cycles", "linux-cycles-normal"),
 }
-"""Published report → the real reports of ours that measure the same."""
+"""Published report → our real reports that measure the same."""
 
 
-def test_there_is_a_report_of_ours_for_everything_that_was_published() -> None:
+def test_every_published_report_has_a_report_of_ours() -> None:
     assert OURS.keys() == REPORTS.keys()
 
 
 @pytest.mark.parametrize(("name", "other"), [(name, other) for name, ours in OURS.items() for other in ours])
-def test_a_published_report_stands_beside_a_real_one_without_a_ratio(name: str, other: str) -> None:
+def test_published_report_is_compared_with_a_real_one_without_ratios(name: str, other: str) -> None:
     ours = read(FOLDER.parent / f"{other}.json")
     comparison = compare([(name, REPORTS[name]), (other, ours)])
     assert comparison.tables
@@ -102,7 +102,7 @@ def test_a_published_report_stands_beside_a_real_one_without_a_ratio(name: str, 
     assert max(map(len, text.splitlines())) <= WIDTH
 
 
-def test_the_times_and_sizes_of_keys_are_those_that_were_printed_or_told_to_be_the_same() -> None:
+def test_keys_have_the_published_times_and_sizes() -> None:
     found = {}
     for run in KEYS.runs:
         (trial,) = run.trials
@@ -120,13 +120,13 @@ def test_the_times_and_sizes_of_keys_are_those_that_were_printed_or_told_to_be_t
     }
 
 
-def test_published_keys_do_not_stand_beside_themselves() -> None:
+def test_published_keys_are_not_compared_with_themselves() -> None:
     text = report_text(KEYS)
     assert "Compared with the published figures" not in text
     assert "fan-out" not in text and "p99" not in text
 
 
-def test_the_totals_of_cycles_are_shown_and_the_run_that_was_stopped_is_explained() -> None:
+def test_cycles_show_their_totals_and_explain_the_stopped_run() -> None:
     text = report_text(CYCLES)
     totals = {
         line.split()[0]: line.split()[1] for line in text.splitlines() if re.match(r"(delete|wal)\S* +", line)
@@ -141,11 +141,11 @@ def test_the_totals_of_cycles_are_shown_and_the_run_that_was_stopped_is_explaine
     assert "stopped by its author: each cycle took about 30 s" in " ".join(text.split())
 
 
-def test_nothing_is_said_of_a_published_report_but_what_its_totals_say() -> None:
+def test_published_report_has_only_findings_on_its_totals() -> None:
     assert {finding.code for finding in advise(MACOS)} == {"highest"}
 
 
-def test_the_published_summary_of_methods_is_that_of_the_published_tables() -> None:
+def test_published_summary_of_methods_agrees_with_the_tables() -> None:
     (group,) = group_runs(METHODS.runs)
     cells = MethodsCells(group)
 

@@ -20,7 +20,7 @@ NOWHERE = Fault("stop", "Ctrl-C", "exit code 130", "tests/test_b.py::test_gone")
 
 
 def watched(**ended: tuple[Fault, str]) -> Watch:
-    """Return what a run of tests with these names has told."""
+    """Return the record of a run of tests with these names."""
     found = Watch()
     for name, (fault, outcome) in ended.items():
         found.faults[name], found.ended[name] = [fault], outcome
@@ -39,7 +39,7 @@ def test_the_page_has_a_row_for_every_marker_and_no_other() -> None:
     assert done.returncode == 0, f"{stale}\n{done.stdout}{done.stderr}"
 
 
-def test_every_row_of_the_page_says_that_it_ran_and_where() -> None:
+def test_every_row_of_the_page_states_its_result_and_system() -> None:
     rows = read(PAGE.read_text(encoding="utf-8"))
     assert len(rows) > 20
     for passed, where in rows.values():
@@ -52,7 +52,7 @@ def test_a_page_is_read_back_as_it_was_written() -> None:
     assert read(page(rows)) == rows
 
 
-def test_tests_with_the_same_phrases_share_a_row_and_a_section_says_when_they_ran() -> None:
+def test_equal_phrases_share_a_row_and_sections_state_their_dates() -> None:
     tuesday = "Linux, 2026-01-02"
     text = page({STOPPED: Result("1", tuesday), NOWHERE: Result("3", MONDAY)})
     assert text.count("\n| Ctrl-C |") == 1
@@ -60,7 +60,7 @@ def test_tests_with_the_same_phrases_share_a_row_and_a_section_says_when_they_ra
     assert [result.passed for result in read(text).values()] == ["1", "3"]
 
 
-def test_a_marker_without_a_row_and_a_row_without_a_marker_are_told() -> None:
+def test_markers_without_rows_and_rows_without_markers_are_reported() -> None:
     told = difference(
         Counter([KILLED, STOPPED]), page({STOPPED: Result("1", MONDAY), NOWHERE: Result("1", MONDAY)})
     )
@@ -74,24 +74,24 @@ def test_a_changed_phrase_makes_the_page_stale() -> None:
     assert len(difference(Counter([KILLED]), page({before: Result("1", MONDAY)}))) == 2
 
 
-def test_the_cases_of_a_test_are_counted_by_what_became_of_them() -> None:
+def test_cases_of_a_test_are_counted_by_result() -> None:
     ran = watched(a=(KILLED, "passed"), b=(KILLED, "skipped: no such signal"), c=(KILLED, "passed"))
     assert dict(ran.results()) == {KILLED: "2, 1 skipped: no such signal"}
 
 
-def test_what_did_not_run_now_stays_as_it_last_ran() -> None:
+def test_faults_that_did_not_run_keep_their_previous_result() -> None:
     ran = watched(a=(KILLED, "passed"))
     before = dict.fromkeys((KILLED, STOPPED, NOWHERE), Result("1", "then"))
     rows = merged(Counter([KILLED, STOPPED]), ran, before, "now")
     assert rows == {KILLED: Result("1", "now"), STOPPED: Result("1", "then")}
 
 
-def test_a_marker_whose_tests_did_not_all_run_has_no_row() -> None:
+def test_marker_without_all_its_tests_has_no_row() -> None:
     ran = watched(a=(KILLED, "passed"))
     assert merged(Counter([KILLED, KILLED]), ran, {}, "now") == {}
 
 
-def test_nothing_is_written_when_a_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_is_not_written_if_a_test_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     before = PAGE.read_text(encoding="utf-8")
     monkeypatch.setattr(pytest, "main", lambda *_, **__: pytest.ExitCode.TESTS_FAILED)
     with pytest.raises(SystemExit, match=r"is not written: pytest ended with .*TESTS_FAILED"):
@@ -99,7 +99,7 @@ def test_nothing_is_written_when_a_test_fails(monkeypatch: pytest.MonkeyPatch) -
     assert PAGE.read_text(encoding="utf-8") == before
 
 
-def test_a_skipped_test_is_taken_down_with_its_reason_and_a_passed_one_as_passed() -> None:
+def test_skipped_and_passed_tests_are_recorded() -> None:
     watch = Watch()
     watch.pytest_runtest_logreport(report(nodeid="a", when="setup", passed=True))
     watch.pytest_runtest_logreport(report(nodeid="b", skipped=True, longrepr=("f", 1, "Skipped: no signals")))

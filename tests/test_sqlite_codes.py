@@ -1,4 +1,4 @@
-"""Result codes: BUSY, damage or a lack, and their names."""
+"""Result codes: BUSY, damage or lack of resources, and their names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NONE_OF_IT = (None, 0, codes.ERROR, codes.LOCKED, codes.PROTOCOL, codes.IOERR_SH
 
 
 @pytest.mark.parametrize("code", [*BUSY, *DAMAGE, *LACK, *NONE_OF_IT])
-def test_a_code_is_told_apart_from_what_it_does_not_say(code: int | None) -> None:
+def test_codes_belong_to_one_class_of_error(code: int | None) -> None:
     assert codes.is_busy(code) is (code in BUSY)
     assert codes.is_damage(code) is (code in DAMAGE)
     assert codes.is_lack(code) is (code in LACK)
@@ -23,7 +23,7 @@ def test_a_code_is_told_apart_from_what_it_does_not_say(code: int | None) -> Non
 
 
 @pytest.mark.parametrize("code", [codes.IOERR_NOMEM, codes.IOERR_SHMMAP])
-def test_what_lacks_memory_has_the_remedy_for_that_and_not_that_of_a_disk(code: int) -> None:
+def test_codes_for_lack_of_memory_have_the_remedy_for_memory(code: int) -> None:
     assert codes.advice(code) == codes.advice(codes.NOMEM) != codes.advice(codes.IOERR)
 
 

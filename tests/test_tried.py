@@ -1,4 +1,4 @@
-"""The programs that were tried, where they are installed: what their README shows can be done again."""
+"""The tried programs, if they are installed: the results in their README can be reproduced."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PAGE = TRIED / "README.md"
 ONCE: dict[str, Any] = {"concurrency": 2, "repeat": 1, "duration": "500ms"}
 
 
-def tried(name: str, library: str, folder: Path) -> Run:
-    """Return the one case of a short measurement of what is tried of a library."""
+def run_tried(name: str, library: str, folder: Path) -> Run:
+    """Measure a tried program of a library briefly; return its only run."""
     pytest.importorskip(library)
     report = sqlstress.measure(
         "app", file=str(TRIED / f"{name}.py"), directory=folder, max_failed=1.0, **ONCE
@@ -39,7 +39,7 @@ def tried(name: str, library: str, folder: Path) -> Run:
     [("queue_huey", "huey"), ("queue_lite", "litequeue"), ("queue_persist", "persistqueue")],
 )
 def test_a_queue_can_be_tried(name: str, library: str, tmp_path: Path) -> None:
-    assert {one.name for one in tried(name, library, tmp_path).case.spec.data.checks} >= {
+    assert {check.name for check in run_tried(name, library, tmp_path).case.spec.data.checks} >= {
         {
             "huey": "no_task_is_lost",
             "litequeue": "no_message_is_popped_twice",
@@ -79,7 +79,7 @@ LIBRARIES = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_can_be_tried(name: str, tmp_path: Path) -> None:
-    (trial,) = tried(name, LIBRARIES[name], tmp_path).trials
+    (trial,) = run_tried(name, LIBRARIES[name], tmp_path).trials
     assert any(check.name == AFTER for check in trial.verdict.checks)
 
 
@@ -120,5 +120,5 @@ def test_the_page_names_every_file() -> None:
     text = PAGE.read_text(encoding="utf-8")
     paths = [path for path in TRIED.rglob("*.*") if "__pycache__" not in path.parts and path != PAGE]
     files = [path.relative_to(TRIED) for path in paths]
-    folders = [one.parent.as_posix() if one.parent.name else one.name for one in files]
+    folders = [path.parent.as_posix() if path.parent.name else path.name for path in files]
     assert files and [name for name in folders if f"]({name})" not in text] == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.brief import PROGRAM
-from tests.pages import ROOT, blocks, columns, have_one_form, shown, written_commands
+from tests.pages import ROOT, blocks, columns, have_one_form, outputs_of, written_commands
 from tests.test_examples import EXAMPLES, run
 
 PAGE = ROOT / "docs" / "tutorial.md"
@@ -28,7 +28,7 @@ ENDS: dict[str, tuple[str, int]] = {
     ),
     "python -m pytest examples/shop/test_shop.py": ("", 0),
 }
-"""What is added to a command, so that a test takes seconds, and the exit code."""
+"""Words added to a command, so that a test takes seconds, and the exit code."""
 INSTALLED = "python -m pip install . django pytest"
 
 
@@ -46,15 +46,13 @@ def test_every_command_of_the_tutorial_is_run() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("command", ENDS)
-def test_a_command_of_the_tutorial_ends_as_it_says_and_prints_what_is_shown(
-    command: str, checkout: Path
-) -> None:
+def test_tutorial_command_has_the_documented_exit_code_and_output(command: str, checkout: Path) -> None:
     added, expected = ENDS[command]
     program, *words = shlex.split(f"{command} {added}")
     module = {"sqlstress": PROGRAM[1:], "python": ()}[program]
     done = run([*module, *words], checkout, expected)
     printed, complaints = done.stdout, done.stderr
-    (output,) = (text for page, text in shown(command) if page == PAGE.name)
+    (output,) = (text for page, text in outputs_of(command) if page == PAGE.name)
     assert len(columns(output)) == len(columns(printed))
     assert all(map(have_one_form, columns(output), columns(printed)))
     if expected:
@@ -71,6 +69,6 @@ def test_the_code_of_the_tutorial_is_that_of_the_shop() -> None:
     assert shown_code and [text for text in shown_code if text not in code] == []
 
 
-def test_the_example_of_a_test_needs_pytest_and_no_plugin_of_it() -> None:
+def test_tutorials_test_is_collected_without_plugins() -> None:
     words = ["-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "--collect-only"]
     assert "1 test collected" in run([*words, "examples/shop/test_shop.py"], ROOT).stdout

@@ -1,4 +1,4 @@
-"""A report that tells where the time went, of the corpus."""
+"""The corpus report with times by cause (`--where`)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.example_report import corpus_report
 MS = 1_000_000
 where_report = partial(corpus_report, "where")
 """One process, and three that wait for each other."""
-ALONE, TOGETHER = (where for one in where_report().runs if (where := one.trials[0].where))
+ALONE, TOGETHER = (where for each in where_report().runs if (where := each.trials[0].where))
 assert TOGETHER.slowest
 SLOWEST = TOGETHER.slowest
 
 
-def told(*wheres: Where, processes: int = 3, checkpointer: str = "", **settings: Any) -> Run:
-    """Return a run whose passes tell this."""
+def run_with_time_shares(*wheres: Where, processes: int = 3, checkpointer: str = "", **settings: Any) -> Run:
+    """Return a run whose passes have these times by cause."""
     own = Load(where=True, checkpointing=Checkpointing(checkpointer) if checkpointer else None)
     case = Case(spec=own)
     case = replace(case, settings=replace(case.settings, **settings))
-    return run(1, processes, *(trial(where=one) for one in wheres), case=case)
+    return run(1, processes, *(trial(where=where) for where in wheres), case=case)

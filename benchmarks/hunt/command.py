@@ -30,26 +30,26 @@ class Subject:
 
     name: str
     folder: Path | None = None
-    """Where the library lies that takes the place of Python's own; None: none does."""
+    """Folder of the library that replaces Python's own; None if no library does."""
     note: str = ""
     file: str = ""
-    """The application; empty: the built-in load is hunted."""
+    """File of the application; empty for the built-in load."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What hunts in one library came to."""
+    """Result of the hunts in one library."""
 
     name: str
     hunts: int
     found_s: tuple[float, ...]
-    """After how many seconds something was found, of those hunts in which it was."""
+    """Seconds until a bug was found, for each hunt that found it."""
     hunted_s: float
     commits: int
     note: str
 
     def cells(self) -> tuple[Any, ...]:
-        """Return it as a row of the table."""
+        """Return the cells of the table's row."""
         found = self.found_s
         return (
             self.name,
@@ -63,7 +63,7 @@ class Row:
 
 
 def main(words: Sequence[str]) -> int:
-    """Carry out the command line; return the exit code."""
+    """Run the command line; return the exit code."""
     given = _parser().parse_args(words)
     rows: list[Row] = []
     with TemporaryDirectory(prefix="sqlstress-hunts-") as name:

@@ -16,13 +16,13 @@ class Mutant:
 
     name: str
     function: str
-    """In whose body it is made."""
+    """The function in whose body the fault is made."""
     pattern: str
-    """A regular expression of what is replaced: its match number `place`."""
+    """Regular expression of the replaced text; its match number `place` is replaced."""
     replacement: str
     place: int = 0
     why: str = ""
-    """Why it need not be found; "": it must be."""
+    """Reason why it need not be found; empty if it must be found."""
 
 
 _HEADER = r"memcmp\(\s*(?:\(void \*\))?&?[^;{]*?sizeof\(WalIndexHdr\)\s*\)"
@@ -146,7 +146,7 @@ def mutated(source: str, mutant: Mutant) -> str:
 
 
 def _body(source: str, function: str) -> tuple[int, int]:
-    """Return where the body of a function stands: up to the next brace at the beginning of a line."""
+    """Return the span of a function's body: up to the next brace at the beginning of a line."""
     for match in re.finditer(rf"^(?:static|SQLITE_PRIVATE)[^;{{}}]*?\b{function}\(", source, re.MULTILINE):
         opening = re.compile(r"\{|;").search(source, match.end())
         if opening and opening.group() == "{":

@@ -42,11 +42,11 @@ def pytest_runtest_setup():
         if hasattr(one, "cache_clear"):
             one.cache_clear()
 """
-"""What a test leaves in a cache would hide from the next one what was changed."""
+"""Plugin that clears caches before each test: values cached by earlier tests would hide a mutant."""
 
 
 def main(arguments: list[str]) -> int:
-    """Carry out the command line and return the exit code. Raises SystemExit when mutmut fails."""
+    """Run the command line; return the exit code. Raises SystemExit if mutmut fails."""
     parser = argparse.ArgumentParser("python -m benchmarks mutants", description="Try the tests on mutants.")
     parser.add_argument("modules", nargs="*", help="try only modules with any of these in their paths")
     parser.add_argument("--tree", type=Path, default=HERE.parents[1], help="the checkout; default: this one")
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
 
 
 def copy(tree: Path, folder: Path, module: str, tests: list[str]) -> None:
-    """Copy what the tests need to an empty folder, with mutmut's settings for one module."""
+    """Copy the files that the tests need to an empty folder, with mutmut's settings for one module."""
     for name in COPIED:
         how = shutil.copytree if (tree / name).is_dir() else shutil.copy
         how(tree / name, folder / name)
@@ -86,7 +86,7 @@ def copy(tree: Path, folder: Path, module: str, tests: list[str]) -> None:
 
 
 def undecorated(source: str) -> str:
-    """Write `@property` and `@cache` as calls behind their functions: mutmut passes by what is decorated."""
+    """Write `@property` and `@cache` as calls after their functions: mutmut skips decorated functions."""
     lines = source.splitlines()
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     for node in sorted(functions, key=lambda node: node.lineno, reverse=True):
@@ -99,7 +99,7 @@ def undecorated(source: str) -> str:
 
 
 def try_all(folder: Path, function: str, processes: int) -> tuple[Counter[str], list[str]]:
-    """Return how many mutants of a function, or * for all, have which status, and those not noticed."""
+    """Return the number of mutants of a function (* for all) by status, and the diffs of survivors."""
     mutants = "*" if function == "*" else f"*.x_{function}__mutmut_*"
     _mutmut(folder, "run", "--max-children", str(processes), mutants)
     results = re.findall(r"^ +(\S+): (.+)$", _mutmut(folder, "results", "--all", "true"), re.MULTILINE)

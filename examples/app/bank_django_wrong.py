@@ -1,4 +1,4 @@
-"""The same without atomic: each account is read and saved in a transaction of its own."""
+"""The Django bank without atomic: each account is read and saved in a separate transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bank on PostgreSQL, written with psycopg: who reads a balance keeps it locked until it is written.
+"""A bank on PostgreSQL, written with psycopg: a balance that was read stays locked until it is written.
 
 sqlstress app examples/app/bank_psycopg.py --target postgres
 """

@@ -1,4 +1,4 @@
-"""The same without FOR UPDATE: at read committed, who reads a balance and writes it later loses updates."""
+"""The psycopg bank without FOR UPDATE: at read committed, reading a balance and writing it loses updates."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def accounts(database: str) -> None:
 def transfer(engine: Engine) -> None:
     source, target = random.sample(range(ACCOUNTS), 2)
     with Session(engine) as session, session.begin():
-        # Locked in the order of their numbers, which SQLite need not be told: else there are deadlocks.
+        # Rows are locked in the order of their numbers to avoid deadlocks. SQLite does not need that.
         for account, change in sorted([(source, -10), (target, 10)]):
             session.get_one(Account, account, with_for_update=True).balance += change
 

@@ -1,4 +1,4 @@
-"""The same with SQLAlchemy's defaults: the session reads before Python has begun a transaction."""
+"""The SQLAlchemy bank with default settings: the session reads before Python has begun a transaction."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The same bank with a lost update: what is read is not in the transaction that writes.
+"""The bank with a lost update: the read is not in the transaction that writes.
 
-Python begins a transaction before the UPDATE, and not before the SELECT. It works as long as one works alone.
+Python begins a transaction before the UPDATE, and not before the SELECT. This works if only one process runs.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);
 def create(database: str) -> None:
     connection = sqlite3.connect(database)
     connection.executescript(SCHEMA)
-    connection.executemany("INSERT INTO account VALUES (?, ?)", [(one, MONEY) for one in range(ACCOUNTS)])
+    connection.executemany(
+        "INSERT INTO account VALUES (?, ?)", [(account, MONEY) for account in range(ACCOUNTS)]
+    )
     connection.commit()
     connection.close()
 
@@ -35,7 +37,7 @@ def open_it(database: str) -> sqlite3.Connection:
 
 
 async def move(connection: sqlite3.Connection) -> None:
-    """Move money; one of four times somebody refuses half-way, and all is undone."""
+    """Move money. A quarter of the transfers fail half-way and are rolled back."""
     source, target = random.sample(range(ACCOUNTS), 2)
     if not connection.in_transaction:
         connection.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""The same without the lock: one task commits or undoes what another one has written by half."""
+"""The async transfers without the lock: a task commits or rolls back another task's unfinished transfer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counter with a lost update: Python adds to a number that another process has changed meanwhile."""
+"""The counter with a lost update: Python adds to a number while another process changes it."""
 
 from __future__ import annotations
 

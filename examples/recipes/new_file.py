@@ -49,7 +49,7 @@ def open_together(opening: Callable[[str], None], path: str, barrier: Barrier) -
 
 
 def refused(opening: Callable[[str], None], folder: str) -> int:
-    """Return how many of the processes were refused, in all rounds."""
+    """Return the number of refused processes, in all rounds."""
     found = 0
     for number in range(ROUNDS):
         barrier = multiprocessing.Barrier(PROCESSES)
@@ -58,11 +58,11 @@ def refused(opening: Callable[[str], None], folder: str) -> int:
             multiprocessing.Process(target=open_together, args=(opening, path, barrier))
             for _ in range(PROCESSES)
         ]
-        for one in started:
-            one.start()
-        for one in started:
-            one.join()
-        found += sum(one.exitcode != 0 for one in started)
+        for process in started:
+            process.start()
+        for process in started:
+            process.join()
+        found += sum(process.exitcode != 0 for process in started)
     return found
 
 

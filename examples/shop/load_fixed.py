@@ -1,4 +1,4 @@
-"""The same load with the fixed settings."""
+"""The shop's load with the fixed settings."""
 
 from __future__ import annotations
 

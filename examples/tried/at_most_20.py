@@ -1,11 +1,11 @@
-"""What programs appended to "DATABASE.passed", a client in a line for each call: at most 20 of each."""
+"""Check of the file DATABASE.passed, which has the client of each call in a line: at most 20 calls each."""
 
 import os
 from collections import Counter
 from pathlib import Path
 
 
-def at_most_20_pass(query):
+def at_most_20_pass(query):  # dialect: ok
     notes = Path(os.environ["SQLSTRESS_DATABASE"] + ".passed")
     passed = Counter(notes.read_text().splitlines() if notes.exists() else ())
     over = {client: times for client, times in passed.items() if times > 20}

@@ -1,4 +1,4 @@
-"""What the examples with Django share: a project with one database, and its tables."""
+"""The project that the examples with Django share: one database, and its tables."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""eventsourcing 9.5.6: an aggregate's versions are recorded once; who was second is told.
+"""eventsourcing 9.5.6: an aggregate's versions are recorded once; the second writer gets an error.
 
 sqlstress app examples/tried/events_eventsourcing.py -c 4
 """

@@ -1,4 +1,4 @@
-"""pyrate-limiter 4.5.1: at most 20 calls pass in two seconds, whoever asks.
+"""pyrate-limiter 4.5.1: at most 20 calls of all processes pass in half a second.
 
 sqlstress app examples/tried/limiter_pyrate.py -c 4
 """

@@ -1,4 +1,4 @@
-"""huey 3.5: a task that was put into the queue is carried out once, whoever takes it.
+"""huey 3.5: a task that was put into the queue is carried out once, by any worker.
 
 sqlstress app examples/tried/queue_huey.py -c 4
 """

@@ -1,4 +1,4 @@
-"""litequeue 0.9: a message that was put into the queue is popped once, whoever pops it.
+"""litequeue 0.9: a message that was put into the queue is popped once, by any worker.
 
 sqlstress app examples/tried/queue_lite.py -c 4
 """

@@ -1,4 +1,4 @@
-"""persist-queue 1.1: an item that was put into the queue is got once, whoever gets it.
+"""persist-queue 1.1: an item that was put into the queue is got once, by any worker.
 
 sqlstress app examples/tried/queue_persist.py -c 4
 """

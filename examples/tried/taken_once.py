@@ -1,4 +1,4 @@
-"""What programs appended to "DATABASE.taken", a line for each job: none is there twice."""
+"""Check of the file DATABASE.taken, which has a line for each job: no job appears twice."""
 
 import os
 from collections import Counter

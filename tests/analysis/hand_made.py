@@ -50,7 +50,7 @@ NOISE = (0.98, 1.01, 1.0, 1.02, 0.99)
 """Factors of the TPS of each pass on a calm machine."""
 
 
-def at_each_pass(
+def run_at_each_pass(
     case: Case, tps: float, processes: int = 2, noise: Sequence[float] = NOISE, **fields: Any
 ) -> Run:
     """Return a run of a case on a file, with a trial of `tps` times each factor of `noise`."""
@@ -81,6 +81,6 @@ def findings(*runs: Run) -> dict[str, str]:
     return {finding.code: finding.text for finding in results}
 
 
-def said(runs: Sequence[Run], *codes: str) -> list[str]:
+def findings_with_codes(runs: Sequence[Run], *codes: str) -> list[str]:
     """Return "code: text" of the findings on these runs whose codes have these prefixes."""
     return [f"{code}: {text}" for code, text in findings(*runs).items() if code.startswith(codes)]

@@ -16,7 +16,7 @@ from sqlstress.show.endings import endings
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
 from sqlstress.show.page.html_file import report_html
-from tests.analysis.hand_made import CALM, EXAMPLE, findings, group, run, said, trial
+from tests.analysis.hand_made import CALM, EXAMPLE, findings, findings_with_codes, group, run, trial
 from tests.example_report import assert_golden_texts
 from tests.show.variants import with_case
 
@@ -72,7 +72,9 @@ NOT_PROVED: dict[str, Sequence[Run]] = {
 
 
 def test_unproved_and_failed_cases_are_reported_with_a_reason() -> None:
-    results = {name: said(runs, "proof-", "case-", "data-") for name, runs in NOT_PROVED.items()}
+    results = {
+        name: findings_with_codes(runs, "proof-", "case-", "data-") for name, runs in NOT_PROVED.items()
+    }
     assert_golden_texts("not-proved.txt", results)
 
 
@@ -108,7 +110,9 @@ STEADY: dict[str, Sequence[Run]] = {
 
 
 def test_windows_with_different_halves_are_not_steady() -> None:
-    assert_golden_texts("steady.txt", {name: said(runs, "not-steady") for name, runs in STEADY.items()})
+    assert_golden_texts(
+        "steady.txt", {name: findings_with_codes(runs, "not-steady") for name, runs in STEADY.items()}
+    )
 
 
 def test_spread_is_reported_for_two_trials_but_not_for_three() -> None:
@@ -135,7 +139,9 @@ HARNESS: dict[str, Sequence[Run]] = {
 
 
 def test_harness_cost_is_reported_for_its_greatest_share() -> None:
-    assert_golden_texts("harness-cost.txt", {name: said(runs, "harness") for name, runs in HARNESS.items()})
+    assert_golden_texts(
+        "harness-cost.txt", {name: findings_with_codes(runs, "harness") for name, runs in HARNESS.items()}
+    )
 
 
 def proving(*shares: float) -> Trial:

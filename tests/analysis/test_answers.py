@@ -19,7 +19,7 @@ from sqlstress.analysis.finding import Finding, texts
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, DriverInfo
-from tests.analysis.hand_made import NOISE, at_each_pass, group, one_table, passes
+from tests.analysis.hand_made import NOISE, group, one_table, passes, run_at_each_pass
 from tests.example_report import assert_golden_texts
 from tests.several import with_trials
 
@@ -90,7 +90,7 @@ def test_reason_for_unclear_findings_appears_once() -> None:
 
 def level(synchronous: str, tps: float, noise: Sequence[float] = NOISE, processes: int = 2) -> Run:
     """Return a run at a level of synchronous."""
-    return at_each_pass(Case(settings=Settings(synchronous=synchronous)), tps, processes, noise)
+    return run_at_each_pass(Case(settings=Settings(synchronous=synchronous)), tps, processes, noise)
 
 
 BOTH = [level("full", 1000, NOISE, count) for count in (1, 4)]
@@ -137,7 +137,7 @@ def driven(
     driver: str, tps: float, processes: int = 2, noise: Sequence[float] = NOISE, worth: str = SYNCED
 ) -> Run:
     """Return a run of a driver."""
-    return at_each_pass(Case(driver=driver), tps, processes, noise, durability=f"{worth}: as it is set")
+    return run_at_each_pass(Case(driver=driver), tps, processes, noise, durability=f"{worth}: as it is set")
 
 
 def texts_by_code(*runs: Run) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ from sqlstress.statistics.sequential import InterimLook
 from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
-from tests.ab_report import EXAMPLE, Script, of_ratio, trial
+from tests.ab_report import EXAMPLE, Script, script_of_ratio, trial
 from tests.cli.conftest import Cli, Said, saved
 from tests.studies.test_same_code import environment
 
@@ -39,7 +39,7 @@ class Slices:
     cases: list[tuple[str, Case]]
 
     def __init__(self) -> None:
-        self.script = of_ratio(1.0)
+        self.script = script_of_ratio(1.0)
         self.cases = []
 
 
@@ -78,7 +78,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
 def test_the_exit_code_says_the_verdict(
     cli: Cli, made_up: Slices, ratio: float, options: Sequence[str], code: int, word: str
 ) -> None:
-    made_up.script = of_ratio(ratio)
+    made_up.script = script_of_ratio(ratio)
     said = cli("ab", *ARMS, *options)
     assert said.code == code
     assert word in " ".join(said.out.split())
@@ -89,7 +89,7 @@ def test_the_exit_code_says_the_verdict(
 
 @pytest.mark.thorough
 def test_ab_test_ends_after_its_pairs_or_its_time(cli: Cli, made_up: Slices) -> None:
-    made_up.script = of_ratio(0.9)
+    made_up.script = script_of_ratio(0.9)
     cli("ab", *ARMS, "--max-pairs", "13", "--max-time", "90s", "-o", "ab.json")
     found = saved("ab.json").ab
     assert found and [look.pairs for look in found.looks] == [10, 13]

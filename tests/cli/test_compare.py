@@ -182,9 +182,9 @@ def test_a_damaged_report_in_a_folder_is_named(cli: Cli) -> None:
 
 
 def test_a_folder_that_cannot_be_read_is_named(
-    cli: Cli, where_rights_count: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, restricted_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(where_rights_count)
+    monkeypatch.chdir(restricted_folder)
     save_hosts("hosts/anna.json", "hosts/bert.json", "hosts/closed/carl.json")
     Path("hosts/closed").chmod(0)
     result = cli("compare", "hosts")

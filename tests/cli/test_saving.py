@@ -159,24 +159,24 @@ def test_file_that_is_locked_for_a_while_is_written_in_the_end(tmp_path: Path) -
     outcome="exit 2 before anything is measured",
 )
 def test_unwritable_folder_is_refused_before_the_measurement(
-    where_rights_count: Path,
+    restricted_folder: Path,
 ) -> None:
-    where_rights_count.chmod(0o500)
+    restricted_folder.chmod(0o500)
     why = r"no permission to create files in this folder \(dr-x------\)\. Choose another file"
-    with pytest.raises(UsageError, match=rf"cannot write {where_rights_count}: {why}"):
-        parse_output(str(where_rights_count / "report.json"))
-    where_rights_count.chmod(0o700)
+    with pytest.raises(UsageError, match=rf"cannot write {restricted_folder}: {why}"):
+        parse_output(str(restricted_folder / "report.json"))
+    restricted_folder.chmod(0o700)
 
 
-def test_folder_that_cannot_be_opened_is_refused_with_its_permission(where_rights_count: Path) -> None:
-    folder = where_rights_count / "closed"
+def test_folder_that_cannot_be_opened_is_refused_with_its_permission(restricted_folder: Path) -> None:
+    folder = restricted_folder / "closed"
     folder.mkdir(0o600)
     with pytest.raises(UsageError, match=rf"no permission .*{folder} \(drw-------\)"):
         parse_output(str(folder / "report.json"))
 
 
-def test_file_without_permission_is_refused_with_its_permission(where_rights_count: Path) -> None:
-    report = where_rights_count / "report.json"
+def test_file_without_permission_is_refused_with_its_permission(restricted_folder: Path) -> None:
+    report = restricted_folder / "report.json"
     report.write_text("mine", encoding="utf-8")
     report.chmod(0o400)
     with pytest.raises(UsageError, match=rf"cannot write {report}: no permission \(-r--------\)\. Choose"):

@@ -224,13 +224,13 @@ def test_linked_database_loses_only_the_link(folders_in: Path) -> None:
 
 
 @fault("resources", "an abandoned folder of ours that may not be read", "it is left alone; no message")
-def test_folder_without_permission_is_left_alone(where_rights_count: Path) -> None:
-    path = abandoned(where_rights_count)
+def test_folder_without_permission_is_left_alone(restricted_folder: Path) -> None:
+    path = abandoned(restricted_folder)
     path.chmod(0)
-    removed = remove_abandoned(where_rights_count)
+    removed = remove_abandoned(restricted_folder)
     path.chmod(0o700)
     assert removed == []
-    assert remove_abandoned(where_rights_count) == [path]
+    assert remove_abandoned(restricted_folder) == [path]
 
 
 @pytest.mark.parametrize("name", ["is_symlink", "is_file", "open"])
@@ -264,11 +264,11 @@ def test_parent_without_subfolders_says_what_to_do() -> None:
 
 
 @fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
-def test_unwritable_parent_says_what_to_do(where_rights_count: Path) -> None:
-    where_rights_count.chmod(0o500)
+def test_unwritable_parent_says_what_to_do(restricted_folder: Path) -> None:
+    restricted_folder.chmod(0o500)
     with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
-        RunFolder(where_rights_count, keep=False).__enter__()
-    where_rights_count.chmod(0o700)
+        RunFolder(restricted_folder, keep=False).__enter__()
+    restricted_folder.chmod(0o700)
 
 
 def test_full_disk_leaves_no_folder(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:

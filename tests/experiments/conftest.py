@@ -1,4 +1,4 @@
-"""Experiments are measured as briefly as commands are."""
+"""Fixture that keeps measurements of experiments as short as those of commands."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def all_are_brief(brief_runs: None) -> None:
-    """Let nothing take longer than a test needs, and no trial be run again since the tests beside it work."""
+    """Keep all runs short, and repeat no trial because of other tests' processor load."""

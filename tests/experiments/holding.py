@@ -1,4 +1,4 @@
-"""Trials amid which somebody holds the write lock for half a second: what a closed loop hides."""
+"""Trials during which a thread holds the write lock for half a second: a wait that a closed loop hides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARGIN_S = 0.1
 
 
 class Holder(Observer):
-    """Holds the write lock of the only database for a while, in the middle of the window."""
+    """Holder of the only database's write lock, for HELD_S in the middle of the window."""
 
     def __init__(self, folder: Path, case: Case) -> None:
         self.folder, self.after_s = folder, 0.25 * case.duration_s + case.warmup_s
@@ -31,7 +31,7 @@ class Holder(Observer):
         self.latest_s = case.warmup_s + case.duration_s - HELD_S - MARGIN_S
         self.held = 0
         self.in_time = False
-        """Whether all of the time in which the lock was last held lies in the window."""
+        """Whether the last hold of the lock lies fully in the window."""
         self._due = False
 
     def phase(self, name: str) -> None:
@@ -58,14 +58,14 @@ class Holder(Observer):
 
     @staticmethod
     def _begin(connection: sqlite3.Connection) -> None:
-        """Take the lock by asking for it over and over: who sleeps between is starved by those who write."""
+        """Retry until the lock is held, without sleeping: the writers would starve a thread that sleeps."""
         while not connection.in_transaction:
             with suppress(sqlite3.OperationalError):
                 connection.execute("BEGIN IMMEDIATE")
 
 
 def measured(case: Case, folder: Path) -> Trial:
-    """Return a trial meanwhile of which the lock was held: on a busy machine it may be got too late."""
+    """Return a trial during which the lock was held. Retry, because a busy machine may delay the lock."""
     for _ in range(ATTEMPTS):
         place = Path(mkdtemp(dir=folder))
         holder = Holder(place, case)
@@ -79,6 +79,6 @@ def measured(case: Case, folder: Path) -> Trial:
 
 
 def slow(latency: Latency | None) -> int:
-    """Return how many operations took longer than SLOW_MS."""
+    """Return the number of operations that took longer than SLOW_MS."""
     assert latency
     return sum(n for index, n in latency.buckets if bucket_floor(index) > SLOW_MS * NS_PER_MS)

@@ -1,4 +1,4 @@
-"""A trial of real processes on a real file, whose data has not been looked at: it can be changed before."""
+"""A trial of real processes on a real file, whose data is not yet verified, so that tests can change it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SALT = 7
 
 
 class OnFiles:
-    """What has files that can be read, and changed behind everybody's back."""
+    """Base of results with database files, which tests can read and change."""
 
     case: Case
     folder: Path
@@ -35,7 +35,7 @@ class OnFiles:
 
     @property
     def path(self) -> Path:
-        """The first of them."""
+        """The first database file."""
         return self.paths[0]
 
     def rows(self, sql: str, *params: object, bucket: int = 0) -> list[Any]:
@@ -49,7 +49,7 @@ class OnFiles:
 
 @dataclass
 class Measured(OnFiles, Worked):
-    """What is left of a trial."""
+    """A finished trial with its files, not yet verified."""
 
     case: Case
     folder: Path
@@ -62,20 +62,20 @@ class Measured(OnFiles, Worked):
         return self.work.verify(self.outcomes, nothing)
 
     def series(self, name: str, worker: int = 1) -> tuple[int, ...]:
-        """Return the values of a worker's series; empty when there is none."""
+        """Return the values of a worker's series; empty if there is none."""
         every = [*self.seen, *recorded_series(self.ended)]
-        return next((one.values for one in every if (one.name, one.worker) == (name, worker)), ())
+        return next((series.values for series in every if (series.name, series.worker) == (name, worker)), ())
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so, for a minute at most."""
+    """Wait until `is_so` returns True, for a minute at most."""
     until = time.monotonic() + 60
     while not is_so() and time.monotonic() < until:
         time.sleep(0.001)
 
 
 def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda pool: None) -> Measured:
-    """Run a trial; `during` may meddle with it."""
+    """Run a trial; `during` may interfere with its processes."""
     worked = work_on(case, folder, SALT, {}, during)
     return Measured(**vars(worked), case=case, folder=folder)
 
@@ -85,10 +85,10 @@ def statuses(verdict: Verdict) -> dict[str, str]:
 
 
 def rejected(verdict: Verdict, name: str, *words: str) -> Check:
-    """Return the check of a name, which must have failed and told these words."""
+    """Return the check with this name, which must have failed and mention these words."""
     found = next(check for check in verdict.checks if check.name == name)
     assert (verdict.status, found.status) == ("failed", "failed"), verdict
     assert found.problems >= 1
-    told = " ".join(found.counterexamples)
-    assert [word for word in words if word not in told] == [], told
+    text = " ".join(found.counterexamples)
+    assert [word for word in words if word not in text] == [], text
     return found

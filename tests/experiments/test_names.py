@@ -1,4 +1,4 @@
-"""Only the registry and its own package name an experiment: the rest asks for that of a case."""
+"""Only the registry and an experiment's own package name it: other modules get it from a case."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ from sqlstress.registry import EXPERIMENTS
 from tests.test_import_graph import trees
 
 OWN = "sqlstress.experiments"
-FIELDS = {name for one in all_experiments() for name in (one.key, *one.top_level_fields) if name}
-"""Under which names cases had parts of their own."""
+FIELDS = {
+    name
+    for experiment in all_experiments()
+    for name in (experiment.key, *experiment.top_level_fields)
+    if name
+}
+"""Names of the fields of cases that belong to one experiment."""
 NAMING = ("sqlstress.experiments", "sqlstress.registry")
 """Prefixes of the modules that may name an experiment."""
 
 
 def named_in(tree: ast.AST) -> Iterator[str]:
-    """Yield what code says of single experiments."""
+    """Yield the names of experiments that the code mentions."""
     nodes = list(ast.walk(tree))
     prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
@@ -56,12 +61,12 @@ def test_a_module_of_the_core_names_no_experiment() -> None:
         "def f():\n    x = 1\n    'kv'.upper()",
     ],
 )
-def test_code_that_names_one_is_found(code: str) -> None:
+def test_code_that_names_an_experiment_is_found(code: str) -> None:
     assert len(list(named_in(ast.parse(code)))) == 1
 
 
 @pytest.mark.parametrize(
     "code", ['"""kv"""', "x = 1\n'kv'", "case.spec", "self.load(path)", "import sqlstress"]
 )
-def test_other_code_is_not(code: str) -> None:
+def test_code_that_names_no_experiment_passes(code: str) -> None:
     assert list(named_in(ast.parse(code))) == []

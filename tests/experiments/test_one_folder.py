@@ -31,8 +31,8 @@ def registered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return what a command prints, which must succeed."""
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return the output of a command, which must succeed."""
     code = run(arguments)
     printed = capsys.readouterr()
     assert (code, printed.err) == (0, "")
@@ -40,15 +40,15 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_help_knows_the_command_and_its_option(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "\n  appends  Rows appended by N processes.\n" in said(capsys, "--help")
-    text = said(capsys, "appends", "--help")
+    assert "\n  appends  Rows appended by N processes.\n" in output_of(capsys, "--help")
+    text = output_of(capsys, "appends", "--help")
     assert "--rows N" in text and "Rows of each process, a transaction each.  [default: 100]" in text
 
 
-def test_it_is_measured_proved_shown_saved_and_compared(
+def test_experiment_is_measured_verified_shown_saved_and_compared(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = said(capsys, "appends", "--rows=30", "-c2", "--synchronous=off", "--seed=1", *FILES)
+    shown = output_of(capsys, "appends", "--rows=30", "-c2", "--synchronous=off", "--seed=1", *FILES)
     (row,) = (line.split() for line in shown.splitlines() if line.startswith("appends  "))
     assert (row[1], row[-1]) == ("2", "ok")
     text = Path("saved.json").read_text(encoding="utf-8")
@@ -62,18 +62,18 @@ def test_it_is_measured_proved_shown_saved_and_compared(
     written = [path.read_text(encoding="utf-8") for path in Path().glob("saved.*")]
     assert len(written) == len(FILES) and all("appends" in each for each in written)
     assert '"appends: appends, 2 processes, ' in Path("saved.bmf").read_text(encoding="utf-8")
-    assert said(capsys, "report", "saved.json") == shown
+    assert output_of(capsys, "report", "saved.json") == shown
     page = Path("saved.html").read_text(encoding="utf-8")
     assert all(f"<h3>{title}</h3>" in page for title in ("Latency percentiles", "Latency histogram"))
     Path("again.json").write_text(report_json(report), encoding="utf-8")
-    compared = said(capsys, "compare", "saved.json", "again.json")
+    compared = output_of(capsys, "compare", "saved.json", "again.json")
     assert compared.count(" ~1.00") == 1 and "NOT COMPARABLE" not in compared
     monkeypatch.delitem(EXPERIMENTS, "appends")
     with pytest.raises(UsageError, match="has no experiment 'appends'"):
         from_json(text)
 
 
-def test_a_plan_can_name_it() -> None:
+def test_plan_can_name_the_experiment() -> None:
     Path("plan.toml").write_text('seed = 7\n[[case]]\nworkload = "appends"\nconcurrency = 3\nrows = 9\n')
     assert from_toml(Path("plan.toml")) == (
         Case("appends", concurrency=3, duration_s=0.0, warmup_s=0.0, seed=7, spec=Appending(9)),
@@ -94,5 +94,7 @@ def test_a_row_that_is_gone_is_found(sql: str, problems: int, tmp_path: Path) ->
     source.close()
     with work.place.opened() as connection:  # type: ignore[attr-defined]
         connection.rows(sql)
-    (check,) = (one for one in work.verify([Outcome(1, False, None)], nothing).checks if "rows" in one.name)
+    (check,) = (
+        each for each in work.verify([Outcome(1, False, None)], nothing).checks if "rows" in each.name
+    )
     assert (check.checked, check.problems) == (9, problems)

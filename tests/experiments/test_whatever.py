@@ -20,20 +20,20 @@ from sqlstress.show.text import WIDTH, report_text
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from tests.drawing import examples
 from tests.example_report import example_report
-from tests.strategies import by_type, some, trials
+from tests.strategies import by_type, dataclass_strategy, trials
 
 
-def known(*names: str) -> st.SearchStrategy[str]:
+def names_or_unknown(*names: str) -> st.SearchStrategy[str]:
     return st.sampled_from((*names, "of another version"))
 
 
 SPECS = {
     "cycles": by_type(Cycling),
-    "keys": some(Picks, schema=known(*SCHEMAS), id_type=known(*ID_TYPES)),
-    "methods": some(
+    "keys": dataclass_strategy(Picks, schema=names_or_unknown(*SCHEMAS), id_type=names_or_unknown(*ID_TYPES)),
+    "methods": dataclass_strategy(
         Method,
-        phase=known(*PHASES),
-        name=known(*METHOD_NAMES),
+        phase=names_or_unknown(*PHASES),
+        name=names_or_unknown(*METHOD_NAMES),
         scale=st.sampled_from((0, 1, 100, 3000, 1_000_000)),
     ),
 }

@@ -282,11 +282,11 @@ def test_folder_or_missing_parent_is_a_failure_and_is_kept(tmp_path: Path) -> No
 
 
 def test_unwritable_folder_is_a_failure_and_keeps_the_old_report(
-    where_rights_count: Path,
+    restricted_folder: Path,
 ) -> None:
-    target = where_rights_count / "report.json"
+    target = restricted_folder / "report.json"
     target.write_text("old", encoding="utf-8")
-    where_rights_count.chmod(0o555)
+    restricted_folder.chmod(0o555)
     failure(target)
-    where_rights_count.chmod(0o755)
+    restricted_folder.chmod(0o755)
     assert target.read_text(encoding="utf-8") == "old"

@@ -15,7 +15,7 @@ from sqlstress.statistics.sequential import looks
 from sqlstress.studies.ab import AbStudy, draw_first_arm, order
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import run_on_bench
-from tests.ab_report import CASE, EXAMPLE, TEST, Script, of_ratio, trial
+from tests.ab_report import CASE, EXAMPLE, TEST, Script, script_of_ratio, trial
 from tests.app_report import CASE as APP
 
 
@@ -83,12 +83,12 @@ def test_seed_draws_the_first_arm_of_each_pair() -> None:
 
 @pytest.mark.parametrize(("ratio", "expected"), [(1.0, "pass"), (3.0, "pass"), (0.85, "fail"), (0.3, "fail")])
 def test_clear_result_is_decided_at_the_first_look(ratio: float, expected: str) -> None:
-    report, _, _ = run(of_ratio(ratio))
+    report, _, _ = run(script_of_ratio(ratio))
     assert verdict(report) == (expected, 10)
 
 
 def test_unclear_result_takes_all_looks_and_keeps_their_times() -> None:
-    report, _, _ = run(of_ratio(0.9, 0.1), clock=Clock(1.0))
+    report, _, _ = run(script_of_ratio(0.9, 0.1), clock=Clock(1.0))
     assert verdict(report) == ("inconclusive", 30)
     assert report.ab
     assert [(look.pairs, look.verdict, look.alpha) for look in report.ab.looks] == [
@@ -104,7 +104,7 @@ def test_unclear_result_takes_all_looks_and_keeps_their_times() -> None:
 def test_time_limit_ends_the_test_with_a_last_look() -> None:
     # The clock is read three times in a pair.
     limited = replace(TEST, max_time_s=58.0)
-    report, _, _ = run(of_ratio(0.9, 0.1), test=limited, clock=Clock(1.0))
+    report, _, _ = run(script_of_ratio(0.9, 0.1), test=limited, clock=Clock(1.0))
     assert verdict(report) == ("inconclusive", 19)
     assert report.ab
     assert [(look.pairs, look.verdict) for look in report.ab.looks] == [
@@ -113,15 +113,15 @@ def test_time_limit_ends_the_test_with_a_last_look() -> None:
         (19, "inconclusive"),
     ]
     assert report.ab.looks[-1].alpha == pytest.approx(0.005)
-    early, _, _ = run(of_ratio(1.0), test=limited, clock=Clock(10.0))
+    early, _, _ = run(script_of_ratio(1.0), test=limited, clock=Clock(10.0))
     assert verdict(early) == ("inconclusive", 1)
-    clear, _, _ = run(of_ratio(1.0), test=replace(TEST, max_time_s=22.0), clock=Clock(1.0))
+    clear, _, _ = run(script_of_ratio(1.0), test=replace(TEST, max_time_s=22.0), clock=Clock(1.0))
     assert verdict(clear) == ("pass", 7)
 
 
 def test_slices_of_a_cell_are_adjacent_within_a_pair() -> None:
     cells = (CASE, replace(CASE, concurrency=4))
-    report, slices, _ = run(of_ratio(1.0), cells, replace(TEST, first="B"))
+    report, slices, _ = run(script_of_ratio(1.0), cells, replace(TEST, first="B"))
     expected = [
         ("AB"[arm], concurrency, pair)
         for pair in range(10)
@@ -180,7 +180,7 @@ def test_equal_code_in_a_later_pair_leaves_no_trial_and_no_look(tmp_path: Path) 
         modules = {"bank": str(files[arm if pair < 12 else 1].resolve())}
         return replace(unclear(arm, case, pair), modules=modules)
 
-    unclear, slices = of_ratio(0.9, 0.1), Slices(script)
+    unclear, slices = script_of_ratio(0.9, 0.1), Slices(script)
     study = AbStudy(((cases[0],), (cases[1],)), UNLIMITED, looks(30), Clock())
     bench = SliceBench(replace(EXAMPLE, runs=()), SILENT, slices.measure)
     report = run_on_bench(study, bench, lambda _: None, lambda: 0.0)
@@ -192,7 +192,7 @@ def test_equal_code_in_a_later_pair_leaves_no_trial_and_no_look(tmp_path: Path) 
 
 
 def test_failures_above_the_limit_end_the_test_at_a_look_without_a_verdict() -> None:
-    unclear = of_ratio(0.9, 0.1)
+    unclear = script_of_ratio(0.9, 0.1)
 
     def script(arm: int, case: Case, pair: int) -> Trial:
         slice_trial = unclear(arm, case, pair)

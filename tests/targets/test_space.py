@@ -172,8 +172,8 @@ def test_damage_is_reported_in_one_line_with_the_file_name(
     assert "\n" not in str(refused.value)
 
 
-def test_unreadable_file_is_reported_in_one_line(case: Case, where_rights_count: Path) -> None:
-    path = where_rights_count / "some.db"
+def test_unreadable_file_is_reported_in_one_line(case: Case, restricted_folder: Path) -> None:
+    path = restricted_folder / "some.db"
     create(path, "CREATE TABLE t (a)")
     path.chmod(0)
     with pytest.raises(EnvironmentFailure, match=r"^cannot use some\.db: SQLITE_CANTOPEN: .+$"):

@@ -15,4 +15,4 @@ LMDB = DriverInfo(
     bare_call="a read transaction without a look-up",
     package="sqlstress_lmdb.target",
 )
-"""What is known of it before it is imported: pyproject.toml names this."""
+"""Description of the driver, known before it is imported; pyproject.toml names it."""

@@ -1,6 +1,7 @@
-"""LMDB's environments, a file each: opened once in a process, whoever asks, and never before a fork.
+"""LMDB's environments, a file each: opened once per process, shared by its users, and never before a fork.
 
-LMDB forbids a second one of the same file in a process: closing it would take the first one's locks.
+LMDB forbids a second environment of the same file in a process: closing it would release the first one's
+locks.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 LOCK = "-lock"
-"""What the name of the file with the locks has more than that of the data."""
+"""Suffix of the lock file's name, after the name of the data file."""
 DATABASES = (KV, COUNTER) = (b"kv", b"counter")
-"""What lies in an environment, by name."""
+"""Names of the databases in an environment."""
 
 _PAGE = 4096
 _LEAST_MAP = 16 << 20
 _SPARE_READERS = 16
-"""For the parent, and for the slots of those that were killed."""
+"""Slots for the parent, and for the slots of killed processes."""
 _GENERATIONS = 8
-"""Pages that a commit replaces are free after the next one: of what it writes there are several."""
+"""Number of versions of written pages in the file: replaced pages are reusable only after the next commit."""
 
 
 def load() -> Any:
@@ -37,9 +38,7 @@ def load() -> Any:
 
 
 def map_size(case: Case) -> int:
-    """Return the bytes of address space that the data of a bucket may grow into; the file is no larger than
-    what was written, but on Windows.
-    """
+    """Return the size of a bucket's memory map, in bytes; the file is smaller, except on Windows."""
     load = case.spec
     share = load.key_space // case.buckets * 2 + 1000
     row = _row_bytes(load.value_size)
@@ -48,27 +47,27 @@ def map_size(case: Case) -> int:
 
 
 def _row_bytes(value_size: int) -> int:
-    """Return what a row takes in pages that are half full; a long value has pages of its own."""
+    """Return the bytes of a row in pages that are half full; a long value has separate pages."""
     short = 2 * (48 + value_size)
     return short if short < _PAGE else 96 + -(-(value_size + 16) // _PAGE) * _PAGE
 
 
 class _Shared:
-    """An environment, and how many hold it."""
+    """An environment, and the number of its holders."""
 
     def __init__(self, environment: Any) -> None:
         self.environment, self.holders = environment, 0
 
 
 _OPEN: dict[str, _Shared] = {}
-"""Those that this process has open, by their path."""
+"""Open environments of this process, by path."""
 
 
 class Held:
-    """An environment that somebody uses; the last one to let go of it closes it."""
+    """A use of an environment; the last use to end closes it."""
 
     def __init__(self, case: Case, path: Path, *, create: bool = False, **flags: bool) -> None:
-        """Raises EnvironmentFailure. `flags` say how it is synced, if nobody has opened it before."""
+        """Raises EnvironmentFailure. `flags` set how it is synced, if it is not open yet."""
         self._path = str(path.absolute())
         shared = _OPEN.get(self._path)
         if shared is None:
@@ -76,16 +75,16 @@ class Held:
         shared.holders += 1
         self.environment: Any = shared.environment
         self.full: type[Exception] = load().MapFullError
-        """What a write raises for which the map has no room."""
+        """Exception that a write raises if the map is full."""
 
     def database(self, name: bytes) -> Any:
-        """Return a database that is there. Waits for whoever is writing."""
+        """Return an existing database. Waits for a transaction that is writing."""
         return self.environment.open_db(name, create=False)
 
     def make_room(self, error: Exception) -> None:
-        """Let go of what is kept for readers that have died; raise the error where there are none.
+        """Release the pages kept for dead readers; raise the error if there are no dead readers.
 
-        A reader that was killed keeps the pages of its snapshot until somebody looks for the dead.
+        The pages of a killed reader's snapshot stay in use until a process checks for dead readers.
         Source: http://www.lmdb.tech/doc/, Caveats
         """
         if not self.environment.reader_check():
@@ -101,7 +100,7 @@ class Held:
 
 def _opened(case: Case, path: Path, *, create: bool, **flags: bool) -> Any:
     lmdb = load()
-    if not create and not path.exists():  # LMDB would make it anew
+    if not create and not path.exists():  # LMDB would create it again
         raise EnvironmentFailure(f"cannot open {path.name}: the file is not there")
     try:
         return lmdb.open(

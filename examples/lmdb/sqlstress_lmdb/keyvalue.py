@@ -1,8 +1,8 @@
 """A worker's view of LMDB's files: a transaction for each operation, keys and values as bytes.
 
-Whoever writes waits in the lock's own queue, without a timeout: there is nothing like BUSY. A read takes a
-snapshot, and waits for nobody. A counter is read and written in one write transaction, however a case wants
-its transactions to begin: LMDB has no other way to write what was read.
+A writer waits in the lock's own queue, without a timeout: there is nothing like BUSY. A read takes a
+snapshot, and does not wait. A counter is read and written in one write transaction, whatever --begin says:
+LMDB has no other way to write a value that depends on a read.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ pack = _NUMBER.pack
 
 
 def unpack(data: bytes) -> int:
-    """Return the number that `pack` made these bytes of. Raises struct.error where they are of none."""
+    """Return the number that `pack` encoded. Raises struct.error if there are not eight bytes."""
     return int(_NUMBER.unpack(data)[0])
 
 
 Coding = tuple["Callable[[Any], bytes]", "Callable[[bytes], Any]"]
 _AS_IT_IS: Coding = (bytes, bytes)
 KEYS: dict[str, Coding] = {"int": (pack, unpack), "text": (str.encode, bytes.decode), "blob": _AS_IT_IS}
-"""Type of a key → to what stands in the file, and back."""
+"""Type of a key → its encoder to the file's bytes, and its decoder."""
 
 
 def coding_of_values(value_size: int) -> Coding:
-    """Return how values of so many bytes are written, and read: of eight bytes they are numbers."""
+    """Return the encoder and the decoder of values of this size; values of eight bytes are numbers."""
     return (pack, unpack) if value_size == 8 else _AS_IT_IS
 
 
 class LmdbStore:
-    """Opens every bucket of a place. Raises EnvironmentFailure."""
+    """Open buckets of a place, for one worker. Raises EnvironmentFailure."""
 
     def __init__(self, place: LmdbPlace) -> None:
         self._held: list[Held] = []
@@ -145,7 +145,7 @@ def _update(held: Held) -> Operation:
     counters: list[Any] = []
 
     def increment(counter: tuple[int]) -> None:
-        if not counters:  # most cases have none
+        if not counters:  # most cases have no counters
             counters.append(held.database(COUNTER))
         key = pack(*counter)
         try:

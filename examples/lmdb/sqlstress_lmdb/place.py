@@ -1,6 +1,6 @@
-"""Where a case's data lies with LMDB: an environment for each bucket, a file each, in one folder.
+"""A case's data in LMDB: an environment for each bucket, a file each, in one folder.
 
-What only the parent does is imported when it does it: a worker needs none of it.
+Modules that only the parent needs are imported when it uses them, so that a worker does not load them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LmdbSnapshot:
-    """Nothing but the files can be told apart from what workers do."""
+    """Seal of the files: only exchanged files can be distinguished from the workers' own changes."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths

@@ -1,4 +1,4 @@
-"""What of a case's settings means something to LMDB, how a commit is synced with it, and what it raised.
+"""LMDB's settings: supported settings of a case, synchronization of commits, and explanations of errors.
 
 Source: lmdb.h, "Environment Flags": MDB_NOMETASYNC may undo the last committed transaction and keeps the
 database whole; MDB_NOSYNC may corrupt it where the file system does not keep the order of writes.
@@ -22,7 +22,7 @@ FLAGS = {
     "normal": {"sync": True, "metasync": False},
     "off": {"sync": False, "metasync": False},
 }
-"""synchronous → how an environment is opened."""
+"""synchronous → flags with which an environment is opened."""
 _WORTH = {"full": SYNCED, "normal": LAST_LOST, "off": UNSAFE}
 _ADVICE = {
     "MapFullError": "lower --key-space, --value-size or --batch, or spread it over more --buckets",
@@ -30,23 +30,23 @@ _ADVICE = {
     "DiskError": "free some space there, or choose another --dir",
     "MemoryError": "the memory map is too large for this system: lower --key-space or --value-size",
 }
-"""What to do about an error of the binding's."""
+"""Remedies, by the name of the binding's error."""
 
 
 def flags_of(case: Case) -> dict[str, bool]:
-    """Return how an environment is opened for a case."""
+    """Return the flags with which an environment is opened for a case."""
     return FLAGS[case.settings.synchronous or "full"]
 
 
 def read_back(flags: Mapping[str, bool]) -> dict[str, str]:
-    """Return the settings as an environment tells them, and what they are as one word."""
-    told = {name: bool(flags[name]) for name in ("sync", "metasync")}
-    level = "off" if not told["sync"] else "full" if told["metasync"] else "normal"
-    return {"synchronous": level, **{name: "on" if value else "off" for name, value in told.items()}}
+    """Return an environment's sync settings, and `synchronous` as one word."""
+    values = {name: bool(flags[name]) for name in ("sync", "metasync")}
+    level = "off" if not values["sync"] else "full" if values["metasync"] else "normal"
+    return {"synchronous": level, **{name: "on" if value else "off" for name, value in values.items()}}
 
 
 def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (setting, value asked for, answer) where another value was read back."""
+    """Yield (setting, requested value, effective value) for settings with a different effective value."""
     asked = read_back(flags_of(case))["synchronous"]
     answer = effective.get("synchronous")
     if answer not in (None, asked):
@@ -61,7 +61,7 @@ def durability(case: Case, effective: Mapping[str, str]) -> str:
 
 
 def checked(case: Case) -> Case:
-    """Return a case as it is carried out with LMDB. Raises UsageError."""
+    """Return a case with the settings that LMDB uses. Raises UsageError."""
     from sqlstress.report.case import KEEP_JOURNAL_MODE
 
     settings = case.settings
@@ -82,7 +82,7 @@ def foresees(error: Exception) -> bool:
 
 
 def explained(error: Exception) -> str:
-    """Return what went wrong, and what to do about it."""
+    """Return a message with the error and its remedy."""
     if not foresees(error):
         return plainly(error)
     advice = _ADVICE.get(type(error).__name__)

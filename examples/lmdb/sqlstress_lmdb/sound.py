@@ -1,7 +1,7 @@
-"""Whether LMDB's files are sound, as the verifier of its binding sees them, and hold what they should.
+"""Checks of LMDB's files: integrity, with the verifier of the binding, and the expected databases.
 
-That reads their bytes itself: LMDB trusts what it maps, and a damaged file may end whoever reads it through
-LMDB.
+The verifier reads the bytes itself: LMDB trusts its map, and a process that reads a damaged file through LMDB
+may crash.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from sqlstress_lmdb.place import LmdbPlace
 
 SMALL = 16 << 20
-"""Bytes of a file that is verified here and now, in under a second; another one can be left off."""
+"""Maximum size of a file that this process verifies, in under a second; larger files need a child process."""
 
 
 class Damaged(Exception):
-    """A file that was found damaged, and is not read any more."""
+    """A file is damaged, and is not read any more."""
 
 
 def integrity_check(paths: Sequence[Path], pulse: Pulse) -> Check:
@@ -48,7 +48,7 @@ def _complaints(path: Path, pulse: Pulse) -> list[str]:
 
 
 def verified(path: Path) -> list[str]:
-    """Return what is wrong with a file."""
+    """Return the problems of a file."""
     from lmdb.verify import VerifyError, verify
 
     try:
@@ -58,7 +58,7 @@ def verified(path: Path) -> list[str]:
 
 
 def check_readable(place: LmdbPlace) -> None:
-    """Raise Damaged after the files of a place were found so."""
+    """Raise Damaged if a place has damaged files."""
     if place.damaged:
         raise Damaged("they are not read after what lmdb.verify found")
 
@@ -71,7 +71,7 @@ def names(place: LmdbPlace, path: Path) -> list[Definition]:
 
 
 def schema_check(place: LmdbPlace, created: Sequence[Definition], pulse: Pulse) -> Check:
-    """See that every file has the databases that were created when the trial began, and no other."""
+    """Check that every file has exactly the databases that were created when the trial began."""
     tally = CheckCounter("schema")
     for path in place.paths:
         pulse()

@@ -16,12 +16,12 @@ from sqlstress_lmdb.settings import FLAGS, checked, flags_of
 from sqlstress_lmdb.sound import check_readable
 
 _PIECE = 8 << 20
-"""Bytes of rows that preloading writes in one transaction, about."""
+"""Approximate bytes of rows that preloading writes in one transaction."""
 _KEY_BYTES = 24
 
 
 class LmdbTable:
-    """The database of keys and values in each environment of a place, and beside it that of the counters."""
+    """The databases of keys and values, and of counters, in each environment of a place."""
 
     def __init__(self, place: LmdbPlace, key_type: str, value_size: int, counters: int) -> None:
         self._place, self._value_size, self._counters = place, value_size, counters
@@ -55,14 +55,14 @@ class LmdbTable:
         return [(unpack(key), unpack(value)) for key, value in self._pairs(bucket, COUNTER)]
 
     def _pairs(self, bucket: int, name: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield what a database holds, in the order of the keys."""
+        """Yield the pairs of a database, by key."""
         check_readable(self._place)
-        with closing(self._held(bucket)) as held:
+        with closing(self._open_held(bucket)) as held:
             database = held.database(name)
             with held.environment.begin(database) as txn:
                 yield from txn.cursor()
 
-    def _held(self, bucket: int) -> Held:
+    def _open_held(self, bucket: int) -> Held:
         return Held(self._place.case, self._place.paths[bucket], **flags_of(self._place.case))
 
     def _fill_file(self, path: Path, rows: Iterable[tuple[Any, Any]]) -> None:

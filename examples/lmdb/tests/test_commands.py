@@ -1,4 +1,4 @@
-"""LMDB beside SQLite, by the command line: which cases there are, what is refused, and a run of both."""
+"""LMDB and SQLite by the command line: selected cases, refused options, and a run of both."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REFUSED = [
 
 @pytest.mark.usefixtures("session")
 @pytest.mark.parametrize(("options", "told"), REFUSED)
-def test_what_a_target_can_not_do_is_refused_in_a_line(cli: Cli, options: str, told: str) -> None:
+def test_unsupported_options_are_refused_in_one_line(cli: Cli, options: str, told: str) -> None:
     said = cli("kv", *options.split())
     assert (said.code, len(said.lines)) == (2, 1)
     assert told in said.err
@@ -48,7 +48,7 @@ def test_what_a_target_can_not_do_is_refused_in_a_line(cli: Cli, options: str, t
         ("--target lmdb,sqlite --driver apsw", ("lmdb", "apsw")),
         ("--target lmdb", ("lmdb",)),
         ("--driver lmdb", ("lmdb",)),
-        # What means something to one of them is for that one.
+        # An option that only one target supports applies to that target.
         ("--target sqlite,lmdb --journal-mode delete", ("sqlite3", "lmdb")),
     ],
 )

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("seed", mostly_long(range(1, 12), (1, 2, 3)))
 @pytest.mark.parametrize("level", mostly_thorough(("off", "full"), ("off",)))
-def test_what_a_killed_worker_was_told_is_there(
+def test_acknowledged_writes_of_a_killed_worker_are_there(
     tmp_path: Path, seed: int, level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "READY_S", 10.0)
@@ -51,8 +51,8 @@ def test_what_a_killed_worker_was_told_is_there(
         pool._processes[1].kill()
 
     done = work_on(case, tmp_path, 7, {}, kill)
-    # Where who was killed had just been woken, another one may not be: it is ended as hung.
-    ended = {one.worker: one.reason or "" for one in done.ended if not one.done}
+    # If the killed worker had just been woken, another worker may never wake: it is ended as hung.
+    ended = {exit_.worker: exit_.reason or "" for exit_ in done.ended if not exit_.done}
     assert all("hung" in reason for worker, reason in ended.items() if worker != 2)
     verdict = done.work.verify(outcomes(done.ended), nothing)
     assert {check.name: check.status for check in verdict.checks} == {
@@ -74,25 +74,25 @@ time.sleep(600)
 """
 
 
-def test_what_a_killed_reader_keeps_does_not_fill_the_file(tmp_path: Path) -> None:
+def test_pages_of_a_killed_reader_do_not_fill_the_file(tmp_path: Path) -> None:
     place = LmdbPlace(CASE, tmp_path)
     table = place.table("int", 8, 1)
     table.create(nothing)
     table.fill([[(1, 0)]], nothing)
     table.release()
     words = [sys.executable, "-c", READS, str(place.paths[0]), str(map_size(CASE))]
-    # Who opens it first forgets the readers of before: so it is open when they are there.
+    # The first process to open the file clears the table of readers, so it is opened before the reader.
     with closing(place.keyvalue(1, "immediate", None)) as store:
         with subprocess.Popen(words, stdout=subprocess.PIPE) as reader:
             assert reader.stdout and reader.stdout.readline()
             reader.kill()
-        # Each writes a page or more anew: without the look for the dead none of them is used again.
+        # Each put writes a new page or more: without the check for dead readers no page is used again.
         for number in range(2 * map_size(CASE) // 4096):
             store.puts[0]((1, number))
         assert store.gets[0]((1,)) == number
 
 
-def test_an_acknowledged_write_that_is_gone_is_found(tmp_path: Path) -> None:
+def test_missing_acknowledged_write_is_found(tmp_path: Path) -> None:
     done = work_on(replace(CASE, spec=replace(CASE.spec, batch=1)), tmp_path, 7, {}, lambda pool: None)
     place = LmdbPlace(CASE, tmp_path)
     held = Held(CASE, place.paths[0])

@@ -1,4 +1,4 @@
-"""LMDB's store does what a dict does, whatever is asked of it in whatever order."""
+"""LMDB's store behaves like a dict for any sequence of operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LMDB is told and tells, and what it has no room for."""
+"""LMDB's settings and read-back values, and the limits of its map and its readers."""
 
 from __future__ import annotations
 
@@ -113,14 +113,14 @@ def test_a_process_opens_an_environment_once_and_closes_it_with_its_last_user(pl
     assert environments._OPEN == {}
 
 
-def test_what_is_not_there_is_not_made_anew(place: LmdbPlace) -> None:
+def test_missing_file_is_not_created_again(place: LmdbPlace) -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot open kv_0\.mdb: the file is not there"):
         place.keyvalue(1, "immediate", None)
     assert list(place.where.iterdir()) == []
     assert environments._OPEN == {}
 
 
-def test_without_the_binding_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_binding_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lmdb", None)
     with pytest.raises(UsageError, match=r"pip install lmdb, or choose another --driver"):
         TARGET.describe("lmdb")

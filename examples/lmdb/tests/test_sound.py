@@ -1,4 +1,4 @@
-"""What was done to LMDB's files is found, and a damaged one ends nobody."""
+"""Damage of LMDB's files is found, and a damaged file ends no process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = [[(number, number) for number in range(2000)], []]
 
 
 @pytest.fixture(autouse=True)
-def filled(place: LmdbPlace) -> None:
+def fill_place(place: LmdbPlace) -> None:
     place.table("int", 8, 1).fill(ROWS, nothing)
 
 
@@ -38,7 +38,7 @@ def another(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [cut_off, overwritten, another, Path.unlink])
 @pytest.mark.parametrize("small", [sound.SMALL, 0], ids=["here", "apart"])
-def test_damage_is_found_and_what_is_damaged_is_not_read(
+def test_damage_is_found_and_damaged_files_are_not_read(
     place: LmdbPlace, damage: Callable[[Path], None], small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sound, "SMALL", small)
@@ -55,7 +55,7 @@ def test_damage_is_found_and_what_is_damaged_is_not_read(
             read()
 
 
-def test_a_database_that_nobody_created_is_found_and_one_that_is_missing(place: LmdbPlace) -> None:
+def test_unexpected_and_missing_databases_are_found(place: LmdbPlace) -> None:
     created = place.schema()
     assert created == [("counter",), ("kv",)]
     before = place.redefined(created, nothing)

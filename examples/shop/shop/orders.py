@@ -1,4 +1,4 @@
-"""What a visitor does: buy a product."""
+"""A visitor's action: buying a product."""
 
 from __future__ import annotations
 

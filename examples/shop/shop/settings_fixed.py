@@ -1,4 +1,4 @@
-"""The same settings with the fix: transactions begin IMMEDIATE, wait up to 20 s, and use a WAL."""
+"""The shop's settings with the fix: transactions begin IMMEDIATE, wait up to 20 s, and use a WAL."""
 
 from __future__ import annotations
 

@@ -25,5 +25,5 @@ def case_of(
 
 
 def values(done: Measured, table: str = "t1") -> list[str]:
-    """Return what the rows of a worker's table hold."""
+    """Return the values in a worker's table, by id."""
     return [value for (value,) in done.rows(f"SELECT value FROM {table} ORDER BY id")]

@@ -1,4 +1,4 @@
-"""Tests of what the options of the experiment with cycles mean."""
+"""Options of the `cycles` experiment and the cases they select."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 
 
-def planned(**given_options: Any) -> tuple[Case, ...]:
+def selected_cases(**given_options: Any) -> tuple[Case, ...]:
     """Return the cases of these options, with underscores for dashes."""
     return cases_of({name.replace("_", "-"): value for name, value in given_options.items()}, "cycles")
 
 
-def test_without_options_the_published_experiment_is_planned_in_five_passes() -> None:
-    cases = planned(seed=7)
+def test_default_options_select_the_published_cases_in_five_passes() -> None:
+    cases = selected_cases(seed=7)
     assert cases[0] == Case(
         workload="cycles",
         duration_s=0.0,
@@ -30,35 +30,35 @@ def test_without_options_the_published_experiment_is_planned_in_five_passes() ->
         settings=Settings(journal_mode="delete", synchronous="full"),
         spec=Cycling(cycles=100, rows=5, transaction="none", timeout_s=60.0),
     )
-    told = [(case.settings.journal_mode, case.spec.transaction) for case in cases]
-    assert told == [("delete", "none"), ("delete", "run"), ("wal", "none"), ("wal", "run"), ("wal", "run")]
+    modes = [(case.settings.journal_mode, case.spec.transaction) for case in cases]
+    assert modes == [("delete", "none"), ("delete", "run"), ("wal", "none"), ("wal", "run"), ("wal", "run")]
     assert [case.settings.wal_autocheckpoint for case in cases] == [None] * 4 + [0]
 
 
-def test_settings_are_outside_and_concurrencies_inside() -> None:
-    cases = planned(settings="wal,delete", concurrency="2,1")
-    found = [(case.settings.journal_mode, case.concurrency) for case in cases]
-    assert found == [("wal", 2), ("wal", 1), ("delete", 2), ("delete", 1)]
+def test_cases_are_ordered_by_setting_then_by_concurrency() -> None:
+    cases = selected_cases(settings="wal,delete", concurrency="2,1")
+    modes = [(case.settings.journal_mode, case.concurrency) for case in cases]
+    assert modes == [("wal", 2), ("wal", 1), ("delete", 2), ("delete", 1)]
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_setting_is_shown_by_the_name_that_asks_for_it(name: str) -> None:
-    assert [setting_of(case) for case in planned(settings=name)] == [name]
+def test_setting_is_labelled_with_its_option_value(name: str) -> None:
+    assert [setting_of(case) for case in selected_cases(settings=name)] == [name]
 
 
-def test_a_setting_that_is_given_twice_is_measured_once() -> None:
-    assert len(planned(settings="wal-tx,wal-tx")) == 1
+def test_setting_given_twice_is_measured_once() -> None:
+    assert len(selected_cases(settings="wal-tx,wal-tx")) == 1
 
 
-def test_a_checkpoints_frames_are_those_of_the_settings_that_have_checkpoints() -> None:
-    cases = planned(wal_autocheckpoint="50")
+def test_wal_autocheckpoint_applies_to_settings_with_checkpoints() -> None:
+    cases = selected_cases(wal_autocheckpoint="50")
     assert [case.settings.wal_autocheckpoint for case in cases] == [None, None, 50, 50, 0]
-    (case,) = planned(settings="wal-off")
+    (case,) = selected_cases(settings="wal-off")
     assert (case.settings.wal_autocheckpoint, case.spec.transaction) == (0, "none")
 
 
-def test_every_option_arrives_where_it_belongs() -> None:
-    (case,) = planned(
+def test_options_set_their_case_fields() -> None:
+    (case,) = selected_cases(
         settings="wal-cycle", cycles="7", rows="3", timeout="5s", synchronous="normal",
         fullfsync="on", wal_autocheckpoint="9", page_size="8192", cache_size="-4000", mmap_size="65536",
         pragma=("temp_store=memory",), busy_timeout="1s", driver="apsw", verify="full",
@@ -78,11 +78,11 @@ def test_every_option_arrives_where_it_belongs() -> None:
     )
 
 
-def test_one_process_may_lock_a_rollback_journals_file_for_itself() -> None:
-    assert len(planned(pragma=("locking_mode=exclusive",), settings="delete,delete-tx")) == 2
+def test_exclusive_locking_mode_is_allowed_for_one_process() -> None:
+    assert len(selected_cases(pragma=("locking_mode=exclusive",), settings="delete,delete-tx")) == 2
 
 
 @given(st.lists(st.sampled_from(SETTINGS), min_size=1))
-def test_no_two_cases_are_called_the_same(settings: list[str]) -> None:
-    labels = [case_label(case) for case in planned(settings=",".join(settings), concurrency="1,2")]
+def test_case_labels_are_unique(settings: list[str]) -> None:
+    labels = [case_label(case) for case in selected_cases(settings=",".join(settings), concurrency="1,2")]
     assert len(set(labels)) == len(labels) == 2 * len({*settings})

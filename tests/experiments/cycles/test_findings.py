@@ -1,4 +1,4 @@
-"""The figures of the experiment with cycles, and what is found of them."""
+"""Figures of the `cycles` experiment, and the findings about them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PUBLISHED = facts(*published_settings())
 
 
 def each_cycle(ms: float, *series: Series, journal: str = "wal", **fields: Any) -> Run:
-    """Return a run row by row, of which each cycle took so long."""
+    """Return a run row by row, in which each cycle took `ms`."""
     return run(journal, "none", trial(in_ms(STATEMENTS, [ms] * CYCLES), *series), **fields)
 
 
@@ -53,57 +53,57 @@ def test_settings_that_noise_hides_are_not_ranked() -> None:
     assert known["cannot-tell"]["noise"]
 
 
-def test_a_pass_that_was_given_up_is_none_that_is_compared() -> None:
+def test_timed_out_pass_is_not_compared() -> None:
     alone = several(run("wal", "none", trial(in_ms(STATEMENTS, [1.0] * 5))))
     late = replace(alone.trials[0], outcome="timeout", series=())
     assert rates(replace(alone, trials=(late, *alone.trials[1:]))).keys() == {1, 2, 3, 4}
 
 
-def of_wal(
+def checkpoint_facts(
     spikes: dict[int, float], *series: Series, autocheckpoint: str = "1000", **fields: Any
 ) -> Mapping[str, Any]:
-    """Return what is said of checkpoints, and in which cycles they were seen."""
+    """Return the facts of the finding on checkpoints; empty if there is none."""
     measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, spikes)), *series, autocheckpoint=autocheckpoint)
     return facts(run("wal", "none", measured, **fields)).get("checkpoint", {})
 
 
-def begun_anew(every: int, frames: int = 11, ever: bool = True) -> tuple[Series, ...]:
-    """Return the series of a WAL that began anew every so many cycles, or once only."""
+def restarted_wal(every: int, frames: int = 11, ever: bool = True) -> tuple[Series, ...]:
+    """Return the series of a WAL that restarts after each `every` cycles, or only once."""
     cycles = range(1, CYCLES + 1)
     restarts = [cycle // every if ever else int(cycle >= every) for cycle in cycles]
     return wal([frames * (cycle % every) for cycle in cycles], NO_FRAMES, restarts)
 
 
-def test_the_spike_is_a_checkpoint_only_in_the_cycle_of_one() -> None:
-    known = of_wal({91: 4500.0}, *ROW_BY_ROW)
+def test_spike_is_a_checkpoint_only_in_the_cycle_of_a_checkpoint() -> None:
+    known = checkpoint_facts({91: 4500.0}, *ROW_BY_ROW)
     assert (known["due"], known["seen"].cycle, known["spike"], known["is_it"]) == (91, 91, 91, True)
-    known = of_wal({37: 99.0, 91: 20.0}, *ROW_BY_ROW)
+    known = checkpoint_facts({37: 99.0, 91: 20.0}, *ROW_BY_ROW)
     assert (known["seen"].cycle, known["spike"], known["is_it"]) == (91, 37, False)
 
 
-def test_a_checkpoint_that_did_not_come_or_came_early_is_told() -> None:
+def test_missing_or_early_checkpoint_is_reported() -> None:
     measured = trial(
         in_ms(STATEMENTS, spiked(14.0, 20.0, {37: 99.0})), *wal(range(11, 1111, 11), NO_FRAMES, NO_FRAMES)
     )
-    told = sentences(run("wal", "none", measured))["checkpoint"]
-    assert "due in cycle 91 (" in told and "). None was seen. The slowest cycle" in told
-    known = of_wal({45: 99.0}, *begun_anew(45, 22, ever=False))
+    sentence = sentences(run("wal", "none", measured))["checkpoint"]
+    assert "due in cycle 91 (" in sentence and "). None was seen. The slowest cycle" in sentence
+    known = checkpoint_facts({45: 99.0}, *restarted_wal(45, 22, ever=False))
     assert (known["seen"].cycle, known["is_it"]) == (45, True)
 
 
 @pytest.mark.parametrize(("every", "later"), [(40, (80,)), (30, (60, 90)), (10, (20, 30, 40))])
 def test_first_later_checkpoints_are_reported(every: int, later: tuple[int, ...]) -> None:
-    known = of_wal({}, *begun_anew(every), autocheckpoint=str(11 * every))
+    known = checkpoint_facts({}, *restarted_wal(every), autocheckpoint=str(11 * every))
     assert (known["due"], known["seen"].cycle, known["later"]) == (every, every, later)
 
 
 @pytest.mark.parametrize("answer", ["", "0", "many", "9" * 5000, "-5"])
-def test_without_an_autocheckpoint_or_in_too_few_cycles_nothing_is_due(answer: str) -> None:
-    assert of_wal({}, *ROW_BY_ROW, autocheckpoint=answer) == {}
-    assert of_wal({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), spec=Cycling(cycles=20, rows=5)) == {}
+def test_no_checkpoint_is_due_without_autocheckpoint_or_enough_cycles(answer: str) -> None:
+    assert checkpoint_facts({}, *ROW_BY_ROW, autocheckpoint=answer) == {}
+    assert checkpoint_facts({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), spec=Cycling(cycles=20, rows=5)) == {}
 
 
-def test_with_several_processes_it_is_told_whose_cycles_they_are() -> None:
+def test_checkpoint_finding_names_the_process_of_each_cycle() -> None:
     measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, {91: 99.0})), *ROW_BY_ROW)
     assert sentences(run("wal", "none", measured, concurrency=2))["checkpoint"] == (
         "wal, 2 processes: the checkpoint at 1,000 frames was due in cycle 46 (11 commits per cycle of each "
@@ -118,16 +118,16 @@ def test_settings_are_compared_at_the_fewest_processes() -> None:
     assert facts(alone, together, delete, noise=0.01)["fastest"]["settings"] == ("wal",)
 
 
-def test_a_trial_without_figures_says_nothing() -> None:
+def test_trial_without_figures_has_no_findings_on_figures() -> None:
     empty = run("wal", "none", trial(latency={"commit": one(5)}))
     assert facts(empty, run("delete", "none")).keys() == {"case-failed"}
 
 
-# The figures, and where in its series a checkpoint is seen.
+# Figures, and the cycles in which the series show a checkpoint.
 
 
-def seen(*looks: tuple[int, int, int]) -> list[int]:
-    """Return the cycles with a checkpoint, of looks at (frames, checkpointed, restarts)."""
+def cycles_with_checkpoint(*looks: tuple[int, int, int]) -> list[int]:
+    """Return the cycles with a checkpoint, for samples of (frames, checkpointed, restarts)."""
     return list(checkpoints_in(*zip(*looks, strict=True)))
 
 
@@ -135,26 +135,24 @@ def seen(*looks: tuple[int, int, int]) -> list[int]:
     ("looks", "cycles"),
     [
         ([(11, 0, 0), (22, 0, 0), (33, 0, 0)], []),
-        # In the middle of a cycle: its last commit has begun the WAL anew already.
+        # In the middle of a cycle: its last commit has already restarted the WAL.
         ([(11, 0, 0), (1, 0, 1), (12, 0, 1)], [2]),
-        # After a cycle's last commit: the next cycle's first one begins the WAL anew.
+        # After a cycle's last commit: the first commit of the next cycle restarts the WAL.
         ([(11, 0, 0), (22, 22, 0), (11, 0, 1)], [2]),
-        # Somebody still read: it could not copy all frames, and copied the rest later.
+        # A reader was active: the checkpoint left some frames, and a later checkpoint copied them.
         ([(11, 0, 0), (22, 15, 0), (33, 15, 0), (44, 44, 0), (2, 0, 1)], [2, 4]),
         ([(11, 0, 0), (22, 15, 0), (2, 0, 1)], [2, 3]),
-        # One at the end of each cycle, and several in each.
+        # A checkpoint at the end of each cycle, and several checkpoints in each cycle.
         ([(7, 7, 0), (7, 7, 1), (7, 7, 2)], [1, 2, 3]),
         ([(2, 2, 0), (1, 0, 1), (2, 2, 1)], [1, 3]),
     ],
 )
-def test_a_checkpoint_is_seen_in_the_cycle_in_which_it_was_done(
-    looks: list[tuple[int, int, int]], cycles: list[int]
-) -> None:
-    assert seen(*looks) == cycles
+def test_checkpoint_is_seen_in_its_cycle(looks: list[tuple[int, int, int]], cycles: list[int]) -> None:
+    assert cycles_with_checkpoint(*looks) == cycles
 
 
 class Wal:
-    """A WAL as SQLite's documentation describes it: what a commit and a checkpoint make of the index."""
+    """Model of a WAL after SQLite's documentation: effects of a commit and a checkpoint on its index."""
 
     def __init__(self) -> None:
         self.frames = self.checkpointed = self.restarts = 0
@@ -172,19 +170,19 @@ class Wal:
 
 
 @given(st.integers(1, 20), st.integers(1, 30), st.integers(1, 60))
-def test_every_checkpoint_is_seen_whatever_its_period(commits: int, checkpoint_at: int, cycles: int) -> None:
+def test_checkpoints_of_any_period_are_seen(commits: int, checkpoint_at: int, cycles: int) -> None:
     wal, looks, done = Wal(), [], []
     for cycle in range(1, cycles + 1):
         if sum(wal.commit(checkpoint_at) for _ in range(commits)):
             done.append(cycle)
         looks.append((wal.frames, wal.checkpointed, wal.restarts))
-    if checkpoint_at >= commits:  # several in one cycle may look like none: they are not waited for
-        assert seen(*looks) == done
+    if checkpoint_at >= commits:  # several checkpoints in one cycle may be invisible in the samples
+        assert cycles_with_checkpoint(*looks) == done
     else:
-        assert set(seen(*looks)) <= set(done)
+        assert set(cycles_with_checkpoint(*looks)) <= set(done)
 
 
-def test_a_cycle_that_has_a_transaction_of_its_own_includes_it() -> None:
+def test_cycle_time_includes_its_own_transaction() -> None:
     measured = trial(series_of(STATEMENTS, [5, 6]), series_of(BEGIN_AND_COMMIT, [100, 7]))
     of_cycle = times_of(run("wal", "cycle").case, measured)
     of_run = times_of(run("wal", "run").case, measured)
@@ -206,7 +204,7 @@ def test_figures_of_several_processes_are_means_and_extremes() -> None:
     assert times.slowest == (50, 2, times.processes[1])
 
 
-def test_a_first_cycle_is_no_spike() -> None:
+def test_first_cycle_is_no_spike() -> None:
     slowest = [
         times_of(run("wal", "none").case, trial(series_of(STATEMENTS, cycles)))
         for cycles in ([1000, 3, 4], [1000])
@@ -214,7 +212,7 @@ def test_a_first_cycle_is_no_spike() -> None:
     assert [times and times.slowest and times.slowest[:2] for times in slowest] == [(4, 3), None]
 
 
-def test_without_a_cycle_there_are_no_figures() -> None:
+def test_no_figures_are_shown_for_trials_without_cycles() -> None:
     case = run("wal", "none").case
     assert times_of(case, trial()) is None
     assert times_of(case, trial(series_of(STATEMENTS, []))) is None

@@ -1,4 +1,4 @@
-"""What a worker does in its cycles, and what its table must hold: compared with SQLite itself."""
+"""A worker's moves in its cycles, and the expected content of its table, compared with SQLite itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def all_moves(cycling: Cycling, worker: int = 1) -> list[Move]:
 
 
 def kept_by_sqlite(moves: list[Move], worker: int) -> list[str]:
-    """Return what a table holds after these moves and the end of the connection."""
+    """Return the values in a table after these moves and the close of the connection."""
     name = table(worker)
     statements = {
         BEGIN: "BEGIN",
@@ -53,23 +53,21 @@ def kept_by_sqlite(moves: list[Move], worker: int) -> list[str]:
 
 
 @given(cyclings, st.data())
-def test_what_is_committed_after_some_moves_is_what_sqlite_keeps_of_them(
-    cycling: Cycling, data: st.DataObject
-) -> None:
+def test_committed_values_are_those_that_sqlite_keeps(cycling: Cycling, data: st.DataObject) -> None:
     moves = all_moves(cycling, worker=2)
     done = data.draw(st.integers(0, len(moves) + 2))
     assert committed(cycling, 2, SALT, done) == kept_by_sqlite(moves[:done], 2)
 
 
 @given(cyclings)
-def test_in_the_end_the_second_insertion_of_the_last_cycle_is_left(cycling: Cycling) -> None:
+def test_last_cycles_second_insertion_remains_at_the_end(cycling: Cycling) -> None:
     moves = all_moves(cycling)
     last = [move.value for move in moves if move.kind == INSERT][-cycling.rows :]
     assert committed(cycling, 1, SALT, len(moves)) == last
 
 
 @given(cyclings)
-def test_no_two_rows_have_the_same_value(cycling: Cycling) -> None:
+def test_row_values_are_unique(cycling: Cycling) -> None:
     values = [move.value for worker in (1, 2) for move in all_moves(cycling, worker) if move.kind == INSERT]
     assert len(values) == 2 * 2 * cycling.cycles * cycling.rows
     assert len(set(values)) == len(values)

@@ -1,4 +1,4 @@
-"""A worker's half: its chunks, its times, its time-out; then whole trials of it."""
+"""A worker's half: its chunks, its times, its time-out; then whole trials."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def work_off(source: CyclesSource, sizes: list[int]) -> list[str]:
         ("run", ["biidii", "iidii", "iidiic"]),
     ],
 )
-def test_a_chunk_ends_where_its_cycle_does_and_a_transaction_where_it_should(
+def test_chunks_end_with_their_cycle_and_transactions_as_configured(
     transaction: str, chunks: list[str]
 ) -> None:
     assert work_off(dry(cycles=3, rows=2, transaction=transaction), [100]) == chunks
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=5), st.sampled_from(("none", "cycle", "run")))
-def test_times_do_not_depend_on_how_the_steps_came_in_chunks(sizes: list[int], transaction: str) -> None:
+def test_times_do_not_depend_on_chunk_sizes(sizes: list[int], transaction: str) -> None:
     source = dry(cycles=3, rows=2, transaction=transaction)
     chunks = work_off(source, sizes)
     findings = source.findings()
@@ -87,7 +87,7 @@ def test_times_do_not_depend_on_how_the_steps_came_in_chunks(sizes: list[int], t
     assert (findings.outcome, findings.note) == (DONE, "")
 
 
-def test_the_rows_of_each_step_are_counted() -> None:
+def test_rows_of_each_step_are_counted() -> None:
     source = dry(cycles=2, rows=3)
     first, second = source.next_chunk(100), source.next_chunk(100)
     assert first
@@ -96,7 +96,7 @@ def test_the_rows_of_each_step_are_counted() -> None:
     assert second.sizes == (1, 1, 1, 6, 1, 1, 1)
 
 
-def test_a_run_is_given_up_when_its_time_is_up() -> None:
+def test_run_stops_at_its_time_limit() -> None:
     now = [5 * NS_PER_S]
 
     def clock() -> int:
@@ -106,7 +106,7 @@ def test_a_run_is_given_up_when_its_time_is_up() -> None:
     source = dry(clock, cycles=10, rows=1, timeout_s=3.0)
     assert len(work_off(source, [100])) == 3
     findings = source.findings()
-    # The third cycle was done too, but nobody asked for the next one in time.
+    # The third cycle was done too, but its successor was not requested in time.
     assert (findings.outcome, findings.note) == (TIMEOUT, "2 of 10 cycles were done")
 
 
@@ -117,10 +117,10 @@ SETTINGS = {
 }
 
 
-def whole(case: Case, folder: Path) -> Measured:
+def valid_trial(case: Case, folder: Path) -> Measured:
     """Run a trial in which nothing goes wrong."""
     done = measure(case, folder)
-    assert all(one.reason is None for one in done.ended)
+    assert all(exit_.reason is None for exit_ in done.ended)
     assert done.problem is None
     verdict = done.verdict()
     assert verdict.status == "ok", verdict
@@ -135,7 +135,7 @@ def test_every_setting_leaves_the_last_cycles_rows(
     tmp_path: Path, settings: str, transaction: str, driver: str
 ) -> None:
     pytest.importorskip(driver)
-    done = whole(case_of(SETTINGS[settings], driver=driver, transaction=transaction), tmp_path)
+    done = valid_trial(case_of(SETTINGS[settings], driver=driver, transaction=transaction), tmp_path)
     assert values(done) == [f"salt 7 worker 1 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
     assert len(done.series(STATEMENTS)) == 6
     assert len(done.series(BEGIN_AND_COMMIT)) == (0 if transaction == "none" else 6)
@@ -151,17 +151,17 @@ def test_every_setting_leaves_the_last_cycles_rows(
 )
 def test_several_workers_wait_for_each_other(tmp_path: Path, journal_mode: str, transaction: str) -> None:
     settings = Settings(journal_mode=journal_mode, synchronous="off")
-    done = whole(case_of(settings, concurrency=3, transaction=transaction), tmp_path)
+    done = valid_trial(case_of(settings, concurrency=3, transaction=transaction), tmp_path)
     for worker in (1, 2, 3):
         assert values(done, f"t{worker}")[0].startswith(f"salt 7 worker {worker} cycle 6 insertion 2 ")
 
 
-def test_the_closing_checkpoint_is_one_step_of_the_last_worker(tmp_path: Path) -> None:
-    done = whole(case_of(concurrency=2), tmp_path)
-    assert [one.done.totals.operations.get("checkpoint", 0) for one in done.ended if one.done] in (
+def test_closing_checkpoint_is_a_step_of_the_last_worker(tmp_path: Path) -> None:
+    done = valid_trial(case_of(concurrency=2), tmp_path)
+    assert [exit_.done.totals.operations.get("checkpoint", 0) for exit_ in done.ended if exit_.done] in (
         [0, 1],
         [1, 0],
-        [1, 1],  # both came last at the same moment
+        [1, 1],  # both finished at the same moment
     )
 
 
@@ -169,42 +169,42 @@ def test_the_closing_checkpoint_is_one_step_of_the_last_worker(tmp_path: Path) -
     ("transaction", "frames"), [("none", [7] * 5), thorough("cycle", [1] * 5), ("run", [0] * 4 + [1])]
 )
 def test_every_commit_is_a_frame(tmp_path: Path, transaction: str, frames: list[int]) -> None:
-    seen = whole(case_of(transaction=transaction), tmp_path).series(WAL_FRAMES)
-    assert [after - before for before, after in pairwise(seen)] == frames
+    frame_counts = valid_trial(case_of(transaction=transaction), tmp_path).series(WAL_FRAMES)
+    assert [after - before for before, after in pairwise(frame_counts)] == frames
 
 
-def test_the_checkpoint_of_the_default_is_seen_in_cycle_91(tmp_path: Path) -> None:
+def test_default_checkpoint_is_seen_in_cycle_91(tmp_path: Path) -> None:
     settings = Settings(synchronous="normal")
-    done = whole(case_of(settings, cycles=100, rows=5), tmp_path)
+    done = valid_trial(case_of(settings, cycles=100, rows=5), tmp_path)
     frames, restarts = done.series(WAL_FRAMES), done.series(WAL_RESTARTS)
     assert frames[:90] == tuple(range(11, 991, 11))
-    # The tenth commit of cycle 91 is number 1000; the eleventh begins the WAL anew.
+    # The tenth commit of cycle 91 is number 1000; the eleventh restarts the WAL.
     assert (frames[90], frames[99]) == (1, 100)
     assert restarts == (0,) * 90 + (1,) * 10
 
 
-def test_without_checkpoints_the_wal_grows_to_the_end(tmp_path: Path) -> None:
+def test_wal_grows_to_the_end_if_checkpoints_are_off(tmp_path: Path) -> None:
     settings = Settings(synchronous="normal", wal_autocheckpoint=0)
-    done = whole(case_of(settings, cycles=100, rows=5), tmp_path)
+    done = valid_trial(case_of(settings, cycles=100, rows=5), tmp_path)
     assert done.series(WAL_FRAMES)[-1] == 1100
     assert set(done.series(WAL_RESTARTS)) == {0}
 
 
-def test_a_run_that_takes_too_long_keeps_the_cycles_done_by_then(tmp_path: Path) -> None:
+def test_timed_out_run_keeps_its_finished_cycles(tmp_path: Path) -> None:
     case = case_of(SETTINGS["delete"], cycles=100_000, timeout_s=0.3)
-    done = whole(case, tmp_path)
-    (one,) = done.ended
-    assert one.done
-    assert one.done.findings.outcome == TIMEOUT
+    done = valid_trial(case, tmp_path)
+    (exit_,) = done.ended
+    assert exit_.done
+    assert exit_.done.findings.outcome == TIMEOUT
     cycles = len(done.series(STATEMENTS))
-    assert one.done.findings.note == f"{cycles} of 100000 cycles were done"
+    assert exit_.done.findings.note == f"{cycles} of 100000 cycles were done"
     assert 0 < cycles < 100_000
-    assert one.done.totals.operations["insert"] >= 6 * cycles
+    assert exit_.done.totals.operations["insert"] >= 6 * cycles
 
 
 @pytest.mark.thorough
-def test_a_transaction_over_a_run_that_takes_too_long_is_undone(tmp_path: Path) -> None:
-    done = whole(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
+def test_transaction_over_a_timed_out_run_is_rolled_back(tmp_path: Path) -> None:
+    done = valid_trial(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
     assert values(done) == []
 
 
@@ -226,10 +226,10 @@ def insert_a_row_and_checkpoint(calls: list[Operation]) -> None:
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
-def test_a_closing_checkpoint_that_a_reader_keeps_from_its_end_is_told(tmp_path: Path, driver: str) -> None:
+def test_closing_checkpoint_blocked_by_a_reader_is_reported(tmp_path: Path, driver: str) -> None:
     pytest.importorskip(driver)
     case = case_of(Settings(synchronous="off", busy_timeout_ms=50), driver=driver)
-    # Of the same library: the locks of one process's two libraries would not be seen by each other.
+    # Use the same library: two libraries in one process would not see each other's locks.
     with calls(case, tmp_path) as made, files.opened(case, files.paths(case, tmp_path)[0]) as reader:
         reader.rows("BEGIN")
         assert reader.rows("SELECT count(*) FROM t1") == [(0,)]

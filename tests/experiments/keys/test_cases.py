@@ -10,12 +10,12 @@ from sqlstress.report.case import Case, Settings
 from tests.commands import by_name
 
 
-def planned(**given: Any) -> tuple[Case, ...]:
+def selected_cases(**given: Any) -> tuple[Case, ...]:
     return cases_of({"seed": "1"} | {name.replace("_", "-"): given[name] for name in given}, "keys")
 
 
-def test_without_options_two_schemas_are_planned_for_the_usual_types_with_few_users() -> None:
-    cases = planned()
+def test_default_options_select_two_schemas_and_the_usual_types() -> None:
+    cases = selected_cases()
     schemas = ("id-rowid", "no-key")
     loads = [Picks(schema, id_type, users=150) for schema in schemas for id_type in USUAL_TYPES]
     settings = Settings(synchronous="normal", pragmas=(("foreign_keys", "on"),))
@@ -25,33 +25,33 @@ def test_without_options_two_schemas_are_planned_for_the_usual_types_with_few_us
     assert {case.repeat for case in cases} == {5}
 
 
-def test_full_is_every_schema_for_every_type() -> None:
-    loads = [case.spec for case in planned(full=True, users="2000", picks="200")]
-    each = [Picks(schema, id_type, users=2000, picks=200) for schema in SCHEMAS for id_type in ID_TYPES]
-    assert loads == each
+def test_full_selects_every_schema_with_every_type() -> None:
+    loads = [case.spec for case in selected_cases(full=True, users="2000", picks="200")]
+    expected = [Picks(schema, id_type, users=2000, picks=200) for schema in SCHEMAS for id_type in ID_TYPES]
+    assert loads == expected
 
 
 def test_full_measures_the_given_types_only() -> None:
-    loads = [case.spec for case in planned(full=True, id_type="ulid")]
+    loads = [case.spec for case in selected_cases(full=True, id_type="ulid")]
     assert loads == [Picks(schema, "ulid", users=150) for schema in SCHEMAS]
 
 
-def test_schemas_are_outside_then_concurrencies_then_types() -> None:
-    cases = planned(schema="id-norowid", id_type="ulid,int", concurrency="1,2")
+def test_cases_are_ordered_by_schema_concurrency_and_type() -> None:
+    cases = selected_cases(schema="id-norowid", id_type="ulid,int", concurrency="1,2")
     assert [(case.concurrency, case.spec.id_type) for case in cases] == [
         (processes, id_type) for processes in (1, 2) for id_type in ("ulid", "int")
     ]
 
 
-def test_foreign_keys_are_enforced_unless_it_is_said_otherwise() -> None:
-    assert planned(pragma=("temp_store=memory",))[0].settings.pragmas == (
+def test_foreign_keys_are_enforced_unless_a_pragma_turns_them_off() -> None:
+    assert selected_cases(pragma=("temp_store=memory",))[0].settings.pragmas == (
         ("foreign_keys", "on"),
         ("temp_store", "memory"),
     )
-    assert planned(pragma=("foreign_keys=off",))[0].settings.pragmas == (("foreign_keys", "off"),)
+    assert selected_cases(pragma=("foreign_keys=off",))[0].settings.pragmas == (("foreign_keys", "off"),)
 
 
-def test_every_option_arrives_where_it_belongs() -> None:
+def test_options_set_their_case_fields() -> None:
     given = {
         "concurrency": "2", "schema": "id-norowid", "id_type": "ulid", "repeat": "3",
         "users": "200", "picks": "20", "items": "2_000", "begin": "immediate", "journal_mode": "delete",
@@ -61,7 +61,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
     }  # fmt: skip
     assert {name.replace("_", "-") for name in given} | {"full"} == by_name("keys").keys()
     pragmas = (("foreign_keys", "on"), ("temp_store", "memory"))
-    assert planned(**given) == (
+    assert selected_cases(**given) == (
         Case(
             workload="keys",
             driver="apsw",

@@ -1,4 +1,4 @@
-"""What identifiers promise: no two are the same, some of them ascend; and who picks what, by the seed."""
+"""Guarantees of identifiers (unique, some ascending), and the picks that follow from the seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW_NS = 1_689_379_200_123_456_789
 ORDERED: list[Callable[..., worker.Make]] = [worker.monotonic_ulid_maker, worker.uuid7_maker]
 
 clocks = st.lists(st.integers(NOW_NS - 10**10, NOW_NS + 10**10), min_size=2, max_size=60)
-"""What the system's clock answers: it may stand still, and it may be set back."""
+"""Answers of a system clock that may stop and may be set back."""
 
 
 def ticking(times_ns: list[int]) -> worker.Clock:
@@ -34,7 +34,7 @@ def ascends(made: list[bytes]) -> bool:
 
 
 @pytest.mark.parametrize("id_type", BLOBS)
-def test_many_ids_are_all_different_and_ascend_where_that_is_promised(id_type: str) -> None:
+def test_ids_are_unique_and_ascend_if_their_type_guarantees_it(id_type: str) -> None:
     make = worker.MAKERS[id_type]()
     made = [make() for _ in range(30_000)]
     assert len(set(made)) == len(made)
@@ -44,21 +44,21 @@ def test_many_ids_are_all_different_and_ascend_where_that_is_promised(id_type: s
 
 @pytest.mark.parametrize("maker", ORDERED)
 @given(times_ns=clocks)
-def test_a_clock_that_stands_or_is_set_back_breaks_no_order(
+def test_ids_keep_their_order_if_the_clock_stops_or_is_set_back(
     maker: Callable[..., worker.Make], times_ns: list[int]
 ) -> None:
     make = maker(ticking(times_ns))
     made = [make() for _ in times_ns]
     assert ascends(made)
     steady = worker.steady_ms(ticking(times_ns))
-    assert [int.from_bytes(one[:6]) for one in made] == [steady() for _ in times_ns]
+    assert [int.from_bytes(blob[:6]) for blob in made] == [steady() for _ in times_ns]
 
 
 @given(clocks)
 def test_a_steady_clock_never_goes_back_and_follows_the_latest(times_ns: list[int]) -> None:
     steady = worker.steady_ms(ticking(times_ns))
-    told = [steady() for _ in times_ns]
-    assert told == [max(times_ns[: place + 1]) // 1_000_000 for place in range(len(times_ns))]
+    times_ms = [steady() for _ in times_ns]
+    assert times_ms == [max(times_ns[: place + 1]) // 1_000_000 for place in range(len(times_ns))]
 
 
 def test_within_a_millisecond_the_random_part_of_a_monotonic_ulid_is_incremented_by_one() -> None:
@@ -81,23 +81,23 @@ def test_a_monotonic_ulid_whose_random_part_overflows_is_refused_as_the_specific
 
 
 @pytest.mark.parametrize(("id_type", "version"), [("uuid4", 4), ("uuid7", 7)])
-def test_a_uuid_says_of_which_version_it_is(id_type: str, version: int) -> None:
+def test_uuid_states_its_version(id_type: str, version: int) -> None:
     make = worker.MAKERS[id_type]()
-    for one in (uuid.UUID(bytes=make()) for _ in range(1000)):
-        assert (one.variant, one.version) == (uuid.RFC_4122, version)
+    for made in (uuid.UUID(bytes=make()) for _ in range(1000)):
+        assert (made.variant, made.version) == (uuid.RFC_4122, version)
 
 
-def test_ours_of_version_7_are_built_as_rfc_9562_says() -> None:
+def test_uuid7_has_the_layout_of_rfc_9562() -> None:
     drawn = iter([bytes.fromhex("ffffffffffff01020304"), bytes.fromhex("00000000000005060708")])
     make = worker.uuid7_maker(lambda: NOW_NS, lambda size: next(drawn))
     first, second = (uuid.UUID(bytes=make()) for _ in range(2))
     assert (first.int >> 80, second.int >> 80) == (NOW_NS // 1_000_000, NOW_NS // 1_000_000)
-    assert {(one.variant, one.version) for one in (first, second)} == {(uuid.RFC_4122, 7)}
+    assert {(made.variant, made.version) for made in (first, second)} == {(uuid.RFC_4122, 7)}
 
-    def counter(one: uuid.UUID) -> int:
-        return (one.int >> 64 & 0xFFF) << 30 | one.int >> 32 & 0x3FFF_FFFF
+    def counter(made: uuid.UUID) -> int:
+        return (made.int >> 64 & 0xFFF) << 30 | made.int >> 32 & 0x3FFF_FFFF
 
-    # It begins at a random number whose highest bit is 0, and goes on by one.
+    # The counter starts at a random number whose highest bit is 0, and increases by 1.
     assert (counter(first), counter(second)) == (2**41 - 1, 2**41)
     assert (first.int & 0xFFFF_FFFF, second.int & 0xFFFF_FFFF) == (0x01020304, 0x05060708)
 

@@ -28,7 +28,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Measured:
 
 @pytest.fixture
 def measured(original: Measured) -> Iterator[Measured]:
-    """The same measured trial for every test; what a test does to its file is undone."""
+    """Measured trial shared by all tests; its file is restored after each test."""
     with closing(sqlite3.connect(original.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = original.path.read_bytes()
@@ -37,7 +37,7 @@ def measured(original: Measured) -> Iterator[Measured]:
     original.path.write_bytes(before)
 
 
-def test_a_pick_of_somebody_who_does_not_exist_is_found(measured: Measured) -> None:
+def test_pick_of_a_missing_user_is_found(measured: Measured) -> None:
     measured.execute("UPDATE picks SET user = x'00' WHERE rowid = 3")
     verdict = measured.verdict()
     assert "which do not both exist" in rejected(verdict, "picks").counterexamples[0]
@@ -46,7 +46,7 @@ def test_a_pick_of_somebody_who_does_not_exist_is_found(measured: Measured) -> N
     )
 
 
-def test_a_foreign_key_that_dangles_is_found(measured: Measured) -> None:
+def test_dangling_foreign_key_is_found(measured: Measured) -> None:
     (item,) = measured.rows("SELECT item FROM picks WHERE rowid = 5")[0]
     measured.execute("DELETE FROM items WHERE id = ?", item)
     check = rejected(measured.verdict(), "foreign keys")
@@ -80,7 +80,7 @@ def test_rows_that_only_an_index_still_has_are_missed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def killed(measured: Measured) -> Measured:
-    """The same trial, as if worker 1 had been killed before it was told of its last transaction."""
+    """Measured trial, changed as if worker 1 had been killed before its last transaction was acknowledged."""
     ended = [WorkerExit(1, reason="was killed"), measured.ended[1]]
     users = users_of(measured.case, 1)
     OperationLedger(measured.work.shared[0], 1).announce(len(users) - 1, 1)
@@ -93,27 +93,27 @@ def rows_of(killed: Measured, user: int) -> tuple[object]:
     return tuple(found)
 
 
-def test_the_last_transaction_of_a_killed_worker_may_be_there_wholly_or_not_at_all(killed: Measured) -> None:
+def test_killed_workers_last_transaction_may_be_complete_or_absent(killed: Measured) -> None:
     assert set(statuses(killed.verdict()).values()) == {"ok"}
     last = rows_of(killed, users_of(killed.case, 1)[-1])
     killed.execute("DELETE FROM picks WHERE user = ?", *last)
     assert set(statuses(killed.verdict()).values()) == {"ok"}
 
 
-def test_the_last_transaction_of_a_killed_worker_is_never_there_in_part(killed: Measured) -> None:
+def test_killed_workers_last_transaction_is_rejected_if_partial(killed: Measured) -> None:
     last = rows_of(killed, users_of(killed.case, 1)[-1])
     killed.execute("DELETE FROM picks WHERE rowid = (SELECT max(rowid) FROM picks WHERE user = ?)", *last)
     rejected(killed.verdict(), "picks", "was not acknowledged to worker 1")
 
 
-def test_what_a_killed_worker_was_told_before_must_be_there(killed: Measured) -> None:
+def test_acknowledged_picks_of_a_killed_worker_must_exist(killed: Measured) -> None:
     before = users_of(killed.case, 1)[-2]
     killed.execute("DELETE FROM picks WHERE user = ?", *rows_of(killed, before))
     assert rejected(killed.verdict(), "picks").problems == len(picked_by(killed.case, before))
 
 
 @pytest.mark.thorough
-def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_there_wholly_or_not(
+def test_killed_workers_keep_acknowledged_picks_and_atomic_transactions(
     tmp_path: Path,
 ) -> None:
     load = Picks("id-rowid", "ulid-monotonic", users=20_000, picks=10, items=60)
@@ -125,12 +125,12 @@ def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_
             process.kill()
 
     done = measure(case, tmp_path, kill)
-    assert [one.worker for one in done.outcomes if one.died] == [1, 2]
+    assert [outcome.worker for outcome in done.outcomes if outcome.died] == [1, 2]
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples
     count = next(check.checked for check in verdict.checks if check.name == "picks")
     # Each of the two has done a hundred users and more, with some ten picks each.
     assert 1000 < count < 200_000
-    # What is there of the two that were under way is all or nothing, and the rest is held against the file.
+    # The two unfinished transactions are there fully or not at all; all other rows must be in the file.
     done.execute("DELETE FROM picks WHERE rowid = (SELECT max(rowid) FROM picks)")
     rejected(done.verdict(), "picks")

@@ -1,4 +1,4 @@
-"""Tests of how the experiment with primary keys is shown."""
+"""Display of the experiment with primary keys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.several import column, several, tables
 FULL = ("id-rowid", "no-key", "pair-norowid", "pair-rowid")
 
 
-def test_every_line_of_all_schemas_fits_a_terminal_of_80_columns_however_noisy() -> None:
+def test_lines_of_all_schemas_fit_80_columns_if_noisy() -> None:
     runs = [
         several(run(schema, id_type, 6000.0, concurrency=processes, busy=10**6), 5.0)
         for schema in FULL
@@ -29,12 +29,12 @@ def test_every_line_of_all_schemas_fits_a_terminal_of_80_columns_however_noisy()
     lines = report_text(replace(EXAMPLE, runs=tuple(met))).splitlines()
     assert max(map(len, lines)) <= WIDTH
     heading = next(line for line in lines if line.split()[:2] == ["schema", "id"])
-    # What tells the cases apart, and the times, are never what leaves a table that is too wide.
+    # A table that is too wide drops neither the columns that identify its cases nor the times.
     assert {"procs", "s", "=", "per", "data"} <= set(heading.split())
 
 
-def test_of_several_passes_the_median_time_is_shown_with_its_spread() -> None:
-    (times, _) = tables(*(several(one, 0.05) for one in keys_report(("pair-rowid",)).runs))[:2]
+def test_several_passes_show_the_median_time_with_its_spread() -> None:
+    (times, _) = tables(*(several(keys_run, 0.05) for keys_run in keys_report(("pair-rowid",)).runs))[:2]
     assert column(times, "time s") == ["1.80 ±10%", "3.60 ±10%", "3.50 ±10%", "3.40 ±10%", "3.40 ±10%"]
     text = report_text(replace(EXAMPLE, runs=tuple(map(several, keys_report().runs))))
     assert "±: 95% interval of the typical time" in " ".join(text.split())
@@ -43,18 +43,18 @@ def test_of_several_passes_the_median_time_is_shown_with_its_spread() -> None:
     assert column(tables(met)[0], "time s") == ["~3.10"]
 
 
-def test_without_uuid4_there_is_nothing_to_stand_beside() -> None:
+def test_tables_without_uuid4_have_no_ratios_to_it() -> None:
     for table in tables(run("no-key", "int"), run("no-key", "uuid7")):
         assert not [name for name in table.headers if "uuid4" in name]
 
 
-def test_where_no_space_was_measured_there_is_no_table_of_it() -> None:
+def test_space_table_lacks_runs_without_measured_space() -> None:
     assert len(tables(run("no-key", "uuid7", space=None))) == 1
     one, other = run("id-rowid", "int", space=None), run("no-key", "int")
     assert column(tables(one, other)[1], "schema") == ["no-key"]
 
 
-def test_the_number_of_processes_is_shown_where_it_differs() -> None:
+def test_number_of_processes_is_shown_if_it_differs() -> None:
     usual = run("id-rowid", "ulid")
     (times, *_) = tables(usual)
     assert times.headers[:3] == ("schema", "id type", "time s")

@@ -1,4 +1,4 @@
-"""The tables are what docs/keys.md says they are; then the experiment on real files, by real processes."""
+"""The tables match docs/keys.md; then the experiment on real files, with real processes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ COMBINATIONS = [*product(SCHEMAS, ID_TYPES)]
 
 FILE = ("quick_check", "schema", "users and items")
 MIXED = [(driver, *each) for driver, each in zip(cycle(["sqlite3", "apsw"]), COMBINATIONS, strict=False)]
-"""All of them, with the two drivers in turn."""
+"""All combinations, with the two drivers in turn."""
 
 
 @pytest.mark.parametrize(("driver", "schema", "id_type"), mostly_thorough(MIXED, MIXED[::8]))
-def test_every_pick_that_was_acknowledged_is_there(
-    tmp_path: Path, driver: str, schema: str, id_type: str
-) -> None:
+def test_acknowledged_picks_are_in_the_file(tmp_path: Path, driver: str, schema: str, id_type: str) -> None:
     pytest.importorskip(driver)
     case = case_of(schema, id_type, driver=driver)
     done = measure(case, tmp_path)
@@ -48,11 +46,13 @@ def test_every_pick_that_was_acknowledged_is_there(
     assert (checked["picks"], checked["foreign keys"]) == (expected, 2 * expected)
     assert checked.get("identifiers", expected) == expected
     assert done.rows("SELECT count(*) FROM picks") == [(expected,)]
-    for one in done.ended:
-        assert one.done
-        assert one.done.findings.effective["foreign_keys"] == "1"
-        assert one.done.totals.operations == {"picks": len(users_of(case, one.worker))}
-        assert one.done.totals.rows == sum(len(picked_by(case, user)) for user in users_of(case, one.worker))
+    for exit_ in done.ended:
+        assert exit_.done
+        assert exit_.done.findings.effective["foreign_keys"] == "1"
+        assert exit_.done.totals.operations == {"picks": len(users_of(case, exit_.worker))}
+        assert exit_.done.totals.rows == sum(
+            len(picked_by(case, user)) for user in users_of(case, exit_.worker)
+        )
 
 
 def test_each_user_has_a_range_of_integers(tmp_path: Path) -> None:
@@ -64,25 +64,25 @@ def test_each_user_has_a_range_of_integers(tmp_path: Path) -> None:
     assert done.verdict().status == "ok"
 
 
-def test_without_a_database_the_rows_are_made_and_nothing_else(tmp_path: Path) -> None:
+def test_dry_driver_makes_the_rows_and_writes_no_file(tmp_path: Path) -> None:
     done = measure(case_of("id-rowid", "uuid4", driver="dry"), tmp_path)
-    assert [one.done.totals.operations for one in done.ended if one.done] == [{"picks": 15}] * 2
+    assert [exit_.done.totals.operations for exit_ in done.ended if exit_.done] == [{"picks": 15}] * 2
     assert statuses(done.verdict()) == {"verification": "skipped"}
     assert not any(tmp_path.iterdir())
 
 
 class Written:
-    """A connection that takes down what it is told."""
+    """A connection that records its statements."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.statements: list[str] = []
 
     def writer(self, sql: str) -> Callable[[object], None]:
-        return lambda _params: self.told.append(sql)
+        return lambda _params: self.statements.append(sql)
 
     def run_many(self, sql: str, rows: Iterable[object]) -> None:
         for _ in rows:
-            self.told.append(sql)
+            self.statements.append(sql)
 
 
 @pytest.mark.parametrize("begin", ["deferred", "immediate"])
@@ -91,13 +91,13 @@ def test_a_users_picks_are_one_transaction_in_which_ids_are_made(
 ) -> None:
     load = Picks("id-rowid", "uuid4", begin=begin)
     written: Any = Written()
-    monkeypatch.setitem(worker.MAKERS, "uuid4", lambda: lambda: written.told.append("made uuid4"))
+    monkeypatch.setitem(worker.MAKERS, "uuid4", lambda: lambda: written.statements.append("made uuid4"))
     worker.insertion(load, written, worker.rows_of(load))(worker.UserPicks(7, [1, 2], 1))
     each = ["made uuid4", "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"]
-    assert written.told == [f"BEGIN {begin}", *each, *each, "COMMIT"]
+    assert written.statements == [f"BEGIN {begin}", *each, *each, "COMMIT"]
 
 
-def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path: Path) -> None:
+def test_space_is_measured_only_if_the_data_is_right(tmp_path: Path) -> None:
     done = measure(case_of("no-key", "int"), tmp_path)
     trial = replace(example_report().runs[0].trials[0], verdict=done.verdict())
     space = done.work.complete(trial, nothing).space
@@ -110,11 +110,11 @@ def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path:
 
 
 @pytest.mark.thorough
-def test_preparing_and_proving_can_be_stopped_anywhere_and_begun_again(tmp_path: Path) -> None:
+def test_preparing_and_verifying_can_be_interrupted_and_repeated(tmp_path: Path) -> None:
     load = Picks("id-rowid", "uuid7", users=300, picks=10, items=600)
     case = case_of("", "", spec=load)
     work = open_work(case, tmp_path, SALT, {})
-    # Ids are made and written: of 300 users and of 600 items, with a pulse for each 256.
+    # The ids of 300 users and 600 items are made and written, with a pulse per 256 of each.
     assert stopped_everywhere(work.prepare) >= 2 * (2 + 3)
     done = measure(case, tmp_path)
     ended = outcomes(done.ended)
@@ -138,7 +138,7 @@ def created(picks: Picks, version: str = VERSION) -> sqlite3.Connection:
 
 
 def indices(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return where the indices of the table of picks come from: c (CREATE INDEX) or pk, by their columns."""
+    """Return the origin of each index of the table of picks, c (CREATE INDEX) or pk, by its columns."""
     found = {}
     for _, name, _, origin, _ in connection.execute("PRAGMA index_list(picks)"):
         columns = [row[2] for row in connection.execute(f"PRAGMA index_info({name})")]
@@ -175,7 +175,7 @@ def test_each_schema_has_its_columns_its_key_and_two_indices(
 
 @pytest.mark.parametrize("id_type", ID_TYPES)
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_a_pick_is_inserted_with_the_values_that_it_has_by_default(schema: str, id_type: str) -> None:
+def test_pick_is_inserted_with_its_default_values(schema: str, id_type: str) -> None:
     picks = Picks(schema, id_type)
     sql = insert_statement(picks)
     with closing(created(picks)) as connection:

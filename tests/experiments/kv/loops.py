@@ -43,7 +43,7 @@ def case_of(load: Load, **more: Any) -> Case:
     return Case(**{"settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, "spec": load, **more})
 
 
-def told(done: Measured) -> tuple[Any, ...]:
+def first_worker_results(done: Measured) -> tuple[Any, ...]:
     """Return the first worker's acknowledged writes and its counts."""
     area, totals = area_of(done.case, done.work.shared[0], 1), done.ended[0].done.totals  # type: ignore[union-attr]
     acknowledged = area.sequences.tolist(), area.counts.tolist(), area.meta[0]

@@ -40,11 +40,11 @@ from tests.experiments.kv.loops import (
     LOOPS,
     SO_FEW,
     check_counts,
+    first_worker_results,
     killing,
     killing_a_writer,
     meddling,
     take_back_one,
-    told,
 )
 from tests.experiments.measured import Measured, measure, rejected
 from tests.halves import open_source, open_work
@@ -173,7 +173,7 @@ def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
         done = measure(case, folder)
         assert done.verdict().status == "ok", done.verdict()
         rows = [done.rows("SELECT key, value FROM kv ORDER BY key", bucket=n) for n in range(buckets)]
-        left[loop] = rows, *told(done)
+        left[loop] = rows, *first_worker_results(done)
     assert left["native"] == left["python"]
     assert left["native"][-1] == SO_FEW
 

@@ -1,4 +1,4 @@
-"""One cell of the experiment, worked through in this process: no other is started."""
+"""One cell of the `methods` experiment, run in this process: no other process is started."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cell(
 
 @dataclass
 class Ran(OnFiles):
-    """A cell whose workers have worked one after the other, and whose file has not been looked at."""
+    """A cell whose workers have worked one after the other, and whose file has not been verified."""
 
     case: Case
     folder: Path
@@ -54,11 +54,11 @@ class Ran(OnFiles):
 
     @property
     def outcome(self) -> str:
-        """How the first worker's operation ended."""
+        """Outcome of the first worker's operation."""
         return self.findings[0].outcome
 
 
-def prepared(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
+def prepare_cell(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
     """Return a cell that is ready for its workers."""
     work = open_work(case, folder, SALT, {} if carry is None else carry)
     work.prepare(nothing)
@@ -67,7 +67,7 @@ def prepared(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> R
 
 def run(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
     """Let each worker of a cell do its work."""
-    ran = prepared(case, folder, carry)
+    ran = prepare_cell(case, folder, carry)
     for worker in range(1, case.concurrency + 1):
         work_as(ran, worker)
     return ran

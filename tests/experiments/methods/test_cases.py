@@ -23,7 +23,7 @@ SEED_TABLES = {
 """The columns of the published tables."""
 
 
-def planned(**given: Any) -> tuple[Case, ...]:
+def selected_cases(**given: Any) -> tuple[Case, ...]:
     return cases_of({name.replace("_", "-"): value for name, value in given.items()}, "methods")
 
 
@@ -33,14 +33,14 @@ def scales(cases: tuple[Case, ...], phase: str, tricks: str) -> list[int]:
 
 def test_the_default_has_every_column_of_the_published_tables_with_both_drivers() -> None:
     for driver in ("peewee", "sqlite3"):
-        cases = tuple(case for case in planned() if case.driver == driver)
+        cases = tuple(case for case in selected_cases() if case.driver == driver)
         for phase, columns in SEED_TABLES.items():
             assert all(scales(cases, phase, tricks) for tricks in columns)
-    assert {case.repeat for case in planned()} == {3}
+    assert {case.repeat for case in selected_cases()} == {3}
 
 
 def test_full_has_the_published_scales() -> None:
-    cases = planned(full=True, driver="sqlite3")
+    cases = selected_cases(full=True, driver="sqlite3")
     assert scales(cases, "insert", "1b1") == [100, 1000, 10_000, 100_000]
     assert scales(cases, "insert", "BLK/n + TSC") == [100, 1000, 10_000, 100_000]
     assert scales(cases, "allocate", "1b1 + TSC") == [10, 30, 50, 70, 90]
@@ -49,26 +49,26 @@ def test_full_has_the_published_scales() -> None:
     queried = [100, 1000, 2000, 4000, 8000, 10_000, 11_000, 12_000, 13_000, 14_000]
     assert scales(cases, "query", "SPC + WAL") == scales(cases, "query", "VALUES") == queried
     # Without --full a part of them is measured.
-    assert {case.spec for case in planned()} < {case.spec for case in cases}
-    assert len(planned()) < 100
+    assert {case.spec for case in selected_cases()} < {case.spec for case in cases}
+    assert len(selected_cases()) < 100
 
 
 def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
-    for case in planned():
+    for case in selected_cases():
         patient = case.spec.phase == "query" or case.spec.name == "SPC"
         assert case.spec.timeout_s == (10.0 if patient else 2.6)
-    assert {case.spec.timeout_s for case in planned(timeout="500ms")} == {0.5}
+    assert {case.spec.timeout_s for case in selected_cases(timeout="500ms")} == {0.5}
 
 
 def test_wal_is_the_journal_mode_and_the_rest_has_sqlites_default() -> None:
-    for case in planned():
+    for case in selected_cases():
         assert case.settings.journal_mode == ("wal" if "WAL" in tricks_of(case) else "delete")
         assert (case.settings.synchronous, case.settings.busy_timeout_ms) == ("full", 60_000)
         assert case.spec.transaction == ("TSC" in tricks_of(case))
 
 
 def test_phases_methods_drivers_and_scales_are_chosen() -> None:
-    cases = planned(phase="query", method="json,SPC", driver="apsw", scale="200,100")
+    cases = selected_cases(phase="query", method="json,SPC", driver="apsw", scale="200,100")
     told = [(tricks_of(case), case.spec.scale) for case in cases if case.spec]
     columns = ("JSON", "SPC", "JSON + WAL", "SPC + WAL")
     assert told == [(tricks, scale) for tricks in columns for scale in (100, 200)]
@@ -77,7 +77,7 @@ def test_phases_methods_drivers_and_scales_are_chosen() -> None:
 
 def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
     last: dict[tuple[object, ...], int] = {}
-    for case in planned(full=True):
+    for case in selected_cases(full=True):
         series = (case.driver, case.spec.phase, tricks_of(case))
         assert case.spec.scale > last.get(series, 0)
         last[series] = case.spec.scale
@@ -126,10 +126,10 @@ def test_a_cell_that_timed_out_is_not_measured_again() -> None:
     ],
     ids=lambda case: case_label(case),
 )
-def test_the_failure_of_another_method_says_nothing(other: Case) -> None:
+def test_failure_of_another_method_skips_no_case(other: Case) -> None:
     assert needless(CASE, [ran(other)]) is None
 
 
-def test_what_was_done_or_could_not_be_measured_says_nothing() -> None:
+def test_finished_or_unmeasured_cases_skip_no_other_case() -> None:
     assert needless(CASE, [ran(at(100), "done"), Run(at(10), error="worker 1 was killed")]) is None
     assert needless(CASE, []) is None

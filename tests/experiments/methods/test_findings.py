@@ -1,4 +1,4 @@
-"""What is found of methods: which to take, what they cost, and what SQLite refuses."""
+"""Findings on methods: the fastest methods, their cost, and the limits of SQLite."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def insert(tricks: str, rate: float | str, scale: int = 100, **fields: Any) -> R
 
 
 def lead(known: dict[str, Mapping[str, Any]], phase: int = 0, which: str = "fastest") -> Mapping[str, Any]:
-    """Return what is known of the fastest methods of a phase."""
+    """Return the facts of the fastest methods of a phase."""
     leading: Mapping[str, Any] = getattr(known["methods-fastest"]["phases"][phase], which)._asdict()
     return leading
 
 
-def test_the_example_says_which_method_to_take_and_what_the_others_cost() -> None:
+def test_example_names_the_fastest_methods_and_the_cost_of_others() -> None:
     known = facts(*methods_report().runs, noise=0.01)
     assert known.keys() == {"methods-fastest", "transaction", "wal", "method-limit"}
     assert [lead(known, phase)["methods"] for phase in range(3)] == [("JSON",), ("SPC",), ("SPC",)]
@@ -68,7 +68,7 @@ def test_methods_that_hardly_differ_are_about_equal() -> None:
     assert "transaction" not in known
 
 
-def test_a_series_is_beaten_only_where_all_of_its_scales_are() -> None:
+def test_series_loses_only_if_it_loses_at_all_scales() -> None:
     runs = [
         *(insert("BLK", rate, scale) for scale, rate in ((100, 1000.0), (10_000, 9000.0))),
         *(insert("JSON", rate, scale) for scale, rate in ((100, 100.0), (10_000, 9500.0))),
@@ -77,13 +77,13 @@ def test_a_series_is_beaten_only_where_all_of_its_scales_are() -> None:
     assert (known["methods"], known["rate"], known["unclear"]) == (("BLK", "JSON"), 9500.0, True)
 
 
-def test_a_cell_with_fewer_passes_than_the_others_takes_no_conclusion_from_them() -> None:
+def test_cell_with_fewer_passes_does_not_affect_conclusions() -> None:
     runs = [several(insert(tricks, rate)) for tricks, rate in (("1b1", 100.0), ("JSON", 900.0))]
     short = several(insert("BLK", 5000.0))
     assert lead(facts(*runs, replace(short, trials=short.trials[:2])))["methods"] == ("JSON",)
 
 
-def test_nothing_is_advised_from_what_was_not_compared_or_gains_nothing() -> None:
+def test_no_advice_is_given_without_a_comparison_or_a_gain() -> None:
     assert facts(insert("JSON", 1000.0), noise=0.01).keys() == {"methods-fastest"}
     assert facts(insert("1b1", "timeout")) == {}
     base, slightly = insert("1b1", 5000.0), insert("1b1 + TSC", 5100.0)
@@ -92,7 +92,7 @@ def test_nothing_is_advised_from_what_was_not_compared_or_gains_nothing() -> Non
     assert "transaction" in facts(base, insert("1b1 + TSC", 9100.0), noise=0.01)
 
 
-def test_methods_are_compared_at_the_largest_scale_that_both_have_done() -> None:
+def test_methods_are_compared_at_their_largest_common_scale() -> None:
     runs = [
         *(insert("1b1", rate, scale) for scale, rate in ((100, 50.0), (1000, "timeout"))),
         *(insert("1b1 + TSC", rate, scale) for scale, rate in ((100, 100.0), (1000, 9000.0))),
@@ -101,14 +101,14 @@ def test_methods_are_compared_at_the_largest_scale_that_both_have_done() -> None
     assert gain.ratio.estimate == pytest.approx(2.0)
 
 
-def test_a_limit_is_told_once_for_all_drivers_and_journals_that_met_it() -> None:
+def test_limit_is_reported_once_for_all_its_drivers_and_journal_modes() -> None:
     series = (("BLK", "peewee"), ("BLK + WAL", "peewee"), ("BLK", "sqlite3"))
     known = findings(*(run("query", tricks, 100, "limit", driver=driver) for tricks, driver in series))
     (limit,) = known["method-limit"]
     assert limit.facts["drivers"] == ("peewee", "sqlite3")
 
 
-def test_a_cell_that_was_not_tried_ended_as_its_method_did_before() -> None:
+def test_skipped_cell_has_the_outcome_of_its_smaller_scale() -> None:
     known = cells(*(run("query", "BLK", *each) for each in ((80, 500.0), (100, "limit"), (4000, "skipped"))))
     series = known.series("query", "BLK")
     assert [cell.outcome for cell in series] == ["done", LIMIT, LIMIT]
@@ -135,7 +135,7 @@ TRIAL = insert("1b1", 1000.0, 5).trials[0]
     ],
     ids=["killed", "wrong", "invalid", "nan", "zero", "unknown", "late"],
 )
-def test_a_figure_that_cannot_be_believed_is_none(change: dict[str, Any], outcome: str) -> None:
+def test_invalid_figures_count_as_failures(change: dict[str, Any], outcome: str) -> None:
     changed = replace(insert("1b1", 1000.0), **change)
     (cell,) = cells(changed).all
     assert (cell.outcome, cell.rows_per_s) == (outcome, 0.0)

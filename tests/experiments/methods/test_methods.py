@@ -29,14 +29,14 @@ from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from tests.drivers import WHOLE
 from tests.experiments.measured import wait_for
-from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as
+from tests.experiments.methods.cells import FAST, Ran, cell, prepare_cell, run, work_as
 from tests.rows import mostly_thorough, thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
 EVERY = sorted({(each.phase, *tricks.split(" + ")) for each in PLANNED for tricks in each.tricks})
 
 
-def planned(phase: str, name: str, *others: str) -> Case:
+def cell_of_tricks(phase: str, name: str, *others: str) -> Case:
     case = cell(phase, name, SCALES[phase], transaction="TSC" in others)
     journal = "wal" if "WAL" in others else "delete"
     return replace(case, settings=replace(case.settings, journal_mode=journal))
@@ -50,7 +50,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("tricks", EVERY, ids=" ".join)
 def test_every_method_does_its_work(tricks: tuple[str, ...], driver: str, tmp_path: Path) -> None:
-    case = replace(planned(*tricks), driver=driver)
+    case = replace(cell_of_tricks(*tricks), driver=driver)
     ran = run(case, tmp_path)
     verdict = ran.verdict()
     assert [found.outcome for found in ran.findings] == [DONE]
@@ -144,7 +144,7 @@ def test_nested_conditions_meet_a_limit(driver: str, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("driver", mostly_thorough(WHOLE, ("sqlite3",)), indirect=True)
-def test_what_takes_too_long_is_given_up_and_leaves_what_was_told(
+def test_timed_out_cell_stops_and_keeps_its_acknowledged_rows(
     phase: str, name: str, transaction: bool, scale: int, driver: str, tmp_path: Path
 ) -> None:
     each_commits = (phase, name, transaction) == ("insert", "1b1", False)
@@ -173,7 +173,7 @@ WAITING = [("1b1", False, "delete"), ("1b1", True, "delete"), ("1b1", True, "wal
 
 @pytest.mark.parametrize("busy_timeout_ms", [60_000, 20])
 @pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
-def test_who_waits_for_a_lock_gives_up_when_it_is_too_late_or_the_busy_time_out_has_passed(
+def test_lock_wait_ends_at_the_time_limit_or_the_busy_timeout(
     name: str,
     transaction: bool,
     journal: str,
@@ -186,12 +186,12 @@ def test_who_waits_for_a_lock_gives_up_when_it_is_too_late_or_the_busy_time_out_
     patient = busy_timeout_ms > 50
     more: dict[str, Any] = {"timeout_s": 0.05} if patient else {}
     case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings, **more)
-    ran = prepared(case, tmp_path)
+    ran = prepare_cell(case, tmp_path)
     releases: list[threading.Thread] = []
     with locked(ran) as connection:
 
         def release(course: worker.CellCourse) -> None:
-            # Who is patient gets the lock in the end, in a statement that has been interrupted by then.
+            # A patient worker gets the lock in the end, in a statement that was interrupted before.
             wait_for(lambda: course.late)
             time.sleep(0.1)
             connection.rows("COMMIT")
@@ -215,7 +215,7 @@ def test_who_waits_for_a_lock_gives_up_when_it_is_too_late_or_the_busy_time_out_
 
 
 def test_any_other_error_of_sqlite_ends_the_worker(driver: str, tmp_path: Path) -> None:
-    ran = prepared(replace(cell("insert", "1b1", 30), driver=driver), tmp_path)
+    ran = prepare_cell(replace(cell("insert", "1b1", 30), driver=driver), tmp_path)
     with closing(sqlite3.connect(ran.path)) as connection, connection:
         connection.execute("INSERT INTO sample (path) VALUES ('/dataset/000017.mat')")
     with pytest.raises(Exception, match="UNIQUE constraint failed"):
@@ -245,12 +245,10 @@ def test_cells_that_query_share_one_file_in_any_journal_mode(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("phase", ["insert", "query"])
-def test_a_setting_that_sqlite_does_not_take_is_refused_before_anybody_works(
-    phase: str, tmp_path: Path
-) -> None:
+def test_setting_ignored_by_sqlite_is_refused_before_the_work(phase: str, tmp_path: Path) -> None:
     settings = replace(FAST, pragmas=(("temp_store", "7"),))
     with pytest.raises(UsageError, match="temp_store=7 was not accepted"):
-        prepared(cell(phase, "JSON", 6, settings=settings), tmp_path)
+        prepare_cell(cell(phase, "JSON", 6, settings=settings), tmp_path)
 
 
 def test_cells_that_write_leave_no_file(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
 from tests.experiments.measured import SALT, rejected, wait_for
-from tests.experiments.methods.cells import Ran, cell, prepared, run, work_as
+from tests.experiments.methods.cells import Ran, cell, prepare_cell, run, work_as
 from tests.halves import open_work
 from tests.pulses import nothing
 
@@ -50,7 +50,7 @@ UNCHECKED = SCHEMA[2].replace(", CHECK (a_id < b_id)", "")
         (QUERY, "UPDATE result SET val = 0.25 WHERE a_id = 3 AND b_id = 7", "results", "(3, 7, 0.25) should"),
     ],
 )
-def test_what_was_changed_behind_the_workers_backs_is_named(
+def test_rows_changed_after_the_work_are_named(
     case: Case, sql: str, check: str, because: str, tmp_path: Path
 ) -> None:
     ran = run(case, tmp_path)
@@ -58,7 +58,7 @@ def test_what_was_changed_behind_the_workers_backs_is_named(
     rejected(ran.verdict(), check, because)
 
 
-def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: Path) -> None:
+def test_timed_out_cell_has_no_unacknowledged_row(tmp_path: Path) -> None:
     ran = run(cell("insert", "1b1", 300_000, timeout_s=0.02), tmp_path)
     assert (ran.outcome, ran.verdict().status) == (TIMEOUT, "ok")
     (written,) = ran.rows("SELECT count(*) FROM sample")[0]
@@ -91,7 +91,7 @@ def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: 
     ],
     ids=["a pair the wrong way round, or twice", "a path twice", "a table gone"],
 )
-def test_what_the_table_itself_would_not_let_in_is_named(
+def test_rows_that_violate_the_schema_are_named(
     case: Case, statements: tuple[str, ...], check: str, because: tuple[str, ...], tmp_path: Path
 ) -> None:
     ran = run(case, tmp_path)
@@ -104,15 +104,15 @@ def test_what_the_table_itself_would_not_let_in_is_named(
 @pytest.mark.parametrize("name", ["1b1", "VALUES", "JSON", "SPC"])
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
 def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
-    ran = prepared(cell("query", name, 36, driver=driver), tmp_path)
+    ran = prepare_cell(cell("query", name, 36, driver=driver), tmp_path)
     ran.execute("UPDATE result SET val = val + 1 WHERE a_id % 2 = 0")
     ran.execute("DELETE FROM result WHERE a_id % 5 = 1")
     work_as(ran, 1)
     rejected(ran.verdict(), "values read", "the answer lacks the result")
 
 
-def test_without_a_proof_nothing_is_looked_at(tmp_path: Path) -> None:
-    ran = prepared(cell("query", "JSON", 36, verify="none"), tmp_path)
+def test_verify_none_checks_no_data(tmp_path: Path) -> None:
+    ran = prepare_cell(cell("query", "JSON", 36, verify="none"), tmp_path)
     ran.execute("DELETE FROM result")
     work_as(ran, 1)
     assert ran.verdict().status == "skipped"
@@ -120,7 +120,7 @@ def test_without_a_proof_nothing_is_looked_at(tmp_path: Path) -> None:
 
 
 def killed(case: Case, folder: Path, soon_enough: Callable[[Sequence[int]], bool]) -> tuple[Ran, Verdict]:
-    """Return a cell whose workers were killed amid their work, when each knew of enough rows."""
+    """Return a cell whose workers were killed during their work, once the acknowledged rows were enough."""
     work = open_work(case, folder, SALT, {})
     work.prepare(nothing)
     rows = work.shared[1]
@@ -133,17 +133,17 @@ def killed(case: Case, folder: Path, soon_enough: Callable[[Sequence[int]], bool
         for process in pool._processes:
             process.kill()
         found = outcomes(pool.gather(60, nothing))
-    assert [one.died for one in found] == [True] * case.concurrency
+    assert [outcome.died for outcome in found] == [True] * case.concurrency
     return Ran(case, folder, work), work.verify(found, nothing)
 
 
 ENDLESS = 4_000_000
-"""More rows than anybody inserts before it is killed."""
+"""More rows than a worker inserts before it is killed."""
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
-def test_what_killed_workers_were_told_still_counts(driver: str, tmp_path: Path) -> None:
+def test_acknowledged_rows_of_killed_workers_count(driver: str, tmp_path: Path) -> None:
     case = cell("insert", "1b1", ENDLESS, driver=driver)
     ran, verdict = killed(case, tmp_path, lambda rows: min(rows) > 20)
     assert verdict.status == "ok", verdict
@@ -152,7 +152,7 @@ def test_what_killed_workers_were_told_still_counts(driver: str, tmp_path: Path)
     rejected(again, "samples", "worker 1")
 
 
-def test_a_killed_workers_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_killed_workers_transaction_is_complete_or_absent(tmp_path: Path) -> None:
     case = cell("insert", "1b1", ENDLESS, transaction=True)
     ran, verdict = killed(case, tmp_path, lambda rows: min(rows) > 100)
     assert verdict.status == "ok", verdict

@@ -56,7 +56,7 @@ def test_rate_is_relative_to_one_by_one_of_its_phase_and_driver() -> None:
     assert known[-1]["rows/s"] == "LIMIT"
 
 
-def test_a_driver_is_set_beside_sqlite3_where_both_have_done_the_same() -> None:
+def test_driver_has_a_ratio_to_sqlite3_if_both_did_the_cell() -> None:
     known = rows(
         run("insert", "BLK", 100, 50_000.0, driver="peewee"),
         run("insert", "BLK", 1000, 60_000.0, driver="peewee"),
@@ -69,7 +69,7 @@ def test_a_driver_is_set_beside_sqlite3_where_both_have_done_the_same() -> None:
 @pytest.mark.parametrize(
     ("failure", "text"), [("timeout", "TIMEOUT"), ("limit", "LIMIT"), ("another", "failed")]
 )
-def test_a_cell_that_was_not_done_says_why(failure: str, text: str) -> None:
+def test_unfinished_cell_states_the_reason(failure: str, text: str) -> None:
     assert rows(run("insert", "1b1", 100, failure), run("insert", "BLK", 100))[0]["rows/s"] == text
 
 

@@ -46,7 +46,7 @@ def test_the_pairs_of_some_samples_have_the_places_from_0_on(samples: int) -> No
 
 
 @given(st.integers(-3, 45), st.integers(-3, 45), st.integers(2, 40))
-def test_what_is_no_pair_of_samples_has_no_place(a: int, b: int, samples: int) -> None:
+def test_pairs_that_are_not_of_two_samples_have_no_place(a: int, b: int, samples: int) -> None:
     assert (pair_place(a, b, samples) is None) == (not 1 <= a < b <= samples)
 
 

@@ -56,7 +56,7 @@ def test_a_statement_that_never_ends_is_interrupted(driver: str, connection: Con
     assert connection.rows("SELECT 1") == [(1,)]
 
 
-def test_a_statement_that_begins_when_it_is_too_late_is_interrupted_too(connection: Connection) -> None:
+def test_statement_begun_after_the_time_limit_is_interrupted(connection: Connection) -> None:
     course = CellCourse(connection, 0.0, word())
     course.begin()
     while not course.late:
@@ -66,29 +66,29 @@ def test_a_statement_that_begins_when_it_is_too_late_is_interrupted_too(connecti
     course.end()
 
 
-def test_what_is_done_one_by_one_ends_between_two_steps_and_says_how_far_it_came(
+def test_timed_out_steps_end_between_two_steps_and_are_counted(
     connection: Connection,
 ) -> None:
-    told, done = word(), 0
-    course = CellCourse(connection, SOON_S, told)
+    acknowledged, done = word(), 0
+    course = CellCourse(connection, SOON_S, acknowledged)
     course.begin()
     with pytest.raises(TimedOut):
         for _ in course.steps(count()):
             done += 1
     course.end()
-    assert told[0] == done > 0
+    assert acknowledged[0] == done > 0
 
 
-def test_a_row_counts_when_the_next_one_is_asked_for(connection: Connection) -> None:
-    told = word()
-    course = CellCourse(connection, 60, told)
-    assert [told[0] for _ in course.steps("abc")] == [0, 1, 2]
-    assert told[0] == 3
+def test_row_counts_once_its_successor_is_requested(connection: Connection) -> None:
+    acknowledged = word()
+    course = CellCourse(connection, 60, acknowledged)
+    assert [acknowledged[0] for _ in course.steps("abc")] == [0, 1, 2]
+    assert acknowledged[0] == 3
     assert list(course.steps("")) == []
-    assert told[0] == 0
+    assert acknowledged[0] == 0
 
 
-def test_what_ends_in_time_is_not_disturbed(connection: Connection) -> None:
+def test_statement_that_ends_in_time_is_not_interrupted(connection: Connection) -> None:
     course = CellCourse(connection, 60, word())
     course.begin()
     connection.rows("SELECT 1")
@@ -113,7 +113,7 @@ def test_sqlite_refusing_a_large_statement_is_a_limit(query: str) -> None:
     assert refusal(refused.value) == str(refused.value)
 
 
-def test_nesting_too_deeply_is_a_limit_too_and_any_other_error_is_none() -> None:
+def test_recursion_limit_is_a_limit_and_other_errors_are_not() -> None:
     assert "Python's recursion limit" in (refusal(RecursionError("maximum recursion depth")) or "")
     assert refusal(LimitReached("9 parameters")) == "9 parameters"
     for query in ("SELECT * FROM nothing", "SELECT ((1", "SELEC 1"):
@@ -149,7 +149,7 @@ def test_every_wrong_row_is_named(answer: list[Row], because: list[str]) -> None
         assert part in text
 
 
-def test_what_is_wrong_is_counted_beside_what_was_looked_at() -> None:
+def test_wrong_answers_and_checked_answers_are_counted() -> None:
     findings = Findings()
     check_answer(RIGHT, WANTED, SEED, findings)
     check_answer([], WANTED * 2, SEED, findings)

@@ -16,7 +16,7 @@ from sqlstress.report import Check, Failures, Latency, Run, Throttling, Trial, V
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.report.results import Where
 from sqlstress.statistics.histogram import bucket_of
-from tests.analysis.hand_made import findings, run, said, trial
+from tests.analysis.hand_made import findings, findings_with_codes, run, trial
 from tests.example_report import assert_golden_texts
 
 UNFAIR = trial(fairness=0.2)
@@ -60,7 +60,9 @@ WAITED: dict[str, list[Run]] = {
 
 
 def test_findings_on_waiting_equal_the_golden_file() -> None:
-    assert_golden_texts("waiting.txt", {name: said(runs, *SAID) for name, runs in WAITED.items()})
+    assert_golden_texts(
+        "waiting.txt", {name: findings_with_codes(runs, *SAID) for name, runs in WAITED.items()}
+    )
 
 
 def failures(*seconds: float) -> tuple[Failures, ...]:
@@ -214,7 +216,8 @@ HIDDEN: dict[str, list[Run]] = {
 
 def test_waits_beyond_the_usual_busy_timeout_are_counted_or_searched() -> None:
     assert_golden_texts(
-        "usual-timeout.txt", {name: said(runs, "usual-", "longer-window") for name, runs in HIDDEN.items()}
+        "usual-timeout.txt",
+        {name: findings_with_codes(runs, "usual-", "longer-window") for name, runs in HIDDEN.items()},
     )
 
 

@@ -27,7 +27,7 @@ from sqlstress.statistics.series import (
     WAL_SIZE,
     Series,
 )
-from tests.analysis.hand_made import run, said, trial
+from tests.analysis.hand_made import findings_with_codes, run, trial
 from tests.example_report import assert_golden_texts
 from tests.show.variants import EXAMPLE, beside_report, each_trial, with_case
 
@@ -176,7 +176,7 @@ def beside(
 
 
 def texts_of(*runs: Run) -> list[str]:
-    return said(runs, *CODES)
+    return findings_with_codes(runs, *CODES)
 
 
 def test_the_figures_of_a_worker_are_not_the_databases() -> None:

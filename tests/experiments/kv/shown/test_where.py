@@ -30,7 +30,7 @@ from sqlstress.show.plots import Plot
 from sqlstress.show.text import report_text
 from tests.analysis.hand_made import findings, group, run
 from tests.drawing import examples
-from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, told, where_report
+from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, run_with_time_shares, where_report
 
 CODE = "slowest-operations"
 
@@ -44,9 +44,12 @@ def changed(**parts: int) -> Where:
 
 
 def test_process_is_numbered_within_one_pass_and_a_companion_is_named() -> None:
-    assert "50% waiting for checkpoints of process 3, 22% asleep" in findings(told(TOGETHER))[CODE]
-    assert "50% waiting for checkpoints of others" in findings(told(TOGETHER, TOGETHER))[CODE]
-    said = findings(told(TOGETHER, processes=2, checkpointer="restart"))[CODE]
+    assert (
+        "50% waiting for checkpoints of process 3, 22% asleep"
+        in findings(run_with_time_shares(TOGETHER))[CODE]
+    )
+    assert "50% waiting for checkpoints of others" in findings(run_with_time_shares(TOGETHER, TOGETHER))[CODE]
+    said = findings(run_with_time_shares(TOGETHER, processes=2, checkpointer="restart"))[CODE]
     assert "50% waiting for checkpoints of the checkpointer" in said
 
 
@@ -63,8 +66,8 @@ def test_a_remedy_is_named_where_each_pass_supports_it(
     account: Where, settings: dict[str, Any], remedy: str
 ) -> None:
     calm = changed(**{OWN: 1000})
-    assert remedy in findings(told(account, account, **settings))[CODE]
-    assert remedy not in findings(told(account, calm, **settings))[CODE]
+    assert remedy in findings(run_with_time_shares(account, account, **settings))[CODE]
+    assert remedy not in findings(run_with_time_shares(account, calm, **settings))[CODE]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def test_a_remedy_is_named_where_each_pass_supports_it(
 def test_remedy_in_use_or_without_effect_is_not_named(
     part: str, settings: dict[str, Any], remedy: str
 ) -> None:
-    assert remedy not in findings(told(changed(**{part: 900, OWN: 100}), **settings))[CODE]
+    assert remedy not in findings(run_with_time_shares(changed(**{part: 900, OWN: 100}), **settings))[CODE]
 
 
 def waited(processor: int) -> Where:
@@ -90,25 +93,28 @@ def waited(processor: int) -> Where:
 
 
 def test_fewer_processes_are_advised_if_each_pass_waits_for_a_processor() -> None:
-    said = findings(told(waited(600), waited(700)))["processor-wait"]
+    said = findings(run_with_time_shares(waited(600), waited(700)))["processor-wait"]
     assert said.startswith("At 3 processes on 1 bucket, operations wait for a processor 65% of their time")
-    assert "processor-wait" not in findings(told(waited(600), waited(400)))
-    assert "processor-wait" not in findings(told(TOGETHER))
-    few, many = told(waited(600)), told(waited(800), processes=16)
+    assert "processor-wait" not in findings(run_with_time_shares(waited(600), waited(400)))
+    assert "processor-wait" not in findings(run_with_time_shares(TOGETHER))
+    few, many = run_with_time_shares(waited(600)), run_with_time_shares(waited(800), processes=16)
     assert "wait for a processor 80% of their time" in findings(few, many)["processor-wait"]
 
 
 def test_fewer_processes_are_not_advised_if_they_would_not_help() -> None:
-    crowd = told(waited(900))
+    crowd = run_with_time_shares(waited(900))
     busy = replace(crowd, trials=tuple(replace(x, foreign_share=0.3) for x in crowd.trials))
     fixed = replace(crowd, case=replace(crowd.case, arrivals=Arrivals(100)))
-    for x in (told(waited(900), processes=1), busy, fixed):
+    for x in (run_with_time_shares(waited(900), processes=1), busy, fixed):
         assert "processor-wait" not in findings(x)
 
 
 def test_a_throttled_run_shows_no_cause_of_its_slowest_operations() -> None:
     quota = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
-    for calm, code in ((told(waited(900)), "processor-wait"), (told(TOGETHER), CODE)):
+    for calm, code in (
+        (run_with_time_shares(waited(900)), "processor-wait"),
+        (run_with_time_shares(TOGETHER), CODE),
+    ):
         throttled = replace(calm, trials=tuple(replace(trial, quota=quota) for trial in calm.trials))
         assert code in findings(calm)
         assert code not in findings(throttled)
@@ -116,15 +122,15 @@ def test_a_throttled_run_shows_no_cause_of_its_slowest_operations() -> None:
 
 def test_shares_are_of_all_passes_and_their_common_parts() -> None:
     untold = replace(ALONE, parts={name: ns for name, ns in ALONE.parts.items() if name != PROCESSOR})
-    found = shares(told(ALONE, untold))
+    found = shares(run_with_time_shares(ALONE, untold))
     assert found[SYNC] == pytest.approx(0.7)
     assert PROCESSOR not in found
-    text = report_text(replace(where_report(), runs=(told(untold),)))
+    text = report_text(replace(where_report(), runs=(run_with_time_shares(untold),)))
     assert "Waits for a processor cannot be measured here" in " ".join(text.split())
 
 
 def test_contradictory_recording_is_reported_as_unknown() -> None:
-    silent = told(ALONE)
+    silent = run_with_time_shares(ALONE)
     silent = replace(silent, trials=tuple(replace(trial, where=None) for trial in silent.trials))
     text = report_text(replace(where_report(), runs=(silent,)))
     assert "Cannot tell where the time goes" in text
@@ -132,7 +138,7 @@ def test_contradictory_recording_is_reported_as_unknown() -> None:
 
 
 def plots_of(*accounts: Where) -> list[Plot]:
-    return list(plots(group(told(*accounts))))
+    return list(plots(group(run_with_time_shares(*accounts))))
 
 
 def test_a_bar_for_each_case_and_a_picture_of_the_slowest_operation() -> None:
@@ -177,7 +183,7 @@ accounts = st.builds(
 @settings(max_examples=examples(0.4))
 @given(st.lists(accounts, min_size=1, max_size=3), st.sampled_from(["", "passive"]))
 def test_any_recording_is_shown(found: list[Where], checkpointer: str) -> None:
-    own = told(*found, checkpointer=checkpointer)
+    own = run_with_time_shares(*found, checkpointer=checkpointer)
     assert report_text(replace(where_report(), runs=(own,)))
     for plot in plots(group(own)):
         assert all(value >= 0 for trace in plot.views[0].data for value in trace["x"] if value is not None)
