@@ -1,4 +1,4 @@
-"""The client's half of a fleet: each machine of a Dask cluster measures a plan once; reports are saved.
+"""The client's part of a fleet: each machine of a Dask cluster measures a plan once; reports are saved.
 
 A program that reaches a scheduler can run code on all its hosts, so TLS is required except on this machine.
 """
@@ -187,7 +187,7 @@ def measure_fleet(
 ) -> tuple[int, int]:
     """Measure a plan on every host; return the exit code and the number of saved reports.
 
-    Raises EnvironmentFailure without a report, and Interrupted if the fleet was stopped.
+    Raises EnvironmentFailure if no host sent a report, and Interrupted if the fleet was stopped.
     """
     try:
         client.wait_for_workers(1, timeout=ANSWER_S)

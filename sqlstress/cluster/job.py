@@ -1,4 +1,4 @@
-"""The host's half of a fleet: it measures a plan in a separate process and returns the report.
+"""The part of a fleet that runs on each host: it measures a plan in a separate process and returns the report.
 
 Dask would continue a task after a cancellation and run it in its own environment, and a worker of a nanny may
 have no children of multiprocessing. So a task starts a guard: this module, as a program.
@@ -28,7 +28,7 @@ from sqlstress.errors import EnvironmentFailure
 GRACE_S = 15.0
 """Maximum time in which a stopped measurement cleans up."""
 TURN_PORT = 28_461
-"""Port of 127.0.0.1 that a measurement binds, so that fleets measure in turns on a machine."""
+"""Local port that each measurement binds: two fleets that use one machine measure there in turns."""
 POLL_S = 2.0
 """Time between two readings of the heartbeat, and between two attempts to take a turn."""
 SILENT_S = 60.0

@@ -51,9 +51,9 @@ class Totals(SimpleNamespace):
     """Results of a worker's timed loop, as plain data for the pipe."""
 
     first_ns: int
-    """Begin of its first operation."""
+    """Time at which the worker's first operation began, in ns; 0 without operations."""
     last_ns: int
-    """End of its last operation."""
+    """Time at which the worker's last operation ended, in ns; 0 without operations."""
     operations: dict[str, int]
     rows: int
     buckets: dict[str, dict[int, int]]
@@ -67,7 +67,7 @@ class Totals(SimpleNamespace):
     failed_buckets: dict[int, int]
     """Latency histogram of failed operations."""
     largest_failed_ns: int
-    """Longest of the failed operations; 0 if none failed."""
+    """Latency of the slowest failed operation, in ns; 0 if none failed."""
     harness_ns: int
     proof_ns: int
     peak_memory_bytes: int | None

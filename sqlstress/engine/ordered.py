@@ -1,4 +1,4 @@
-"""A worker's half that runs a list of operations, known in advance, in order."""
+"""The worker process's part of an experiment that runs a list of operations in a fixed order."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ class OrderedStep(NamedTuple):
 
 
 class OrderedSource:
-    """Source that runs steps in order. An experiment inherits from it and adds `kinds`.
+    """Source of operations that runs steps in order. An experiment's subclass adds `kinds`.
 
-    Only the call of a step is timed: the iterator makes its parameters before the chunk begins.
-    An error ends the worker; any retry takes place inside the call.
+    Only the call of a step is timed: the iterator `steps` makes the parameters of up to CHUNK steps before
+    the first of these steps runs. An error ends the worker, so each call does its own retries.
     """
 
     kinds: Sequence[str]

@@ -49,7 +49,7 @@ class Guard:
     """Snapshot of a trial's data after its preparation."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """`redefines`: workers may change definitions, so foreign changes cannot be distinguished."""
+        """`redefines` is whether workers change the schema: if so, changes by others cannot be detected."""
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
@@ -168,7 +168,7 @@ def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: 
 MIN_LEAD_S = 0.005
 """Minimum time between the announcement of the window and the common start, in seconds."""
 LEAD_ANSWERS = 2.0
-"""Additional time, as a multiple of the time in which all processes answered a call."""
+"""Time added to MIN_LEAD_S, as a multiple of the time in which all processes answered a call."""
 
 
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
@@ -293,7 +293,7 @@ class TrialMeasurement(NamedTuple):
     others: Shares | None
     """Processor time that other programs took; None if unknown."""
     quota: Throttling | None
-    """Effect of the container's CPU quota; None if there is none."""
+    """Periods and time in which the CPU quota stopped processes; None if unknown or without a quota."""
     disk_share: float | None
     """Share of the time in which other programs kept the disk busy, 0 to 1; None if unknown."""
     still_s: float

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 SLOT_WORDS = 8
 """Words per slot: 64 bytes, so that no two workers' counters share a cache line. Slot 0 is the parent's."""
 STOP, DISMISSED = 0, 1
-"""Words of the parent's slot: all processes must stop; the workers are done, so companions may end."""
+"""Indices of words in the parent's slot. STOP stops all processes.
+
+DISMISSED means that the workers are done, so companions may end.
+"""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
 """Length of time before the common start in which a worker polls the clock, because sleep is inexact.
 
@@ -37,7 +40,7 @@ It is short because polling workers take the processors from each other. Sleep i
 
 
 READY_CALL = "are you there?"
-"""Message that a connected process answers at once. The first call means that the data exists."""
+"""Message that a process answers with Ready. The first such message means that the data exists."""
 
 
 class Job(NamedTuple):
@@ -61,7 +64,7 @@ class Job(NamedTuple):
     trace: Any = None
     """Shared memory of the `--where` recording; None if it is off."""
     pauses: Sequence[int] | None = None
-    """Schedule of pauses inside the store, in the form of the place; None if there are no pauses."""
+    """Schedule of pauses inside the database's code, as `Place.pause` takes it; None without pauses."""
     stays: bool = False
     """Whether the process waits for another job after this one, with the same shared arrays."""
 

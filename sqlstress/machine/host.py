@@ -161,7 +161,7 @@ def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
 
 
 def _mounted_path(resolved: Path, data_volume: Path) -> Path:
-    """Return the path of a folder on the data volume if it is there; else the path itself."""
+    """Return the folder's path under `data_volume` if the folder is stored there; else `resolved`."""
     elsewhere = data_volume.joinpath(*resolved.parts[1:])
     if resolved.is_relative_to(data_volume) or not elsewhere.exists():
         return resolved

@@ -209,7 +209,7 @@ def _apple(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _durability(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of losses by a power failure, by journal mode and synchronous."""
+    """Yield a warning for each pair of journal mode and synchronous that can lose data at a power failure."""
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
         danger = power_failure_risk(journal, synchronous)

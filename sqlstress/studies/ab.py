@@ -277,7 +277,7 @@ def load_options(command: str) -> tuple[Option, ...]:
 
 
 def left_out(command: str) -> frozenset[str]:
-    """Return the options of an experiment that a test does not support."""
+    """Return the names of the experiment's options that an A/B test does not support."""
     return frozenset((*_UNSUPPORTED, *get_experiment(command).single_case_values))
 
 
@@ -318,7 +318,10 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return the options of a call in Python, with lists converted to tuples. Raises UsageError."""
+    """Return the options given to `ab()` in Python, with lists as tuples and without flags that are off.
+
+    Raises UsageError for an option that `ab()` does not have.
+    """
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
         raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")

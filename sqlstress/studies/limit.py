@@ -59,7 +59,10 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def due(promise: Promise) -> int:
-    """Return the number of operations to be due in a window, so that enough come despite randomness."""
+    """Return the average number of operations to schedule per window.
+
+    The number has a margin, because arrivals are random and a window needs enough of them for its bounds.
+    """
     required = enough(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 

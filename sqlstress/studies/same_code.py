@@ -18,14 +18,14 @@ PROBE = "import json, sys; print(json.dumps(sys.path))"
 PROBE_S = 20.0
 """Time limit of the probe, in seconds."""
 CODE = (".py", ".so", ".pyd")
-"""Suffixes of code files, which are compared to distinguish versions of a package."""
+"""Suffixes of code files. Two versions of a package are distinguished by the content of these files."""
 MAX_NAMED_MODULES = 3
 """Number of modules that an error names."""
 SEPARATE_REMEDY = "install each folder in the environment of its arm (--python-a and --python-b)"
 
 
 class ArmCode(NamedTuple):
-    """An arm, with the modules of the user's code that its slice imported."""
+    """One arm of an A/B test, and the modules that its measurement imported with the user's file."""
 
     name: str
     """A or B."""

@@ -223,7 +223,7 @@ class OtherPythons:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Test both Pythons, then yield a bench."""
+        """Run a short test with each arm's Python, then yield a bench that measures slices with both."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
             test_reports = [python.taste(case, signals.check) for python, case in pairs]

@@ -248,7 +248,11 @@ class Sweep:
         return replace(blank, runs=runs, planned=len(self.cases), environment=environment)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure all cases, or until data is wrong. Raise a problem of the first trial: it affects all."""
+        """Run at most one trial per step until all cases are measured.
+
+        End earlier if a case has wrong data, unless `keep_going` is set. Raise an error that occurs before
+        any trial has a result, because the error affects all cases. A failed worker ends only its own case.
+        """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
         # A target that stores no data does not sync.
         before = bench.report.environment.sync if bench.report.environment.builds else None

@@ -72,7 +72,7 @@ def lock(stream: IO[Any]) -> None:
 def reason(error: OSError) -> str:
     """Return the reason why a file or folder cannot be created or found.
 
-    If the path may be too long, the reason adds this: Windows reports only that the file does not exist.
+    If the path is too long for Windows, the text says so: Windows reports only that the file does not exist.
     """
     text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]

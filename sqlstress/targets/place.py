@@ -117,7 +117,7 @@ class ClientStore:
 
 
 class TimeRecorder(Protocol):
-    """The recording of one process's time for `--where`."""
+    """Recorder of what one process spends its time on, for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         """Set the measured window, in perf_counter_ns."""
@@ -206,17 +206,18 @@ class Place(Protocol):
         return None
 
     def table(self, key_type: str, value_size: int, counters: int) -> TableView | None:
-        """Return the parent's key-value view, with `counters` counters per bucket; None without storage.
+        """Return the parent's view of the key-value data; None if the target stores no data.
 
-        `key_type` is one of KEY_TYPES, `value_size` the size of a value in bytes.
+        `key_type` is one of KEY_TYPES, `value_size` the size of a value in bytes, and `counters` the number
+        of counters per bucket.
         """
         return None
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
         """Check the key-value data in C, in parallel to the block. Yield a function that gets the result.
 
-        It returns the number of rows if all are right. It returns None if not, or if there is no C loop:
-        each row must be checked in Python.
+        The function returns the number of rows if all are right. If not, or if there is no C loop, the
+        function returns None, and each row must be checked in Python.
         """
         return nullcontext(lambda: None)
 

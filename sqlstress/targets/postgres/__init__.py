@@ -35,7 +35,10 @@ class PostgresTarget(Target):
         return PostgresPlace(case, where)
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with its server, and without SQLite's journal mode. Raises UsageError."""
+        """Return the case with its server added and SQLite's journal mode removed.
+
+        Raises UsageError if the server cannot run the case.
+        """
         from dataclasses import replace
 
         from sqlstress.options.dsn import PACKAGE, Dsn

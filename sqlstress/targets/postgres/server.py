@@ -75,7 +75,10 @@ def start(data: Path, connections: int) -> str:
 
 
 def _launch(program: str, data: Path, *options: str) -> subprocess.Popen[bytes]:
-    """Start a program out of reach of Ctrl-C; on Linux for root as "nobody", as PostgreSQL requires."""
+    """Start a program of PostgreSQL in its own session, so that Ctrl-C does not stop it.
+
+    If root runs us on Linux, start it as the user "nobody", because PostgreSQL refuses to run as root.
+    """
     system: dict[str, Any] = {"start_new_session": True, "stdin": subprocess.DEVNULL}
     if sys.platform == "linux" and os.geteuid() == 0:
         from pwd import getpwnam

@@ -1,8 +1,9 @@
 """Copies of a case's prepared files for the next trials, because filling takes far longer than copying.
 
-The database is kept in memory. Its WAL is larger and has no valid frame, so it stays on the disk and is
-reused. The last connection would delete it, so it gets a second name before (`files.spare_wals`). Each trial
-starts with the same bytes in the database, a WAL of the same size without a valid frame, and no other file.
+The database is kept in memory. The WAL is larger and has no valid frame, so the file on the disk is reused.
+The last connection to close would delete the WAL, so `files.spare_wals` first gives the file a second name.
+Each trial starts with the same bytes in the database, an equally large WAL without a valid frame, and no
+other file.
 """
 
 from __future__ import annotations
@@ -68,7 +69,10 @@ def layout_key(case: Case) -> Case:
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy the files of a case, whose WALs have no valid frame, and store the copy; None if too large."""
+    """Copy the files of a case, add the copy to `copies`, and return the copy; None if it is too large.
+
+    The WALs must have no valid frame, because only their sizes are stored. Old copies make room.
+    """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
         return None

@@ -40,9 +40,9 @@ class Opener(NamedTuple):
     wal: str = SAME
     """SAME, DELETED or OTHER; SAME also if the process has no WAL open."""
     wal_bytes: int = 0
-    """Size of this WAL, in bytes."""
+    """Size of the WAL that the process has open, in bytes."""
     written_ns: int = 0
-    """Time of its last change, in ns since the epoch."""
+    """Time of the last change of this WAL, in ns since the epoch."""
 
 
 class Openers(NamedTuple):
@@ -133,8 +133,9 @@ def _opener(
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
     """Return the number of hard links of the file, and whether the file itself is a mount point.
 
-    A file with two names, or mounted alone, has a WAL next to each name: processes that use different names
-    do not see each other's commits. (0, False) if the file is missing.
+    A file with several hard links, or a mounted file, has several names, and SQLite keeps a separate WAL next
+    to each name: processes that use different names do not see each other's commits. The values are 0 and
+    False if the file is missing.
     """
     try:
         links = database.stat().st_nlink

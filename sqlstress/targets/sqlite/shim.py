@@ -42,7 +42,7 @@ def room(processes: int) -> int:
 
 
 class Span(NamedTuple):
-    """A stretch of time of one process."""
+    """A period in which one process did or waited for one thing."""
 
     process: int
     """Number of the process, from 1: first the workers, then the helper processes."""
@@ -79,7 +79,7 @@ class SpanArea:
         return self[SYNCING_WAL] + self[SYNCING_DATABASE] + self[SYNCING_JOURNAL]
 
     def spans(self) -> list[Span]:
-        """Return the spans of the process, oldest first."""
+        """Return the recorded time spans of the process, such as waits and syncs, oldest first."""
         count = min(self[SPANS], self.room)
         first = self[SPANS] % self.room if self[SPANS] > self.room else 0
         begins, ends, tags = (
@@ -93,7 +93,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time from which all spans of the process are present, because the ring still has them."""
+        """Time from which the ring still has all spans of the process; older spans were overwritten."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)

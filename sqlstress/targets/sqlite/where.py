@@ -273,9 +273,9 @@ _SAMPLED = {
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return the workers' time by cause; None if no worker ended its work, or if the records conflict.
+    """Return the workers' time by cause; None if no worker finished, or if recorded spans contradict.
 
-    `words` is the memory of `processes` processes: the workers, and helper processes, which hold locks, too.
+    `words` is the shared memory of all `processes`: the workers, and helpers that may also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -311,7 +311,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 
 
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
-    """Return the parts of a worker's window, in ns. Their sum is the window.
+    """Return the time that a worker spent on each cause in its window, in ns. The sum is the window.
 
     `held_share` is the share of the worker's waits for locks in which another process held the lock.
     """
