@@ -274,6 +274,7 @@ def check(paths: Iterable[Path]) -> list[Hit]:
     hits: list[Hit] = []
     for root in paths:
         files = [root] if root.is_file() else sorted([*root.rglob("*.py"), *root.rglob("*.md")])
+        files = [file for file in files if file.parent.name != "results"]  # outputs of measurements
         for path in files:
             hits += check_markdown(path) if path.suffix == ".md" else check_python(path)
     return hits

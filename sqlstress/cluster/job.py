@@ -1,4 +1,4 @@
-"""The part of a fleet that runs on each host: it measures a plan in a separate process and returns the report.
+"""Part of a fleet that runs on each host: it measures a plan in a separate process and returns the report.
 
 Dask would continue a task after a cancellation and run it in its own environment, and a worker of a nanny may
 have no children of multiprocessing. So a task starts a guard: this module, as a program.

@@ -94,12 +94,12 @@ class AppSource(UserSource):
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
-        self._modules = frozenset(sys.modules)
         self._statements = FailedStatements(UserFrames(Path(spec.file).parent))
         self._locks = LostLocks(address, self._statements)
         if not self.case.server:
             self._statements.install()
             self._locks.install()
+        self._modules = frozenset(sys.modules)
         declarations = import_declarations(spec.file)
         if tuple(declarations.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
