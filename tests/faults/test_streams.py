@@ -59,8 +59,9 @@ def test_comparison_with_closed_output_can_be_stopped(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *EXPERIMENTS["ab"], *REPORT, count=3) as command:
         close(command, "stdout")
         code, _, errors = stopped(command)
-    assert (code, errors) == (130, "Stopped after 2 slices; what was measured is in report.json.\n")
-    assert [len(run.trials) for run in saved_report(tmp_path).runs] == [1, 1]
+    slices = sum(len(run.trials) for run in saved_report(tmp_path).runs)
+    assert slices in (1, 2)  # A slice is measured again if one of its workers came late.
+    assert (code, errors) == (130, f"Stopped after {slices} slices; what was measured is in report.json.\n")
     assert left(tmp_path) == ["report.json"]
 
 
