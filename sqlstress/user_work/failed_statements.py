@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from threading import get_ident
 from time import perf_counter
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
@@ -28,6 +28,7 @@ from sqlstress.user_work.failures import (
     MAX_KINDS,
     FailureCounter,
     FailureFacts,
+    Instruction,
     Kind,
     Line,
     Step,
@@ -67,6 +68,7 @@ class History:
         self.name = ""
         """Name under which the database was opened."""
         self.steps: deque[Step] = deque(maxlen=MAX_HISTORY)
+        self.add = self.steps.append
         self.thread = 0
         """Thread that began the last transaction."""
         self.opened_by = ""
@@ -80,7 +82,7 @@ class History:
     def begin(self, sql: str) -> Step:
         """Add and return a statement that is about to run outside of a transaction."""
         step = (sql, False, self._recorder.caller(sys._getframe(2)))
-        self.steps.append(step)
+        self.add(step)
         self.thread = get_ident()
         return step
 
@@ -96,7 +98,7 @@ class History:
     def transaction(self) -> Transaction:
         """Return the state of the transaction that the last statement belongs to."""
         state, began, line = transaction_of(self.steps)
-        return Transaction(state, began, self._recorder.lines.text(line) if line else "")
+        return Transaction(state, began, self._recorder.line_text(line))
 
     def last_end(self) -> str:
         """Return the end of the last transaction: commit or rollback; empty if unknown."""
@@ -196,13 +198,26 @@ class FailedStatements:
             if file in history.name and _is_open(connection := history.connection())
         }
 
-    def caller(self, frame: FrameType | None) -> Line | None:
-        """Return the line that calls the library, or if necessary the user's line that led to it."""
-        if self._looks_up:
-            return self.lines.line(frame)
-        while frame and frame.f_code.co_filename == __file__:
-            frame = frame.f_back
-        return (frame.f_code.co_filename, frame.f_lineno) if frame else None
+    def caller(self, frame: FrameType) -> Line | Instruction | None:
+        """Return the instruction that calls the library, or if necessary the user's line that led to it.
+
+        The line of an instruction is looked up when it is shown: that takes as long as a short statement.
+        """
+        return self.lines.line(frame) if self._looks_up else (frame.f_code, frame.f_lasti)
+
+    def line_text(self, at: Line | Instruction | None) -> str:
+        """Return a line of the user's code as text; empty if it is unknown or elsewhere."""
+        if at is None:
+            return ""
+        place, number = at
+        if isinstance(place, CodeType):
+            spans = place.co_lines()
+            at = (
+                place.co_filename,
+                next((line or 0 for start, end, line in spans if start <= number < end), 0),
+            )
+            return self.lines.text(at)
+        return self.lines.text((place, number))
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
         """Record the failure of the last statement of a connection."""
@@ -210,7 +225,7 @@ class FailedStatements:
             return
         *earlier, (sql, was_open, _) = history.steps
         line = self.lines.line(sys._getframe(3))
-        kind = Kind(code, short_sql(sql), self.lines.text(line) if line else "")
+        kind = Kind(code, short_sql(sql), self.line_text(line))
 
         def examine() -> FailureFacts:
             state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
@@ -282,7 +297,7 @@ class FailedStatements:
             open_s = now_s - history.statement_open_s
             if open_s >= LONG_OPEN_S:
                 for sql, _, line in _reading_steps(connection):
-                    kind = short_sql(sql), self.lines.text(line) if line else ""
+                    kind = short_sql(sql), self.line_text(line)
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
@@ -380,10 +395,11 @@ def _compare(left: str, right: str) -> int:
 def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
     """Return a subclass of a connection's class that reports its failures."""
     base_cursor, plain_cursor = base.cursor, _sqlite3_cursor(sqlite3.Cursor)
+    plain_execute = sqlite3.Cursor.execute
 
     def ends(connection: Any, sql: str, call: Callable[..., Any], *args: Any) -> Any:
         history = connection._sqlstress
-        history.steps.append((sql, connection.in_transaction, None))
+        history.add((sql, connection.in_transaction, None))
         begun = perf_counter()
         try:
             return call(connection, *args)
@@ -406,7 +422,17 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
         # The base class would make cursors of its own class for these.
 
         def execute(self, sql: str, *args: Any) -> Any:
-            return base_cursor(self, plain_cursor).execute(sql, *args)
+            cursor, history = base_cursor(self, plain_cursor), self._sqlstress
+            if self.in_transaction:
+                history.add((sql, True, None))
+            else:
+                cursor._sqlstress_step = history.begin(sql)
+            begun = perf_counter()
+            try:
+                return plain_execute(cursor, sql, *args)
+            except sqlite3.Error as error:
+                history.fail(error, begun)
+                raise
 
         def executemany(self, sql: str, *args: Any) -> Any:
             return base_cursor(self, plain_cursor).executemany(sql, *args)
@@ -438,7 +464,7 @@ def _sqlite3_cursor(base: Any) -> Any:
             connection: Any = self.connection
             history = connection._sqlstress
             if connection.in_transaction:
-                history.steps.append((sql, True, None))
+                history.add((sql, True, None))
             else:
                 self._sqlstress_step = history.begin(sql)
             begun = perf_counter()
@@ -452,7 +478,7 @@ def _sqlite3_cursor(base: Any) -> Any:
             connection: Any = self.connection
             history = connection._sqlstress
             if connection.in_transaction:
-                history.steps.append((sql, True, None))
+                history.add((sql, True, None))
             else:
                 self._sqlstress_step = history.begin(sql)
             begun = perf_counter()
@@ -466,7 +492,7 @@ def _sqlite3_cursor(base: Any) -> Any:
             connection: Any = self.connection
             history = connection._sqlstress
             if connection.in_transaction:
-                history.steps.append((sql, True, None))
+                history.add((sql, True, None))
             else:
                 self._sqlstress_step = history.begin(sql)
             begun = perf_counter()
@@ -488,7 +514,7 @@ def _apsw_cursor(base: Any, history: History) -> Any:
 
         def execute(self, statements: Any, *args: Any, **options: Any) -> Any:
             if self.connection.in_transaction:
-                history.steps.append((str(statements), True, None))
+                history.add((str(statements), True, None))
             else:
                 self._sqlstress_step = history.begin(str(statements))
             begun = perf_counter()
@@ -500,7 +526,7 @@ def _apsw_cursor(base: Any, history: History) -> Any:
 
         def executemany(self, statements: Any, *args: Any, **options: Any) -> Any:
             if self.connection.in_transaction:
-                history.steps.append((str(statements), True, None))
+                history.add((str(statements), True, None))
             else:
                 self._sqlstress_step = history.begin(str(statements))
             begun = perf_counter()

@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from statistics import median
+from types import CodeType
 from typing import NamedTuple
 
 from sqlstress.user_work import FAILED_STATEMENT
@@ -31,10 +32,12 @@ _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 
 Line = tuple[str, int]
 """File and line."""
-Step = tuple[str, bool, Line | None]
-"""Statement of a connection, whether a transaction was open before it, and the line that calls the library.
+Instruction = tuple[CodeType, int]
+"""Code and offset of an instruction."""
+Step = tuple[str, bool, Line | Instruction | None]
+"""Statement of a connection, whether a transaction was open before it, and the caller of the library.
 
-The line is known for statements that begin a transaction."""
+The caller is known for statements that begin a transaction."""
 
 
 class Kind(NamedTuple):
@@ -143,7 +146,7 @@ def statement_kind(sql: str) -> str:
     return "read" if word in _READS else ""
 
 
-def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | None]:
+def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | Instruction | None]:
     """Return the state of the transaction that the last of a connection's statements belongs to.
 
     It is the state, the statement that began the transaction, and its line, as in `Transaction`.
