@@ -62,8 +62,9 @@ def builds_of_program(path: Path) -> list[Build]:
 def _mapped_files(process: psutil.Process) -> set[str]:
     """Return the files that a process has mapped, with its own; on macOS only its own."""
     files = {process.exe()}
-    with suppress(AttributeError, psutil.AccessDenied):
-        files.update(mapped.path for mapped in process.memory_maps())
+    list_maps = getattr(process, "memory_maps", None)  # psutil has it on Linux and Windows
+    with suppress(psutil.AccessDenied):
+        files.update(mapped.path for mapped in (list_maps() if list_maps else ()))
     return files
 
 
