@@ -20,6 +20,9 @@ from sqlstress.report.case import COMMON
 from sqlstress.report.environment import Environment
 from sqlstress.show.endings import FINE
 
+LONGEST_PID = 10
+"""Digits of the longest process id: more digits are the name of a file."""
+
 
 def _common_help(name: str) -> str:
     """Return the help of an option that has the same meaning as in other commands."""
@@ -89,7 +92,7 @@ def _show_builds(program: str) -> int:
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.machine.warnings import has_wal_reset_bug
 
-    is_process = program.isdecimal() and not Path(program).exists()
+    is_process = program.isdecimal() and len(program) <= LONGEST_PID and not Path(program).exists()
     builds = builds_of_process(int(program)) if is_process else builds_of_program(Path(program))
     for build in builds:
         bug = " WARNING: it can lose commits (WAL-reset bug)." if has_wal_reset_bug(build.version) else ""

@@ -57,7 +57,15 @@ def schema() -> None:
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the paths, with each folder replaced by its JSON files, sorted."""
-    return tuple(file for path in paths for file in (_reports_in(path) if path.is_dir() else [path]))
+    return tuple(file for path in paths for file in (_reports_in(path) if _is_folder(path) else [path]))
+
+
+def _is_folder(path: Path) -> bool:
+    """Return whether a path is a folder; a path that is too long is reported when it is read."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _reports_in(folder: Path) -> list[Path]:
