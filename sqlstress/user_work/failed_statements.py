@@ -2,7 +2,8 @@
 
 Connections and cursors are instances of subclasses, whose methods measure the time of a call and look at its
 exception. All other facts are read after a failure. Python's sqlite3 and apsw are covered, also below a
-library; a connection that existed before, or that comes from a factory other than a class, is not.
+library. A connection that existed before, or comes from a factory other than a class, is not, and neither are
+methods of a connection that a class of the user's code overrides.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ LOOK_S = 0.05
 LONG_OPEN_S = 0.2
 """Shortest time, in seconds, for which an open statement is recorded."""
 
+_STATEMENTS = ("execute", "executemany", "executescript")
 _PROBE = "sqlstress_probe"
 """Name of a collation: SQLite refuses to replace it while a statement of the connection is open."""
 
@@ -68,22 +70,31 @@ class History:
         self.name = ""
         """Name under which the database was opened."""
         self.steps: deque[Step] = deque(maxlen=MAX_HISTORY)
-        self.add = self.steps.append
         self.thread = 0
-        """Thread that began the last transaction."""
+        """Thread that ran the last statement; 0 if there is none."""
+        self.is_shared = False
+        """Whether several threads have used the connection."""
         self.opened_by = ""
         """Call that left the open transaction; empty if there is none."""
         self.open_calls = 0
         """Calls that returned within the open transaction."""
         self.statement_open_s: float | None = None
         """Time of the first look that found a statement open; None if there is none."""
+        self.open_queries: tuple[Step, ...] = ()
+        """Queries that may be the open statement; empty until they are looked up."""
         self._failed_commit: tuple[int, Step] | None = None
 
-    def begin(self, sql: str) -> Step:
-        """Add and return a statement that is about to run outside of a transaction."""
-        step = (sql, False, self._recorder.caller(sys._getframe(2)))
-        self.add(step)
-        self.thread = get_ident()
+    def use(self, sql: Any, is_open: bool) -> Step | None:
+        """Add a statement that is about to run; return it if no transaction is open."""
+        thread = get_ident()
+        if thread != self.thread:
+            self.is_shared = self.is_shared or self.thread != 0
+            self.thread = thread
+        if is_open:
+            self.steps.append((str(sql), True, None))
+            return None
+        step = (str(sql), False, self._recorder.caller(sys._getframe(2)))
+        self.steps.append(step)
         return step
 
     def fail(self, error: Exception, begun: float) -> None:
@@ -229,13 +240,13 @@ class FailedStatements:
 
         def examine() -> FailureFacts:
             state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
-            return self._examine(history.connection(), history.name, sql, state, began)
+            return self._examine(history, sql, state, began)
 
         self._failures.add(kind, message, waited_s, examine)
 
-    def _examine(self, connection: Any, name: str, sql: str, state: str, began: str) -> FailureFacts:
+    def _examine(self, history: History, sql: str, state: str, began: str) -> FailureFacts:
         """Return the facts of a failure, read from its connection."""
-        self._examines = True
+        self._examines, connection = True, history.connection()
         try:
             return FailureFacts(
                 _pragma(connection, "busy_timeout"),
@@ -243,9 +254,9 @@ class FailedStatements:
                 statement_kind(sql),
                 state,
                 began,
-                _has_open_statement(connection),
-                "yes" if "cache=shared" in name else "no",
-                self._holder(connection, name),
+                _has_open_statement(history),
+                "yes" if "cache=shared" in history.name else "no",
+                self._holder(connection, history.name),
             )
         finally:
             self._examines = False
@@ -289,14 +300,17 @@ class FailedStatements:
         for history in self._histories:
             connection = history.connection()
             is_idle = _is_open(connection) and not _is_in_transaction(connection)
-            if not is_idle or _has_open_statement(connection) != "yes":
-                history.statement_open_s = None
+            is_ours = history.thread == get_ident()
+            if not (is_idle and is_ours) or _has_open_statement(history) != "yes":
+                history.statement_open_s, history.open_queries = None, ()
                 continue
             if history.statement_open_s is None:
                 history.statement_open_s = now_s
             open_s = now_s - history.statement_open_s
             if open_s >= LONG_OPEN_S:
-                for sql, _, line in _reading_steps(connection):
+                if not history.open_queries:  # The search takes milliseconds: once for each statement.
+                    history.open_queries = tuple(_reading_steps(connection))
+                for sql, _, line in history.open_queries:
                     kind = short_sql(sql), self.line_text(line)
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
@@ -363,8 +377,15 @@ def _pragma(connection: Any, name: str) -> str:
     return ""
 
 
-def _has_open_statement(connection: Any) -> str:
-    """Return "yes" or "no", or "" if unknown. The failed statement itself is closed by now."""
+def _has_open_statement(history: History) -> str:
+    """Return "yes" or "no", or "" if unknown. The failed statement itself is closed by now.
+
+    Python's sqlite3 waits for the connection's mutex with the interpreter's lock held. If another thread has
+    the mutex and needs that lock, for a trace or a function, both wait for ever: so not if threads share it.
+    """
+    connection: Any = history.connection()
+    if history.is_shared:
+        return ""
     try:
         for _ in range(2):  # The first call may create the collation, which always works.
             connection.create_collation(_PROBE, _compare)
@@ -375,9 +396,11 @@ def _has_open_statement(connection: Any) -> str:
 
 def _reading_steps(connection: Any) -> Iterator[Step]:
     """Yield the queries of a connection's cursors that exist: one of them is open."""
+    is_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()  # Frozen objects are hidden: those from before the window.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]
-    gc.freeze()
+    if is_frozen:
+        gc.freeze()
     for cursor in cursors:
         step = cursor._sqlstress_step
         if step and getattr(cursor, "connection", None) is connection and statement_kind(step[0]) == "read":
@@ -393,13 +416,18 @@ def _compare(left: str, right: str) -> int:
 
 @cache
 def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
-    """Return a subclass of a connection's class that reports its failures."""
-    base_cursor, plain_cursor = base.cursor, _sqlite3_cursor(sqlite3.Cursor)
-    plain_execute = sqlite3.Cursor.execute
+    """Return a subclass of a connection's class that reports its failures.
+
+    Methods that the class itself defines for cursors and statements stay as they are.
+    """
+    plain, plain_cursor = sqlite3.Connection, _sqlite3_cursor(sqlite3.Cursor)
+
+    def new_cursor(connection: Any) -> Any:
+        return plain.cursor(connection, plain_cursor)
 
     def ends(connection: Any, sql: str, call: Callable[..., Any], *args: Any) -> Any:
         history = connection._sqlstress
-        history.add((sql, connection.in_transaction, None))
+        history.use(sql, connection.in_transaction)
         begun = perf_counter()
         try:
             return call(connection, *args)
@@ -409,36 +437,8 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
 
     class Watched(base):  # type: ignore[misc]
         def __init__(self, *args: Any, **options: Any) -> None:
+            self._sqlstress = recorder.watch(self)  # before a class runs statements while it connects
             super().__init__(*args, **options)
-            self._sqlstress = recorder.watch(self)
-
-        def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
-            if factory is sqlite3.Cursor:
-                factory = plain_cursor
-            elif isinstance(factory, type) and issubclass(factory, sqlite3.Cursor):
-                factory = _sqlite3_cursor(factory)
-            return base_cursor(self, factory)
-
-        # The base class would make cursors of its own class for these.
-
-        def execute(self, sql: str, *args: Any) -> Any:
-            cursor, history = base_cursor(self, plain_cursor), self._sqlstress
-            if self.in_transaction:
-                history.add((sql, True, None))
-            else:
-                cursor._sqlstress_step = history.begin(sql)
-            begun = perf_counter()
-            try:
-                return plain_execute(cursor, sql, *args)
-            except sqlite3.Error as error:
-                history.fail(error, begun)
-                raise
-
-        def executemany(self, sql: str, *args: Any) -> Any:
-            return base_cursor(self, plain_cursor).executemany(sql, *args)
-
-        def executescript(self, sql: str) -> Any:
-            return base_cursor(self, plain_cursor).executescript(sql)
 
         def commit(self) -> None:
             ends(self, "COMMIT", base.commit)
@@ -449,94 +449,64 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
         def __exit__(self, *error: Any) -> Any:
             return ends(self, "ROLLBACK" if error[0] else "COMMIT", base.__exit__, *error)
 
+    def cursor(connection: Any, factory: Any = sqlite3.Cursor) -> Any:
+        is_class = isinstance(factory, type) and issubclass(factory, sqlite3.Cursor)
+        return plain.cursor(connection, _sqlite3_cursor(factory) if is_class else factory)
+
+    if base.cursor is plain.cursor:
+        Watched.cursor = cursor
+    for name in _STATEMENTS:
+        if getattr(base, name) is getattr(plain, name):
+            setattr(Watched, name, _recorded(getattr(sqlite3.Cursor, name), new_cursor=new_cursor))
     return _named_like(Watched, base)
 
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
     """Return a subclass of a cursor's class that reports the failures to its connection."""
-    base_execute, base_executemany = base.execute, base.executemany
-
-    class Watched(base):  # type: ignore[misc]
-        _sqlstress_step: Step | None = None
-
-        def execute(self, sql: str, *args: Any) -> Any:
-            connection: Any = self.connection
-            history = connection._sqlstress
-            if connection.in_transaction:
-                history.add((sql, True, None))
-            else:
-                self._sqlstress_step = history.begin(sql)
-            begun = perf_counter()
-            try:
-                return base_execute(self, sql, *args)
-            except sqlite3.Error as error:
-                history.fail(error, begun)
-                raise
-
-        def executemany(self, sql: str, *args: Any) -> Any:
-            connection: Any = self.connection
-            history = connection._sqlstress
-            if connection.in_transaction:
-                history.add((sql, True, None))
-            else:
-                self._sqlstress_step = history.begin(sql)
-            begun = perf_counter()
-            try:
-                return base_executemany(self, sql, *args)
-            except sqlite3.Error as error:
-                history.fail(error, begun)
-                raise
-
-        def executescript(self, sql: str) -> Any:
-            connection: Any = self.connection
-            history = connection._sqlstress
-            if connection.in_transaction:
-                history.add((sql, True, None))
-            else:
-                self._sqlstress_step = history.begin(sql)
-            begun = perf_counter()
-            try:
-                return super().executescript(sql)
-            except sqlite3.Error as error:
-                history.fail(error, begun)
-                raise
-
-    return _named_like(Watched, base)
+    return _watched_cursor(base, _STATEMENTS)
 
 
 def _apsw_cursor(base: Any, history: History) -> Any:
     """Return a subclass of apsw's cursor that reports the failures of a connection."""
-    base_execute, base_executemany, apsw_error = base.execute, base.executemany, import_module("apsw").Error
+    return _watched_cursor(base, ("execute", "executemany"), history)
+
+
+def _watched_cursor(base: Any, names: tuple[str, ...], history: History | None = None) -> Any:
+    """Return a subclass of a cursor's class whose methods with these names are recorded."""
 
     class Watched(base):  # type: ignore[misc]
         _sqlstress_step: Step | None = None
 
-        def execute(self, statements: Any, *args: Any, **options: Any) -> Any:
-            if self.connection.in_transaction:
-                history.add((str(statements), True, None))
-            else:
-                self._sqlstress_step = history.begin(str(statements))
-            begun = perf_counter()
-            try:
-                return base_execute(self, statements, *args, **options)
-            except apsw_error as error:
-                history.fail(error, begun)
-                raise
-
-        def executemany(self, statements: Any, *args: Any, **options: Any) -> Any:
-            if self.connection.in_transaction:
-                history.add((str(statements), True, None))
-            else:
-                self._sqlstress_step = history.begin(str(statements))
-            begun = perf_counter()
-            try:
-                return base_executemany(self, statements, *args, **options)
-            except apsw_error as error:
-                history.fail(error, begun)
-                raise
-
+    for name in names:
+        setattr(Watched, name, _recorded(getattr(base, name), history))
     return _named_like(Watched, base)
+
+
+def _recorded(
+    call: Callable[..., Any],
+    fixed_history: History | None = None,
+    new_cursor: Callable[[Any], Any] | None = None,
+) -> Callable[..., Any]:
+    """Return a method that runs a statement by `call` and records its failure.
+
+    It belongs to a cursor; with `new_cursor` to a connection, which makes a cursor for each statement.
+    """
+
+    def method(owner: Any, *args: Any, **options: Any) -> Any:
+        cursor, connection = (new_cursor(owner), owner) if new_cursor else (owner, owner.connection)
+        history = fixed_history or connection._sqlstress
+        step = history.use(args[0] if args else "", connection.in_transaction)
+        if step:
+            cursor._sqlstress_step = step
+        begun = perf_counter()
+        try:
+            return call(cursor, *args, **options)
+        except Exception as error:
+            history.fail(error, begun)
+            raise
+
+    return method
 
 
 def _named_like(subclass: Any, base: Any) -> Any:

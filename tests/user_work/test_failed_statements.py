@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -373,3 +375,70 @@ def test_query_that_is_read_to_its_end_is_not_recorded(file: Path, recorder: Fai
         cursor = connection.execute("SELECT * FROM t")
         cursor.fetchall()
         assert look_until_recorded(recorder) == []
+
+
+# Classes of the user's code keep their behaviour.
+
+
+class OwnMethods(sqlite3.Connection):
+    """Connection that runs statements while it connects, and has methods with other signatures."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        super().execute("PRAGMA foreign_keys = ON")
+        self.executescript("PRAGMA foreign_keys = ON")
+
+    def cursor(self) -> Any:  # type: ignore[override]
+        return super().cursor(OwnCursor)
+
+    def execute(self, query: str, values: tuple[Any, ...] = ()) -> Any:  # type: ignore[override]
+        return super().execute(query.replace("TABLE_NAME", "t"), values)
+
+
+class OwnCursor(sqlite3.Cursor):
+    """Cursor with a keyword argument."""
+
+    def execute(self, query: str, values: tuple[Any, ...] = ()) -> Any:  # type: ignore[override]
+        return super().execute(query, values)
+
+
+def test_overridden_methods_of_a_connection_are_called(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file, factory=OwnMethods) as connection:
+        assert connection.execute(query="SELECT count(*) FROM TABLE_NAME").fetchone() == (9,)
+        assert type(connection.cursor()) is OwnCursor
+
+
+def test_overridden_methods_of_a_cursor_are_called(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        cursor = connection.cursor(OwnCursor)
+        assert cursor.execute(query="SELECT max(x) FROM t", values=()).fetchone() == (8,)
+
+
+def test_connection_of_several_threads_is_not_probed(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file, check_same_thread=False) as this, open_file(file) as other:
+        thread = Thread(target=this.execute, args=("SELECT 1",))
+        thread.start()
+        thread.join()
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+    ((*_, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    assert traits["open_cursor"] == ""
+
+
+def test_open_query_is_searched_once(
+    file: Path, recorder: FailedStatements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches, find = count(), gc.get_objects
+
+    def search() -> list[Any]:
+        next(searches)
+        return find()
+
+    monkeypatch.setattr(gc, "get_objects", search)
+    with open_file(file) as connection:
+        cursor = connection.execute("SELECT * FROM t")
+        cursor.fetchone()
+        for _ in range(3):
+            assert look_until_recorded(recorder)
+    assert next(searches) == 1
