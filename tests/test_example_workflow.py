@@ -139,6 +139,10 @@ def checkout(tmp_path: Path) -> Path:
 def gated(folder: Path, gate: str) -> subprocess.CompletedProcess[str]:
     """Run the step that compares a change with its target branch, as GitHub would."""
     (script,) = (step["run"] for step in steps() if step.get("name") == "Is the change as fast?")
+    create = 'python -m venv "env-$side"\n'
+    assert create in script
+    # The environments exist; pip, which this line would install, takes much of the test's time.
+    script = script.replace(create, "true\n")
     places = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     given = {"APP": "stress/bank.py", "SQLSTRESS": "sqlstress", "RUNNER_OS": "Linux", "GATE": gate}
     given["GITHUB_STEP_SUMMARY"] = str(folder / "summary.md")
@@ -187,7 +191,7 @@ def test_gate_fails_for_a_slow_package_at_the_root(checkout: Path) -> None:
         assert begin in text
         text = text.replace(begin, f"    mybank.pause()\n{begin}")
         app.write_text(text.replace("import random\n", "import mybank\nimport random\n", 1), encoding="utf-8")
-    done = gated(checkout, "--concurrency 1 --duration 300ms --max-drop 5% --strict --max-time 4m")
+    done = gated(checkout, "--concurrency 1 --duration 100ms --max-drop 5% --strict --max-time 4m")
     report = from_json((checkout / "ab.json").read_text(encoding="utf-8"))
     files = [Path(run.trials[0].modules["mybank"]) for run in report.runs]
     home = checkout.resolve()
