@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from types import FrameType, TracebackType
@@ -18,7 +19,7 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay before an interrupt is repeated: the finalizer has ended by then, and no user notices it."""
+"""Delay before an interrupt is repeated; no user notices it."""
 
 
 def install_stop_handlers() -> None:
@@ -41,10 +42,23 @@ def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _signal_main_thread(number: int) -> None:
+    """Signal the main thread after `_repeat_interrupt`, and with it the finalizer, has ended there."""
+    while _is_in_hook():
+        time.sleep(_REPEAT_AFTER_S)
     if sys.platform == "win32":
         signal.raise_signal(number)
     else:
         signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+
+def _is_in_hook() -> bool:
+    """Return whether the main thread runs `_repeat_interrupt`."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        if frame.f_code is _repeat_interrupt.__code__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def ignore_stop_signals() -> None:

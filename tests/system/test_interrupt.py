@@ -82,6 +82,23 @@ def test_signal_in_a_finalizer_comes_again_without_a_message(
     assert capsys.readouterr().err == ""
 
 
+def test_signal_is_not_repeated_before_the_slow_hook_has_ended(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SlowTimer(threading.Timer):
+        def start(self) -> None:
+            super().start()
+            time.sleep(5 * self.interval)
+
+    install_stop_handlers()
+    monkeypatch.setattr(threading, "Timer", SlowTimer)
+    going = StruckAsItGoes(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        del going
+        time.sleep(30)
+    assert capsys.readouterr().err == ""
+
+
 def test_finalizer_errors_of_other_kinds_are_printed_as_usual(capsys: pytest.CaptureFixture[str]) -> None:
     install_stop_handlers()
     finalized = weakref.finalize(Pulses(), int, "none")
