@@ -1,14 +1,19 @@
 """Cost of recording failed statements: `python -m benchmarks.recorder [FOLDER]`.
 
-Transactions of Python's sqlite3 on a WAL file, with and without the recorder, in pairs in the order ABBA.
-Prints the median ratio of the pairs with the smallest and the largest, for each durability.
+Two connections of Python's sqlite3 to a WAL file, with and without the recorder, run transactions in turns;
+chance decides which is first. A pair takes a fraction of a millisecond, so the disk is the same for both.
+Prints for each durability the median time of a transaction and the ratio of the medians, with the range of
+five parts.
 """
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -18,55 +23,65 @@ from typing import Any
 from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
 
-PAIRS = 10
-WINDOW_S = 0.5
+PAIRS, PARTS = 8000, 5
 ROWS = 1000
+US = 1e6
 
 
-def rate(connect: Any, file: Path, synchronous: str, recorder: FailedStatements | None) -> float:
-    """Return the transactions per second: a read, an update and a commit."""
-    with closing(connect(file, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {synchronous}")
-        connection.execute("CREATE TABLE IF NOT EXISTS t (k INTEGER PRIMARY KEY, n INTEGER)")
-        connection.executemany("INSERT OR IGNORE INTO t VALUES (?, 0)", [(key,) for key in range(ROWS)])
-        begun, count = perf_counter(), 0
-        while perf_counter() - begun < WINDOW_S:
-            key = count % ROWS
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("SELECT n FROM t WHERE k = ?", (key,)).fetchone()
-            connection.execute("UPDATE t SET n = n + 1 WHERE k = ?", (key,))
-            connection.execute("COMMIT")
-            if recorder:
-                recorder.check_left_open("transfer")
-            count += 1
-        return count / (perf_counter() - begun)
+def opened(connect: Callable[..., Any], file: Path, synchronous: str) -> Any:
+    """Return a connection to a table with rows."""
+    connection = connect(file, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    connection.execute("CREATE TABLE IF NOT EXISTS t (k INTEGER PRIMARY KEY, n INTEGER)")
+    connection.executemany("INSERT OR IGNORE INTO t VALUES (?, 0)", [(key,) for key in range(ROWS)])
+    return connection
+
+
+def seconds(connection: Any, after_each: Callable[[], None]) -> float:
+    """Return the time of a transaction: a read, an update and a commit."""
+    key, begun = random.randrange(ROWS), perf_counter()
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("SELECT n FROM t WHERE k = ?", (key,)).fetchone()
+    connection.execute("UPDATE t SET n = n + 1 WHERE k = ?", (key,))
+    connection.execute("COMMIT")
+    after_each()
+    return perf_counter() - begun
+
+
+def medians(recorded: Callable[[], float], plain: Callable[[], float]) -> tuple[float, float]:
+    """Return the median time of a transaction with and without the recorder, in µs, of PAIRS pairs."""
+    times: dict[Callable[[], float], list[float]] = {recorded: [], plain: []}
+    for _ in range(PAIRS):
+        for call in random.sample((recorded, plain), 2):
+            times[call].append(call())
+    return median(times[recorded]) * US, median(times[plain]) * US
 
 
 def main(folder: str = ".") -> None:
     """Measure and print."""
-    plain = sqlite3.connect
+    plain_connect = sqlite3.connect
     recorder = FailedStatements(UserFrames(Path(__file__).parent))
     recorder.install()
-    watched = sqlite3.connect
-    print("| synchronous | with / without the recorder | pairs |\n|---|--:|--:|")
-    with TemporaryDirectory(dir=folder) as place:
+    print("| synchronous | recorded, µs | plain, µs | plain / recorded |\n|---|--:|--:|--:|")
+    with TemporaryDirectory(dir=folder) as directory:
         for synchronous in ("full", "normal"):
-            ratios = []
-            for number in range(PAIRS):
-                arms = [(watched, recorder), (plain, None)]
-                order = arms if number % 2 else arms[::-1]
-                rates = {arm: rate(*order_of(arm, Path(place), synchronous)) for arm in order}
-                ratios.append(rates[watched, recorder] / rates[plain, None])
+            file = Path(directory) / f"{synchronous}.db"
+            with (
+                closing(opened(sqlite3.connect, file, synchronous)) as recorded,
+                closing(opened(plain_connect, file, synchronous)) as plain,
+            ):
+                calls = (
+                    partial(seconds, recorded, partial(recorder.check_left_open, "transfer")),
+                    partial(seconds, plain, lambda: None),
+                )
+                parts = [medians(*calls) for _ in range(PARTS)]
+            with_it, without = (median(column) for column in zip(*parts, strict=True))
+            ratios = sorted(second / first for first, second in parts)
             print(
-                f"| {synchronous} | {median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}) | {PAIRS} |"
+                f"| {synchronous} | {with_it:.1f} | {without:.1f} | "
+                f"{without / with_it:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}) |"
             )
-
-
-def order_of(arm: tuple[Any, Any], folder: Path, synchronous: str) -> tuple[Any, Path, str, Any]:
-    """Return the arguments of `rate` for an arm."""
-    connect, recorder = arm
-    return connect, folder / f"{synchronous}.db", synchronous, recorder
 
 
 if __name__ == "__main__":
