@@ -6,7 +6,7 @@ import gc
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
@@ -17,151 +17,10 @@ import apsw
 import pytest
 import sqlalchemy
 
-from sqlstress.analysis.causes import diagnose
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
-from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
-from sqlstress.user_work.failure_facts import facts_of
 from sqlstress.user_work.failures import statement_kind, transaction_of
-
-TIMEOUT_S = 0.2
-INSERT = "INSERT INTO t VALUES (1)"
-
-
-@pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[FailedStatements]:
-    """Watch the connections that a test opens."""
-    monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
-    monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
-    hooks = [*apsw.connection_hooks]
-    recorder = FailedStatements(UserFrames(Path(__file__).parent))
-    recorder.install()
-    yield recorder
-    apsw.connection_hooks[:] = hooks
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return a WAL database with a table."""
-    path = tmp_path / "app.db"
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE t (x)")
-        connection.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(9)])
-    return path
-
-
-def open_file(file: Path, timeout: float = TIMEOUT_S, **options: Any) -> Any:
-    return closing(sqlite3.connect(file, timeout=timeout, isolation_level=None, **options))
-
-
-def causes(recorder: FailedStatements) -> list[str]:
-    """Return the names of the causes of the failures, "" if unknown."""
-    named = []
-    for topic, _, _, _, traits in recorder.records():
-        if topic == FAILED_STATEMENT:
-            facts = facts_of(traits, float(traits["waited_ms"]), int(traits["timeout_ms"]))
-            cause = diagnose(int(traits["code"]), facts).cause
-            named.append(cause.name if cause else "")
-    return named
-
-
-# Each cause, with real connections.
-
-
-def read_before_write(file: Path) -> None:
-    with open_file(file) as this, open_file(file) as other:
-        this.execute("BEGIN")
-        this.execute("SELECT * FROM t").fetchall()
-        other.execute("BEGIN IMMEDIATE")
-        with suppress(sqlite3.OperationalError):
-            this.execute(INSERT)
-
-
-def stale_snapshot(file: Path) -> None:
-    with open_file(file) as this, open_file(file) as other:
-        this.execute("BEGIN")
-        this.execute("SELECT * FROM t").fetchall()
-        other.execute(INSERT)
-        with suppress(sqlite3.OperationalError):
-            this.execute(INSERT)
-
-
-def open_cursor(file: Path) -> None:
-    with open_file(file) as this, open_file(file) as other:
-        cursor = this.execute("SELECT * FROM t")
-        cursor.fetchone()
-        other.execute(INSERT)
-        with suppress(sqlite3.OperationalError):
-            this.execute("BEGIN IMMEDIATE")
-
-
-def no_timeout(file: Path) -> None:
-    with open_file(file, timeout=0) as this, open_file(file) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with suppress(sqlite3.OperationalError):
-            this.execute(INSERT)
-
-
-def waits_for_itself(file: Path) -> None:
-    with open_file(file) as this, open_file(file) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with suppress(sqlite3.OperationalError):
-            this.execute(INSERT)
-
-
-def commit_behind_reader(file: Path) -> None:
-    with open_file(file) as this, open_file(file) as other:
-        this.execute("PRAGMA journal_mode = DELETE")
-        this.execute("BEGIN")
-        this.execute(INSERT)
-        cursor = other.execute("SELECT * FROM t")
-        cursor.fetchone()
-        with suppress(sqlite3.OperationalError):
-            this.commit()
-
-
-def wal_switch(file: Path) -> None:
-    with open_file(file) as this, open_file(file) as other:
-        this.execute("PRAGMA journal_mode = DELETE")
-        other.execute("BEGIN IMMEDIATE")
-        with suppress(sqlite3.OperationalError):
-            this.execute("PRAGMA journal_mode = WAL")
-
-
-def shared_cache(file: Path) -> None:
-    name = f"file:{file}?cache=shared"
-    with open_file(name, uri=True) as this, open_file(name, uri=True) as other:  # type: ignore[arg-type]
-        other.execute("BEGIN IMMEDIATE")
-        other.execute(INSERT)
-        with suppress(sqlite3.OperationalError):
-            this.execute("BEGIN IMMEDIATE")
-
-
-@pytest.mark.parametrize(
-    ("program", "name"),
-    [
-        (read_before_write, "read-before-write"),
-        (stale_snapshot, "stale-snapshot"),
-        (open_cursor, "open-cursor"),
-        (no_timeout, "no-timeout"),
-        (waits_for_itself, "waits-for-itself"),
-        (commit_behind_reader, "commit-behind-reader"),
-        (wal_switch, "wal-switch"),
-        (shared_cache, "shared-cache"),
-    ],
-)
-def test_cause_of_a_caught_failure(
-    program: Callable[[Path], None], name: str, file: Path, recorder: FailedStatements
-) -> None:
-    program(file)
-    assert causes(recorder) == [name]
-    ((_, _, count, message, traits),) = [
-        record for record in recorder.records() if record[0] == FAILED_STATEMENT
-    ]
-    assert (count, "locked" in message) == (1, True)
-    assert traits["at"].startswith(f"{Path(__file__).name}:")
-
+from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
 

@@ -1,0 +1,35 @@
+"""Each cause: a real program fails, its exception is caught, and the facts lead to the rule."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from sqlstress.analysis.causes import RULES, diagnose
+from sqlstress.user_work import FAILED_STATEMENT
+from sqlstress.user_work.failed_statements import FailedStatements
+from sqlstress.user_work.failure_facts import explain, facts_of
+from tests.user_work.failing_programs import NOT_PRODUCED, PROGRAMS
+
+POSIX = {"recovery", "moved-database", "disk-error"}
+"""Causes whose programs need fcntl, resource, or the right to rename an open file."""
+
+
+def test_each_rule_has_a_program_or_a_reason() -> None:
+    assert {*PROGRAMS} | {*NOT_PRODUCED} == {rule.name for rule in RULES}
+    assert not {*PROGRAMS} & {*NOT_PRODUCED}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_cause_of_a_caught_failure(name: str, file: Path, recorder: FailedStatements) -> None:
+    if name in POSIX and sys.platform == "win32":
+        pytest.skip("needs POSIX")
+    PROGRAMS[name](file)
+    ((_, sql, count, _, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    (rule,) = [rule for rule in RULES if rule.name == name]
+    facts = facts_of(traits, float(traits["waited_ms"]), int(traits["timeout_ms"]))
+    assert diagnose(int(traits["code"]), facts).cause == rule
+    assert count == 1 and traits["at"].startswith("failing_programs.py:")
+    assert explain(sql, traits).endswith(f"{rule.cause} {rule.cure}")
