@@ -6,10 +6,11 @@ import json
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -335,10 +336,10 @@ def first_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     reports: dict[tuple[str, ...], Report] = {}
     run = slices.Python.run
 
-    def run_once(python: slices.Python, words: Sequence[str], check: Callable[[], None]) -> Report:
+    def run_once(python: slices.Python, words: Sequence[str], *others: Any) -> Report:
         arm = (python.name, *python.standing)
         if arm not in reports:
-            reports[arm] = run(python, words, check)
+            reports[arm] = run(python, words, *others)
         return reports[arm]
 
     monkeypatch.setattr(slices.Python, "run", run_once)
