@@ -200,7 +200,7 @@ def test_a_real_drop_between_two_pythons_is_found(cli: Cli, monkeypatch: pytest.
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     # No commit waits for a sync: on a busy disk syncs differ by more than the values do.
-    load = (*SHORT, *PATIENT, "--duration", "200ms", "--read-ratio", "0", "--synchronous", "off")
+    load = (*SHORT, *PATIENT, "--key-space", "20", "--read-ratio", "0", "--synchronous", "off")
     said = cli("ab", *pythons, "--b", "--value-size 200000", *load, "-o", "ab.json")
     assert said.code == 1
     assert "FAIL: B is slower: TPS" in said.out
