@@ -166,9 +166,9 @@ def sentences(text: str) -> list[str]:
     return re.split(r"(?<=[.!?])\s+(?=[A-Z`\"'(])", " ".join(text.split()))
 
 
-def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def docstrings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Yield the line and text of module, class, function and attribute docstrings."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:
@@ -184,6 +184,8 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def comments(source: str) -> Iterator[tuple[int, str]]:
     """Yield the first line and the text of each comment block."""
     block: list[tuple[int, str]] = []
+    if "#" not in source:
+        return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type != tokenize.COMMENT:
             continue
@@ -205,20 +207,20 @@ def prose_hits(path: Path, line: int, text: str, kind: str) -> Iterator[Hit]:
     """Yield the hits in a docstring ("docstring"), comment ("comment") or paragraph ("markdown")."""
     prose = re.sub(r"(?s)::?\s*\n\n.*|```.*?```", "", text) if kind == "docstring" else text
     prose = re.sub(r'"[^"\n]{3,}"', '"..."', prose)  # quoted output is not the code's English
-    first = " ".join(prose.split())
+    parts = sentences(prose)
     for code, (_, pattern, scope) in RULES.items():
         if scope == "D":
-            if kind == "docstring" and re.search(pattern, sentences(first)[0]):
-                yield Hit(path, line, code, sentences(first)[0])
+            if kind == "docstring" and re.search(pattern, parts[0]):
+                yield Hit(path, line, code, parts[0])
         elif scope == "S" or kind == "docstring":
-            for sentence in sentences(first):
+            for sentence in parts:
                 if re.search(pattern, sentence):
                     yield Hit(path, line, code, sentence)
 
 
-def name_hits(path: Path, tree: ast.Module) -> Iterator[Hit]:
+def name_hits(path: Path, nodes: Iterable[ast.AST]) -> Iterator[Hit]:
     """Yield the hits in names of functions, and in loop variables."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             is_test = node.name.startswith("test_")
             for code, (_, pattern) in (TEST_NAMES if is_test else NAMES).items():
@@ -233,11 +235,11 @@ def name_hits(path: Path, tree: ast.Module) -> Iterator[Hit]:
 def check_python(path: Path) -> list[Hit]:
     """Return the hits of a Python file."""
     source = path.read_text(encoding="utf-8")
-    tree = ast.parse(source)
+    nodes = [*ast.walk(ast.parse(source))]
     exempt = {number for number, line in enumerate(source.splitlines(), 1) if "# dialect: ok" in line}
-    hits = [hit for line, text in docstrings(tree) for hit in prose_hits(path, line, text, "docstring")]
+    hits = [hit for line, text in docstrings(nodes) for hit in prose_hits(path, line, text, "docstring")]
     hits += [hit for line, text in comments(source) for hit in prose_hits(path, line, text, "comment")]
-    hits += name_hits(path, tree)
+    hits += name_hits(path, nodes)
     return [hit for hit in hits if hit.line not in exempt]
 
 

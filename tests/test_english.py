@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -47,6 +47,6 @@ def test_all_texts_are_in_plain_english() -> None:
 def test_class_name_occurs_once_in_the_package() -> None:
     """Classes of the API have the names that users see."""
     files = [path for path in (ROOT / "sqlstress").rglob("*.py") if path.name != "api.py"]
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files]
-    counts = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    counts = Counter(name for text in texts for name in re.findall(r"(?m)^class (\w+)", text))
     assert [name for name, count in counts.items() if count > 1] == []

@@ -191,7 +191,7 @@ def test_gate_fails_for_a_slow_package_at_the_root(checkout: Path) -> None:
         assert begin in text
         text = text.replace(begin, f"    mybank.pause()\n{begin}")
         app.write_text(text.replace("import random\n", "import mybank\nimport random\n", 1), encoding="utf-8")
-    done = gated(checkout, "--concurrency 1 --duration 100ms --max-drop 5% --strict --max-time 4m")
+    done = gated(checkout, "--concurrency 1 --duration 100ms --warmup 0 --max-drop 5% --strict --max-time 4m")
     report = from_json((checkout / "ab.json").read_text(encoding="utf-8"))
     files = [Path(run.trials[0].modules["mybank"]) for run in report.runs]
     home = checkout.resolve()

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from sqlstress.engine.loop import Window, work_through
+from sqlstress.engine.omissions import COSTS, is_omitted
 from sqlstress.engine.protocols import SelfDriven, Source
 from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
@@ -26,12 +27,12 @@ ATTEMPTS = 5
 
 
 def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
-    """Return the cost of one operation without a store, in ns; None if the experiment has no window.
+    """Return the cost of one operation without a store, in ns; None if it is omitted or there is no window.
 
     `carry` is the dictionary that all trials share: objects that they make once are made here.
     """
     experiment = experiment_of(case)
-    if not experiment.windowed:
+    if not experiment.windowed or is_omitted(COSTS):
         return None
     alone = replace(case, concurrency=1, ops=None, arrivals=None)
     nowhere = DryPlace(alone, Path())

@@ -11,12 +11,14 @@ from pathlib import Path
 
 from sqlstress.engine import pool
 from sqlstress.engine.folder import RunFolder
+from sqlstress.engine.omissions import COSTS, is_omitted
 from sqlstress.engine.pool import IdleWorkers
 from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiment import experiment_of
 from sqlstress.machine import fingerprint
+from sqlstress.machine.sync_cost import BUDGET_NS
 from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
@@ -64,6 +66,7 @@ class MeasuringSession:
                     [case.settings for case in self.cases if takes(case.driver, "journal-mode")],
                     max(case.concurrency for case in self.cases),
                     [*dict.fromkeys(filter(None, map(not_native, self.cases)))],
+                    0 if is_omitted(COSTS) else BUDGET_NS,
                 )
                 created = datetime.now(UTC).isoformat(timespec="seconds")
                 report = Report(created, self.command, environment)

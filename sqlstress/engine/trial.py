@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from sqlstress.engine.folder import further, make_trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.engine.omissions import RERUNS, is_omitted
 from sqlstress.engine.pool import (
     IdleWorkers,
     Pauses,
@@ -332,7 +333,7 @@ class TrialRunner:
         self.carry: dict[Any, Any] = {}
         """Objects that trials pass on to later trials."""
         self._copies: dict[Any, Any] | None = None if keep else {}
-        self._patience = MAX_RERUNS
+        self._patience = 0 if is_omitted(RERUNS) else MAX_RERUNS
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:

@@ -19,18 +19,20 @@ def fingerprint(
     settings: Sequence[Settings],
     most_workers: int,
     not_native: Sequence[str] = (),
+    sync_budget_ns: int = sync_cost.BUDGET_NS,
 ) -> Environment:
     """Return the environment of databases in `folder`; takes about 0.3 s on a common disk.
 
     `builds` has the SQLite libraries that will be used: no library for a driver that stores no data.
     `settings` and `most_workers` are those of all planned cases, for the warnings. `not_native` has the
-    reasons why the Python loop runs a load that the C loop could run.
+    reasons why the Python loop runs a load that the C loop could run. `sync_budget_ns` limits the time for
+    the samples of a sync.
     Raises EnvironmentFailure if the folder is not writable.
     """
     machine = host.describe_host()
     mounted = host.file_system_of(folder)
     full = any(durability_settings(setting).fullfsync for setting in settings)
-    sync = sync_cost.measure(folder, sync_cost.sync_calls(machine.system, full))
+    sync = sync_cost.measure(folder, sync_cost.sync_calls(machine.system, full), budget_ns=sync_budget_ns)
     facts = MachineFacts(
         machine, mounted, tuple(builds), sync, tuple(settings), most_workers, tuple(not_native)
     )

@@ -12,15 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.folder import SLICE_REPORT, RunFolder
+from sqlstress.engine.omissions import COSTS, REHEARSAL, RERUNS, VARIABLE
 from sqlstress.engine.session import MeasuringSession
 from sqlstress.engine.study import Observer
+from sqlstress.engine.trial import MAX_RERUNS
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiment import experiment_of, get_experiment
 from sqlstress.options.parsing import sentence
 from sqlstress.registry import DEFAULT
 from sqlstress.report import AbTest, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
+from sqlstress.report.results import Sighting
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.user_work import REHEARSAL_TOPICS
 
 # A different interpreter, whose sqlstress measures slices for an A/B test.
 
@@ -94,16 +98,16 @@ class Python:
     def taste(self, case: Case, check: Callable[[], None]) -> Report:
         """Measure a short slice; return its report, which shows whether the arm works, and its versions."""
         short = () if "ops" in self.options else ("--duration=50ms", "--warmup=0", "--verify=none")
-        return self.run([*self.words(case, 0), *short], check)
+        return self.run([*self.words(case, 0), *short], check, [REHEARSAL, RERUNS])
 
-    def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
+    def run(self, words: Sequence[str], check: Callable[[], None], omissions: Sequence[str] = ()) -> Report:
         """Run the interpreter's sqlstress and return its report; call `check` often, which may raise."""
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
             # Without -P, both arms would run a folder named sqlstress in the current folder.
             arguments = [self.command, *words, *fixed, *self.standing]
-            code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check)
+            code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check, omissions)
             if code in (130, -2, -15):
                 raise Interrupted(f"{self.name} was stopped")
             text = file.read_text(encoding="utf-8") if file.is_file() else None
@@ -117,7 +121,9 @@ class Python:
             )
         return from_json(text)
 
-    def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
+    def _call(
+        self, arguments: list[str], check: Callable[[], None], omissions: Sequence[str]
+    ) -> tuple[int, str]:
         """Run the interpreter; return its exit code and its standard error."""
         read_end, write_end = os.pipe()
         with os.fdopen(write_end, "wb") as hold, os.fdopen(read_end, "rb") as held:
@@ -127,6 +133,7 @@ class Python:
                     stdin=held,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
+                    env={**os.environ, VARIABLE: " ".join(omissions)},
                     encoding="utf-8",
                     errors="replace",
                 )
@@ -209,6 +216,41 @@ class OwnPython:
             yield SliceBench(bench.report, observer, measure)
 
 
+class _OtherBench:
+    """Measurement of slices by the Python of the arm.
+
+    The costs of the first test count for all slices. A case is rehearsed in its first slice; later slices
+    repeat the result, as trials of one process do.
+    """
+
+    def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
+        self._pythons, self._check = pythons, check
+        self._rehearsals: dict[tuple[int, Any], tuple[Sighting, ...]] = {}
+        """Sightings of the rehearsal, by arm and spec."""
+        self._reruns = 0
+
+    def measure(self, arm: int, case: Case, pair: int) -> Trial:
+        """Return the trial of a slice. Raises SqlstressError."""
+        python, key = self._pythons[arm], (arm, case.spec)
+        omissions = [COSTS]
+        if key in self._rehearsals:
+            omissions.append(REHEARSAL)
+        if self._reruns >= MAX_RERUNS:
+            omissions.append(RERUNS)
+        report = python.run(python.words(case, pair), self._check, omissions)
+        self._check()
+        run: Run | None = next(iter(report.runs), None)
+        if run is None or not run.trials:
+            reason = run.error if run else "its report is empty"
+            raise EnvironmentFailure(f"{python.name} measured nothing: {reason}.")
+        trial = replace(run.trials[0], index=pair)
+        self._reruns += trial.attempts - 1
+        rehearsed = tuple(item for item in trial.sightings if item.topic in REHEARSAL_TOPICS)
+        # An older sqlstress rehearses in each slice.
+        others = (item for item in trial.sightings if item.topic not in REHEARSAL_TOPICS)
+        return replace(trial, sightings=(*others, *self._rehearsals.setdefault(key, rehearsed)))
+
+
 class OtherPythons:
     """Opener of benches whose slices are runs of sqlstress by the Python of the arm."""
 
@@ -233,16 +275,7 @@ class OtherPythons:
                 for case, report in zip(self._cases, test_reports, strict=True)
             ]
             check_loops((measured[0], measured[1]), [python.options for python in self._pythons])
-
-            def measure(arm: int, case: Case, pair: int) -> Trial:
-                python = self._pythons[arm]
-                report = python.run(python.words(case, pair), signals.check)
-                signals.check()
-                run: Run | None = next(iter(report.runs), None)
-                if run is None or not run.trials:
-                    reason = run.error if run else "its report is empty"
-                    raise EnvironmentFailure(f"{python.name} measured nothing: {reason}.")
-                return replace(run.trials[0], index=pair)
+            bench = _OtherBench(self._pythons, signals.check)
 
             def learn(test: AbTest) -> AbTest:
                 a, b = (
@@ -261,4 +294,4 @@ class OtherPythons:
 
             created = datetime.now(UTC).isoformat(timespec="seconds")
             report = Report(created=created, command=self._command, environment=test_reports[0].environment)
-            yield SliceBench(report, observer, measure, learn, described)
+            yield SliceBench(report, observer, bench.measure, learn, described)

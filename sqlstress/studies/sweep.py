@@ -19,6 +19,7 @@ from sqlstress.analysis.disturbances import MAX_SYNC_CHANGE
 from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.wording import places
 from sqlstress.engine.harness_cost import harness_ns
+from sqlstress.engine.omissions import COSTS, is_omitted
 from sqlstress.engine.pool import HUNG, WorkerFailure
 from sqlstress.engine.session import Bench, MeasuringSession
 from sqlstress.engine.study import SILENT, B, BenchOpener, Observer, Progress, Steps, Study, kept_reason
@@ -255,7 +256,8 @@ class Sweep:
         """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
         # A target that stores no data does not sync.
-        before = bench.report.environment.sync if bench.report.environment.builds else None
+        syncs = bench.report.environment.builds and not is_omitted(COSTS)
+        before = bench.report.environment.sync if syncs else None
         if before:
             with suppress(EnvironmentFailure):
                 self._sync_again = measure(runner.folder, (before.primitive,), budget_ns=SECOND_BUDGET_NS)

@@ -28,5 +28,7 @@ LOST_LOCKS, WAL_SIZE = "lost locks", "wal size"
 """Topics of causes and signs of lost locks, and of the size of the WAL: its count is in bytes."""
 NOT_REHEARSED = "not rehearsed"
 """Topic of the reasons why transactions were not examined for suspicions."""
+REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED
+"""Topics of the sightings of a rehearsal."""
 MAX_WEIGHT = 1_000_000
 """Largest weight of an operation, relative to the others."""

@@ -17,6 +17,7 @@ from sqlstress.user_work.guards import Call
 from sqlstress.user_work.threads import STARTING_FUNCTIONS, under_way
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
+_OWN_FOLDER = str(Path(__file__).parent)
 
 
 class CallSite(NamedTuple):
@@ -43,7 +44,9 @@ def runner_id() -> int:
 
 
 def _task() -> Any:
-    import asyncio  # here, because every process of an application imports this module, and few trace
+    if "asyncio" not in sys.modules:  # without it there are no tasks, and its import is slow
+        return None
+    import asyncio
 
     with suppress(RuntimeError):
         return asyncio.current_task()
@@ -108,7 +111,7 @@ class UserFrames:
         """Return the innermost frame of the user's code, and the library frames inside it."""
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
-            if not frame.f_code.co_filename.startswith(str(Path(__file__).parent)):
+            if not frame.f_code.co_filename.startswith(_OWN_FOLDER):
                 library_frames.append(frame)
             frame = frame.f_back
         return frame, library_frames
@@ -162,11 +165,27 @@ def _callers_may_count() -> bool:
 
     True in a task or another thread, because the functions that wait for it are unknown and may read it.
     """
+    if threading.current_thread() is not threading.main_thread() or _task():
+        return True
     frame: FrameType | None = sys._getframe(1)
-    while frame and not any(map(_reads_count, _codes(frame))):
+    while frame and not _function_counts(frame):
         frame = frame.f_back
-    waits = threading.current_thread() is not threading.main_thread() or _task() is not None
-    return frame is not None or waits
+    return frame is not None
+
+
+_counting: dict[tuple[CodeType, int], bool] = {}
+"""Results of `_function_counts`, by code and id of the module's names.
+
+Each call by a traced thread is profiled, also in here, so a search for each statement would be slow.
+"""
+
+
+def _function_counts(frame: FrameType) -> bool:
+    """Return whether a function, or a function of its module that it mentions, reads a row count."""
+    key = frame.f_code, id(frame.f_globals)
+    if key not in _counting:
+        _counting[key] = any(map(_reads_count, _codes(frame)))
+    return _counting[key]
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
@@ -191,7 +210,7 @@ def _lines_that_raise(code: CodeType) -> list[int]:
     """Return the lines of `if cursor.rowcount …: raise …` in a function."""
     if not _COUNTS & {*code.co_names}:
         return []
-    import ast  # here, for the reason given at asyncio above
+    import ast  # here, because every process of an application imports this module, and few trace
     import inspect
     import textwrap
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.engine.omissions import REHEARSAL, is_omitted
 from sqlstress.engine.pool import to_namespace
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.study import as_failure
@@ -67,7 +68,8 @@ class UserWork(ProvenWork):
 
     @property
     def _is_rehearsed(self) -> bool:
-        return self.place.stores and self.rehearsal_opening() is not None
+        omitted = is_omitted(REHEARSAL)
+        return self.place.stores and self.rehearsal_opening() is not None and not omitted
 
     def rehearsal_opening(self) -> Opener | None:
         """Return the function that connects for a rehearsal; None if the experiment has no rehearsal."""

@@ -6,10 +6,11 @@ import json
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -199,7 +200,7 @@ def test_a_real_drop_between_two_pythons_is_found(cli: Cli, monkeypatch: pytest.
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     # No commit waits for a sync: on a busy disk syncs differ by more than the values do.
-    load = (*SHORT, *PATIENT, "--duration", "200ms", "--read-ratio", "0", "--synchronous", "off")
+    load = (*SHORT, *PATIENT, "--key-space", "20", "--read-ratio", "0", "--synchronous", "off")
     said = cli("ab", *pythons, "--b", "--value-size 200000", *load, "-o", "ab.json")
     assert said.code == 1
     assert "FAIL: B is slower: TPS" in said.out
@@ -335,10 +336,10 @@ def first_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     reports: dict[tuple[str, ...], Report] = {}
     run = slices.Python.run
 
-    def run_once(python: slices.Python, words: Sequence[str], check: Callable[[], None]) -> Report:
+    def run_once(python: slices.Python, words: Sequence[str], *others: Any) -> Report:
         arm = (python.name, *python.standing)
         if arm not in reports:
-            reports[arm] = run(python, words, check)
+            reports[arm] = run(python, words, *others)
         return reports[arm]
 
     monkeypatch.setattr(slices.Python, "run", run_once)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from sqlstress.engine.loop import BIN_NS, FOREVER_NS, Window
+from sqlstress.engine.omissions import RERUNS, VARIABLE
 from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes
@@ -303,6 +304,12 @@ def test_repeats_are_limited_on_a_machine_that_is_always_busy() -> None:
     assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * MAX_RERUNS + [1] * (
         6 - MAX_RERUNS
     )
+
+
+def test_repeats_can_be_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, f"{RERUNS} more")
+    runner = crowded(*[with_foreign_load(0.9)] * 2)
+    assert [runner.run(Case(), index).attempts for index in range(2)] == [1, 1]
 
 
 @pytest.mark.thorough

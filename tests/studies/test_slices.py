@@ -6,20 +6,26 @@ import os
 import sqlite3
 import sys
 import venv
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from sqlstress.engine.omissions import RERUNS
 from sqlstress.engine.study import SILENT
-from sqlstress.engine.trial import TrialRunner
+from sqlstress.engine.trial import MAX_RERUNS, TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.report import Trial
+from sqlstress.plan import cases_of
+from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.report.results import Sighting
 from sqlstress.studies.slices import OtherPythons, OwnPython, Python
-from tests.ab_report import TEST, trial
+from sqlstress.user_work import REHEARSAL_TOPICS
+from tests.ab_report import EXAMPLE, TEST, trial
 from tests.conftest import command_of
 
 ROOT = Path(__file__).parents[2]
@@ -80,6 +86,51 @@ def test_slice_of_another_python_is_verified_and_describes_it(
         assert arm.version.endswith(sys.version.split()[0])
         assert [build.version for build in arm.builds] == [sqlite3.sqlite_version]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.thorough
+def test_only_first_slice_of_an_arm_measures_costs_and_is_rehearsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports: list[Report] = []
+
+    def run(*arguments: Any) -> Report:
+        reports.append(original(*arguments))
+        return reports[-1]
+
+    original = Python.run
+    monkeypatch.setattr(Python, "run", run)
+    file = str(ROOT / "examples" / "app" / "bank_wrong.py")
+    options = {"file": file, "ops": "20", "concurrency": "1"}
+    (case,) = cases_of({**options, "repeat": 1, "seed": 3}, "app")
+    python = Python(sys.executable, options, tmp_path, "app")
+    with OtherPythons((python, python), (case, case), ()).opened(SILENT) as bench:
+        trials = [bench.measure(0, case, pair) for pair in range(2)]
+    rehearsed = [bool(rehearsal_of(report.runs[0].trials[0])) for report in reports]
+    assert rehearsed == [False, False, True, False]
+    assert rehearsal_of(trials[0]) == rehearsal_of(trials[1])
+    measured = [True, True, False, False]
+    assert [report.environment.sync_after is not None for report in reports] == measured
+    assert [report.runs[0].harness_ns is not None for report in reports] == measured
+
+
+def test_repeats_are_limited_for_all_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repeats = list[bool]()
+
+    def run(python: Python, words: object, check: object, omissions: Sequence[str]) -> Report:
+        repeats.append(RERUNS not in omissions)
+        return replace(EXAMPLE, runs=(Run(CASE, (replace(trial(0), attempts=2),)),))
+
+    monkeypatch.setattr(Python, "run", run)
+    python = Python("python", {}, tmp_path)
+    with OtherPythons((python, python), (CASE, CASE), ()).opened(SILENT) as bench:
+        for pair in range(MAX_RERUNS + 1):
+            bench.measure(pair % 2, CASE, pair)
+    assert repeats[2:] == [True] * MAX_RERUNS + [False]
+
+
+def rehearsal_of(trial: Trial) -> list[Sighting]:
+    return [sighting for sighting in trial.sightings if sighting.topic in REHEARSAL_TOPICS]
 
 
 def test_options_are_passed_as_typed_with_the_seed_of_the_pair(tmp_path: Path) -> None:
