@@ -110,14 +110,8 @@ class PostgresTarget(Target):
 
         return server_durability(effective) or ""
 
-    def lacks_native(self, driver: str) -> str:
-        return "the native loop drives SQLite only"
-
     def foresees(self, error: Exception) -> bool:
         return type(error).__module__.partition(".")[0] == "psycopg"
-
-    def untold(self, driver: str) -> str:
-        return "only SQLite shows who held its locks"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
         """Return the versions of psycopg and of the named server, or of the one that a run would start."""

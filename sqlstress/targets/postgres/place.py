@@ -13,7 +13,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import Conninfo, PGconn, TransactionStatus
 from psycopg.sql import SQL, Identifier
 
-from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.errors import UsageError
 from sqlstress.report.results import CheckCounter
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
@@ -22,7 +22,7 @@ from sqlstress.targets.postgres import own_schema
 from sqlstress.targets.postgres.client import PostgresClient, PostgresStore, number_parameters
 from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
 from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
-from sqlstress.targets.views import ConnectionInfo, NativeLoop, Row, T
+from sqlstress.targets.views import ConnectionInfo, Row, T
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,9 +68,6 @@ class PostgresPlace(Place):
     def bare_call(self) -> Iterator[Callable[[], object]]:
         with closing(self.client(worker=0).connect()) as client:
             yield client.prepare("SELECT 1")
-
-    def native(self, worker: int, begin: str) -> NativeLoop:
-        raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def client(self, worker: int) -> PostgresClient:
         return PostgresClient(self.case, self.name)
