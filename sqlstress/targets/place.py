@@ -131,9 +131,11 @@ class Snapshot(Protocol):
 
     def exchanged(self) -> str | None:
         """Return a sentence on a replaced or deleted part of the place; None if there is no such part."""
+        return None
 
     def seal(self) -> None:
         """Seal the current files, because some were restored since the last seal."""
+        return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
         """Return a change of the data by another program; None if no change is visible.
