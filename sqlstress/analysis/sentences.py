@@ -813,12 +813,8 @@ def arm_failed(*, arm: str, share: float, why: str) -> str:
     return f"In {arm}, {percent(share)} of the operations failed: {why}."
 
 
-def ab_pass(
-    *, noun: str, allowed: float, change: Change, cells: int | None = None, possible: str | None = None
-) -> str:
+def ab_pass(*, noun: str, allowed: float, change: Change, cells: int | None = None) -> str:
     mean = f" in the mean of {plural(cells, 'cell')}" if cells is not None else ""
-    if possible:
-        return f"PASS, but only by its estimate: {possible}{mean}. {capital(change_text(change))}."
     longer = " Use a smaller --max-drop to measure longer."
     return (
         f"PASS: no {noun} of more than {percent(allowed)}{mean}. "
