@@ -231,17 +231,13 @@ class LayoutChange(NamedTuple):
 def waits(
     *,
     most: int,
-    least: int | None = None,
-    change: LayoutChange | None = None,
+    change: LayoutChange,
     wait_before_ns: float | None = None,
     wait_ns: float | None = None,
     fairness_before: float | None = None,
     fairness: float | None = None,
 ) -> str:
-    if change:
-        compared = f"With {change.layout} instead of {change.base} at {processes(most)}"
-    else:
-        compared = f"From {processes(least or 1)} to {digits(most)}"
+    compared = f"With {change.layout} instead of {change.base} at {processes(most)}"
     changes = []
     if wait_before_ns is not None and wait_ns is not None:
         verb = "rose" if wait_ns > wait_before_ns else "fell"
@@ -400,11 +396,6 @@ def not_steady(*, where: str, change: float) -> str:
         f"Not steady at {where}: the second half of the window was up to {wording.change(change, 'than')} "
         "the first. Use a longer --duration."
     )
-
-
-@aside
-def spread(*, share: float, where: str) -> str:
-    return f"Trials of the same case differ by up to {percent(share)} ({where})."
 
 
 @aside

@@ -16,7 +16,7 @@ from sqlstress.analysis.failed import Wait, shares_by_kind, wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
-from sqlstress.analysis.scaling import starvation, tally, throughput_findings, waits
+from sqlstress.analysis.scaling import starvation, tally, throughput_findings
 from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wording import duration, listing, percent, place, places
 from sqlstress.report import Latency, Run
@@ -369,7 +369,6 @@ class UserPresenter(LoadShown):
         given_up,
         throughput_findings,
         rate_findings,
-        waits,
         waiting,
         partial_proofs,
         figure_limits,
