@@ -14,19 +14,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sqlstress.user_work.guards import Call, guard_between
+from sqlstress.user_work.guards import Call, has_guard_between
 from sqlstress.user_work.touched import KeyValue, Row, conditions
 
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
-GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
-"""Suspicions about a value that the code checks, and that a later statement computes in SQLite without
-comparing it. MAYBE_GUARDED means that the check cannot be seen in the code."""
+GUARDED = "guarded-by-stale-read"
+"""Suspicion about a value that the code checks, and that a later statement computes in SQLite without
+comparing it."""
 
 LOST_DATA = (STALE, STALE_COPY, GUARDED)
 """Suspicions of lost data."""
-NOTES_ONLY = (MAYBE_GUARDED,)
-"""Notes rather than suspicions."""
 
 UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
 """Effect of a statement on the table that it names; OVERWRITE is an INSERT that replaces rows."""
@@ -238,12 +236,9 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
         queries = [query for position, query in read if not _renews_token(call, position, index)]
         if not queries or is_read_inside or _is_own(call[:index], write):
             continue
-        kinds = [_guard_kind(query, statement, columns) for query in queries]
-        if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
-            query = queries[kinds.index(code)]
-            yield Suspicion(
-                code, write.table[1], query, statement, _held_guards(call, call.index(query), index)
-            )
+        if guarded := next((query for query in queries if _is_guarded(query, statement, columns)), None):
+            guards = _held_guards(call, call.index(guarded), index)
+            yield Suspicion(GUARDED, write.table[1], guarded, statement, guards)
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
@@ -254,15 +249,12 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
     return any(name in names for row in (*write.rows, *write.there) for name in row)
 
 
-def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
-    """Return the kind of suspicion that the code between a query and a write makes; None if there is none."""
+def _is_guarded(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> bool:
+    """Return whether the code checks these columns of a query's result before a write."""
     assert statement.write
     read = query.reads[statement.write.table]
     by_rows = bool(columns & conditions(query.sql))
-    guard = guard_between(query.calls, statement.calls, columns, read, by_rows)
-    if guard and not guard.of_others:
-        return GUARDED if guard.exists else None
-    return GUARDED if guard and guard.exists else MAYBE_GUARDED
+    return has_guard_between(query.calls, statement.calls, columns, read, by_rows)
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
