@@ -100,8 +100,6 @@ class TracedStatement(NamedTuple):
     """Direct write of the statement; None for a query."""
     found: bool | None = None
     """Whether a query returned a row (for EXISTS: true); None if not known."""
-    seeks_drawn: bool = False
-    """Whether a query searches for a value that the call drew at random, so that no other call has it."""
     summarises: bool = False
     """Whether a query's rows depend on more rows than they show: count, max, ORDER BY with LIMIT."""
     forked: bool = False
@@ -198,7 +196,6 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             query
             for position, query in reversed([*enumerate(call[:index])])
             if query.write is None
-            and not (query.seeks_drawn and query.found is False)
             and not query.shares_snapshot(statement)
             and write.table in query.reads
             and (query.who == statement.who or not (query.beside or statement.beside))

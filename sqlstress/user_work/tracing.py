@@ -15,11 +15,9 @@ from __future__ import annotations
 import json
 import multiprocessing.connection
 import os
-import random
 import re
 import sqlite3
 import sys
-from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -39,8 +37,6 @@ from sqlstress.user_work.touched import (
     inserts_from_select,
     is_now,
     may_ignore,
-    random_texts,
-    searches_for_any,
     sql_literal,
 )
 
@@ -129,26 +125,19 @@ class Tracer:
         self.numbers = count(1)
         self.forks = ForkReports()
         self.files = FileLocks()
-        self.draws = RandomValues()
         self._uses = ConnectionUses()
 
     def start(self) -> None:
-        """Trace new connections, and record random values that the code draws."""
-        self.draws.start()
+        """Trace new connections."""
         self._uses.start()
         sys.addaudithook(self._hook)
         if find_spec("apsw"):
             with suppress(ImportError):
                 import_module("apsw").connection_hooks.append(self._follow_apsw)
 
-    def stop(self) -> None:
-        """Restore the system's random functions; connections stay traced."""
-        self.draws.stop()
-
     def begins_call(self) -> None:
-        """Forget the statements and random values of the last call."""
+        """Forget the statements of the last call."""
         self.call.clear()
-        self.draws.texts.clear()
 
     def tells_lines_of(self, folder: Path) -> None:
         """Record the lines that run statements, in the user's code below a folder."""
@@ -242,35 +231,6 @@ class FileLocks:
         return status.st_dev, status.st_ino
 
 
-class RandomValues:
-    """Values that a call draws from the system's random source, which secrets, SystemRandom and uuid4 use."""
-
-    _FEWEST, _LONGEST = 8, 64
-    """Range of the recorded lengths, in bytes: shorter values may be drawn twice by chance, and longer values
-    are not used as tokens that identify a row or a call."""
-    _MOST = 10_000
-    _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
-
-    def __init__(self) -> None:
-        self.texts: deque[str] = deque(maxlen=self._MOST)
-        self._draw = os.urandom
-
-    def start(self) -> None:
-        """Record values from now on, also those drawn through names that are imported later."""
-        for module, name in self._FUNCTIONS:
-            setattr(module, name, self._record)
-
-    def stop(self) -> None:
-        for module, name in self._FUNCTIONS:
-            setattr(module, name, self._draw)
-
-    def _record(self, size: int, /) -> bytes:
-        drawn = self._draw(size)
-        if self._FEWEST <= len(drawn) <= self._LONGEST:
-            self.texts.extend(random_texts(drawn))
-        return drawn
-
-
 class TracedConnection:
     """Traced connection."""
 
@@ -351,7 +311,6 @@ class TracedConnection:
         return statement(
             reads=reads,
             found=self._has_row(sql),
-            seeks_drawn=searches_for_any(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._shows_first_rows(sql),
             rows=self._rows_read(sql, reads),
         )

@@ -877,28 +877,9 @@ def get_or_create_keyed(file: str) -> None:
 KEPT = secrets.token_urlsafe(32)
 
 
-def _begin_session(file: str, session: str, condition: str) -> None:
-    with opened(file) as connection:
-        if not connection.execute(f"SELECT client FROM hit WHERE {condition}", (session,)).fetchone():
-            connection.execute("INSERT INTO hit VALUES (?, 0)", (session,))
-
-
-def session_with_a_new_token(file: str) -> None:
-    _begin_session(file, secrets.token_urlsafe(32), "client = ?")
-
-
 def session_with_a_kept_token_wrong(file: str) -> None:
-    _begin_session(file, KEPT, "client = ?")
-
-
-def session_with_a_new_token_unless_there_is_one_wrong(file: str) -> None:
-    _begin_session(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
-
-
-def session_with_a_new_token_in_a_comment_wrong(file: str) -> None:
     with opened(file) as connection:
-        query = f"SELECT client FROM hit WHERE client = ? /* request = '{secrets.token_hex(16)}' */"
-        if not connection.execute(query, (KEPT,)).fetchone():
+        if not connection.execute("SELECT client FROM hit WHERE client = ?", (KEPT,)).fetchone():
             connection.execute("INSERT INTO hit VALUES (?, 0)", (KEPT,))
 
 
