@@ -28,8 +28,6 @@ class CallSite(NamedTuple):
     """Number of the call, different for each call in a line; 0 if not known."""
     counted: bool = False
     """Whether the code reads the row count, as far as can be seen."""
-    insists: bool = False
-    """Whether the code uses the result of a library call that raises if the row count is wrong."""
     unseen: bool = False
     """Whether no calling function, of a library or of the user, reads the row count."""
     calls: tuple[Call, ...] = ()
@@ -69,7 +67,7 @@ class UserFrames:
 
     def call_site(self) -> CallSite:
         """Return the position of the user's innermost active call."""
-        frame, library_frames = self._innermost(sys._getframe(1))
+        frame, is_in_library = self._innermost(sys._getframe(1))
         calls = self._calls(frame)
         if threading.current_thread() is not threading.main_thread():
             waiting = self._waiting_calls()
@@ -79,11 +77,9 @@ class UserFrames:
         if not frame:
             return CallSite("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        is_used = bool(library_frames) and _uses_result(frame)
-        counted = is_used or _reads_count(frame.f_code)
-        insists = is_used and any(map(_raises_by_count, library_frames))
+        counted = (is_in_library and _uses_result(frame)) or _reads_count(frame.f_code)
         number = hash((frame.f_code, frame.f_lasti))
-        return CallSite(at, number, counted, insists, not _callers_may_count(), calls)
+        return CallSite(at, number, counted, not _callers_may_count(), calls)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
         """Return the file and line of the user's code that led to a frame."""
@@ -104,14 +100,13 @@ class UserFrames:
             frame = frame.f_back
         return tuple(reversed(calls))
 
-    def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the innermost frame of the user's code, and the library frames inside it."""
-        library_frames = []
+    def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, bool]:
+        """Return the innermost frame of the user's code, and whether it has called a library."""
+        is_in_library = False
         while frame and not self._is_users(frame.f_code.co_filename):
-            if not frame.f_code.co_filename.startswith(str(Path(__file__).parent)):
-                library_frames.append(frame)
+            is_in_library |= not frame.f_code.co_filename.startswith(str(Path(__file__).parent))
             frame = frame.f_back
-        return frame, library_frames
+        return frame, is_in_library
 
     def _waiting_frame(self) -> FrameType | None:
         """Return the frame that waits for this thread: of the only coroutine, else of the main thread."""
@@ -179,33 +174,6 @@ def _codes(frame: FrameType) -> list[CodeType]:
 def _reads_count(code: CodeType) -> bool:
     texts = " ".join(text for text in code.co_consts if isinstance(text, str)).lower()
     return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
-
-
-def _raises_by_count(frame: FrameType) -> bool:
-    """Return whether a function raises an error because of a row count, at or after its current line."""
-    return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
-
-
-@cache
-def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of `if cursor.rowcount …: raise …` in a function."""
-    if not _COUNTS & {*code.co_names}:
-        return []
-    import ast  # here, for the reason given at asyncio above
-    import inspect
-    import textwrap
-
-    try:
-        source = textwrap.dedent(inspect.getsource(code))
-    except (OSError, TypeError):
-        return []
-    return [
-        code.co_firstlineno + node.lineno - 1
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.If)
-        and any(isinstance(part, ast.Attribute) and part.attr in _COUNTS for part in ast.walk(node.test))
-        and any(isinstance(part, ast.Raise) for part in node.body)
-    ]
 
 
 def _uses_result(frame: FrameType) -> bool:

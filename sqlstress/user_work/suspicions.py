@@ -63,8 +63,6 @@ class Write(NamedTuple):
     """Columns that an UPDATE sets to the value that each of its rows already has."""
     counted: bool = False
     """Whether the user's code reads the number of written rows, as far as can be seen."""
-    insists: bool = False
-    """Whether the code uses the result of a library call that raises if the number of rows is wrong."""
     unseen: bool = False
     """Whether it may write nothing without an error, and neither code nor library reads the row count."""
     rows: frozenset[Row] | None = None
@@ -405,9 +403,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
         # A library call that runs both statements returns the row, not the number of deleted rows.
-        is_counted = write.insists or (
-            write.counted and (query.at, query.spot) != (statement.at, statement.spot)
-        )
+        is_counted = write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not _is_new(write):
         # After a miss it overwrites nothing, or the same value made by another process.

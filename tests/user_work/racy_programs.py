@@ -139,12 +139,6 @@ def pop_counted(file: str) -> None:
             connection.execute("INSERT INTO hit VALUES ('popped', 0)")
 
 
-def pop_refused_by_a_library(file: str) -> None:
-    with opened(file) as connection:
-        (job,) = Dictionary(connection).popitem()
-        assert job
-
-
 def worked_before_it_is_refused_by_a_library_wrong(file: str) -> None:
     with opened(file) as connection:
         Dictionary(connection).work(bool)
