@@ -4,8 +4,8 @@ The rule: a table is read outside of the transaction that writes it, and that tr
 again. Another process may have written the table in between. Such a write is safe, and is recognised as safe,
 if SQLite computes the value itself (`SET n = n + 1`), if the UPDATE compares and sets
 (`WHERE id = ? AND n = ?`), if a unique key refuses the second INSERT, if the code looks at the number of
-deleted rows, if the call itself made or claimed the row, if the transaction compares a token and renews it,
-or if all calls hold the same lock during the work. A suspicion is not a proof.
+deleted rows, if the call itself made or claimed the row, or if all calls hold the same lock during the work.
+A suspicion is not a proof.
 """
 
 from __future__ import annotations
@@ -198,7 +198,6 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and write.table in query.reads
             and (query.who == statement.who or not (query.beside or statement.beside))
             and _depends(statement, write, query)
-            and not _renews_token(call, position, index)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not _is_own(call[:index], write):
@@ -220,18 +219,17 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             continue
         columns = (write.sets & write.computed) - write.refused
         read = [
-            (position, query)
-            for position, query in reversed([*enumerate(call[:index])])
+            query
+            for query in reversed(call[:index])
             if query.write is None
             and columns & query.reads.get(write.table, frozenset())
             and _may_read(query, write)
             and (query.who == statement.who or not (query.beside or statement.beside))
         ]
-        is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
-        queries = [query for position, query in read if not _renews_token(call, position, index)]
-        if not queries or is_read_inside or _is_own(call[:index], write):
+        is_read_inside = any(query.shares_snapshot(statement) for query in read)
+        if is_read_inside or _is_own(call[:index], write):
             continue
-        if guarded := next((query for query in queries if _is_guarded(query, statement, columns)), None):
+        if guarded := next((query for query in read if _is_guarded(query, statement, columns)), None):
             guards = _held_guards(call, call.index(guarded), index)
             yield Suspicion(GUARDED, write.table[1], guarded, statement, guards)
 
@@ -279,30 +277,6 @@ def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement
         and (other.write is None or other.write.table != table or _is_safe(other.write))
         for other in earlier
     )
-
-
-def _renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool:
-    """Return whether a call reads a token before a query and again in the transaction, which changes it.
-
-    If the token is unchanged there, the result of the query is not outdated.
-    """
-    queries_before = {
-        statement.sql
-        for statement in call[:first]
-        if not statement.write and not statement.shares_snapshot(call[then])
-    }
-    inside = [
-        (index, statement)
-        for index, statement in enumerate(call)
-        if statement.transaction == call[then].transaction
-    ]
-    changed = {statement.write.table for _, statement in inside if statement.write}
-    again = (
-        statement
-        for index, statement in inside
-        if index < then and not statement.write and statement.sql in queries_before
-    )
-    return any(changed & {*statement.reads} for statement in again)
 
 
 def _is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:

@@ -771,27 +771,6 @@ def version_compared(file: str) -> None:
         connection.execute(compared, (stock - 1, version))
 
 
-def _sold_if_token_is(connection: sqlite3.Connection, after: str) -> None:
-    token = "SELECT value FROM item WHERE key = 'hits'"
-    before = connection.execute(token).fetchone()
-    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-    connection.execute("BEGIN IMMEDIATE")
-    if connection.execute(token).fetchone() == before:
-        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
-        connection.execute(after)
-    connection.execute("COMMIT")
-
-
-def token_compared_and_renewed(file: str) -> None:
-    with opened(file) as connection:
-        _sold_if_token_is(connection, "UPDATE item SET value = value + 1 WHERE key = 'hits'")
-
-
-def token_compared_and_kept_wrong(file: str) -> None:
-    with opened(file) as connection:
-        _sold_if_token_is(connection, "DELETE FROM hit")
-
-
 def upsert_if_older(file: str) -> None:
     with opened(file) as connection:
         connection.execute("SELECT version, name FROM product WHERE id = 1").fetchone()
