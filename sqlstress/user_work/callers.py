@@ -28,8 +28,6 @@ class CallSite(NamedTuple):
     """Number of the call, different for each call in a line; 0 if not known."""
     counted: bool = False
     """Whether the code reads the row count, as far as can be seen."""
-    unseen: bool = False
-    """Whether no calling function, of a library or of the user, reads the row count."""
     calls: tuple[Call, ...] = ()
     """Active calls of the user's functions, outermost first."""
 
@@ -79,7 +77,7 @@ class UserFrames:
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         counted = (is_in_library and _uses_result(frame)) or _reads_count(frame.f_code)
         number = hash((frame.f_code, frame.f_lasti))
-        return CallSite(at, number, counted, not _callers_may_count(), calls)
+        return CallSite(at, number, counted, calls)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
         """Return the file and line of the user's code that led to a frame."""
@@ -150,24 +148,6 @@ class UserFrames:
 
 def _call(frame: FrameType) -> Call:
     return Call(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
-
-
-def _callers_may_count() -> bool:
-    """Return whether a calling function, or a function that it mentions, reads a row count.
-
-    True in a task or another thread, because the functions that wait for it are unknown and may read it.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame and not any(map(_reads_count, _codes(frame))):
-        frame = frame.f_back
-    waits = threading.current_thread() is not threading.main_thread() or _task() is not None
-    return frame is not None or waits
-
-
-def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a function, and of the functions of its module that it mentions."""
-    codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
-    return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 
 
 @cache

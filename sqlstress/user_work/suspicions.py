@@ -63,8 +63,6 @@ class Write(NamedTuple):
     """Columns that an UPDATE sets to the value that each of its rows already has."""
     counted: bool = False
     """Whether the user's code reads the number of written rows, as far as can be seen."""
-    unseen: bool = False
-    """Whether it may write nothing without an error, and neither code nor library reads the row count."""
     rows: frozenset[Row] | None = None
     """Rows that it changes or removes, or that it adds; None if not known."""
     there: frozenset[Row] = frozenset()
@@ -300,25 +298,8 @@ def _claims(
     """Yield (statement, name) for wanted rows that the call makes or claims, so that no other process can."""
     for index, statement in enumerate(call):
         names = _names(statement.write) & wanted if statement.write else set()
-        if (
-            statement.write
-            and names
-            and _knows_it_wrote(call, index, statement.write)
-            and _is_claim(call[:index], statement, statement.write)
-        ):
+        if statement.write and names and _is_claim(call[:index], statement, statement.write):
             yield from ((statement, name) for name in names)
-
-
-def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
-    """Return whether a call can know that a statement wrote, from its row count or a later read."""
-    if not write.unseen or _is_new(write):
-        return True
-    queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
-    return any(
-        (later and "changes()" in other.sql.lower())
-        or (write.table in other.reads and (later or other.shares_snapshot(call[index])))
-        for later, other in queries
-    )
 
 
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:

@@ -138,12 +138,6 @@ def conditions(sql: str) -> frozenset[str]:
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
-def may_ignore(sql: str) -> bool:
-    """Return whether a statement may skip its write by OR IGNORE or DO NOTHING."""
-    words = (_plain(token) for token in SQLITE.tokens(sql) if token.kind == "word")
-    return any(pair in (("or", "ignore"), ("do", "nothing")) for pair in pairwise(words))
-
-
 def inserts_from_select(sql: str) -> bool:
     """Return whether an INSERT takes its rows from a SELECT."""
     source = _find_word(_outer_words(sql), "values", "select")

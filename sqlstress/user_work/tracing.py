@@ -36,7 +36,6 @@ from sqlstress.user_work.touched import (
     WrittenTable,
     inserts_from_select,
     is_now,
-    may_ignore,
     sql_literal,
 )
 
@@ -303,8 +302,7 @@ class TracedConnection:
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
-            unseen = spot.unseen and not counted and (write.kind == UPDATE or may_ignore(sql))
-            write = write._replace(counted=counted, unseen=unseen)
+            write = write._replace(counted=counted)
         if not reads or any(event[0] in _WRITES for event in events):
             return statement(reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}

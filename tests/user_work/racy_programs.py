@@ -313,28 +313,6 @@ def row_lock_read_again(file: str) -> None:
             connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
-def _is_won(cursor: sqlite3.Cursor) -> bool:
-    return cursor.rowcount == 1
-
-
-def row_lock_counted_by_a_helper(file: str) -> None:
-    with opened(file) as connection:
-        if _is_won(connection.execute(TAKE)):
-            _increment(connection)
-            connection.execute("DELETE FROM held WHERE name = 'hits'")
-
-
-CHANGES = "SELECT changes()"
-
-
-def row_lock_counted_by_sqlite(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute(TAKE)
-        if connection.execute(CHANGES).fetchone() == (1,):
-            _increment(connection)
-            connection.execute("DELETE FROM held WHERE name = 'hits'")
-
-
 def row_lock_seen_by_the_query(file: str) -> None:
     with opened(file) as connection:
         connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
@@ -342,21 +320,6 @@ def row_lock_seen_by_the_query(file: str) -> None:
         if found := connection.execute(query).fetchone():
             connection.execute("UPDATE item SET value = ? WHERE key = 'hits'", (str(int(found[0]) + 1),))
             connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
-
-
-async def _take(connection: sqlite3.Connection) -> sqlite3.Cursor:
-    return connection.execute(TAKE)
-
-
-def row_lock_counted_behind_a_task(file: str) -> None:
-    async def call(connection: sqlite3.Connection) -> None:
-        taken = asyncio.create_task(_take(connection))
-        if (await taken).rowcount:
-            _increment(connection)
-            connection.execute("DELETE FROM held WHERE name = 'hits'")
-
-    with opened(file) as connection:
-        asyncio.run(call(connection))
 
 
 def row_that_is_new_unless_there_is_one(file: str) -> None:
@@ -372,20 +335,6 @@ def _finished(file: str, insert: str, key: str) -> None:
         connection.execute("SELECT value FROM item WHERE key = 'hits'").fetchone()
         connection.execute(insert, (key,))
         connection.execute("UPDATE item SET value = 'done' WHERE key = ?", (key,))
-
-
-def row_lock_that_nobody_sees_won_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute(TAKE)
-        _increment(connection)
-        connection.execute("DELETE FROM held WHERE name = 'hits'")
-
-
-def row_lock_by_an_owner_that_nobody_sees_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
-        _increment(connection)
-        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
 
 
 def row_lock_overwritten_wrong(file: str) -> None:
