@@ -14,7 +14,6 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from sqlstress.user_work.guards import Call
-from sqlstress.user_work.threads import STARTING_FUNCTIONS, under_way
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
 
@@ -44,15 +43,6 @@ def _task() -> Any:
     with suppress(RuntimeError):
         return asyncio.current_task()
     return None
-
-
-def is_background_thread() -> bool:
-    """Return whether the main thread, which makes the calls, does not wait for this thread."""
-    main = threading.main_thread()
-    if threading.current_thread() is main:
-        return False
-    names = under_way(sys._current_frames().get(main.ident or 0))
-    return not names or names[-1] in STARTING_FUNCTIONS
 
 
 class UserFrames:

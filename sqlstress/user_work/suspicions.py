@@ -88,8 +88,6 @@ class TracedStatement(NamedTuple):
     means its own transaction."""
     who: int = 0
     """Identifier of the thread or asyncio task that ran it."""
-    beside: bool = False
-    """Whether a thread ran it that the call does not wait for."""
     reads: Mapping[Table, frozenset[str]] = {}
     """Columns that it reads, by table; count(*) reads the column ""."""
     write: Write | None = None
@@ -194,7 +192,6 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             if query.write is None
             and not query.shares_snapshot(statement)
             and write.table in query.reads
-            and (query.who == statement.who or not (query.beside or statement.beside))
             and _depends(statement, write, query)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
@@ -222,7 +219,6 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             if query.write is None
             and columns & query.reads.get(write.table, frozenset())
             and _may_read(query, write)
-            and (query.who == statement.who or not (query.beside or statement.beside))
         ]
         is_read_inside = any(query.shares_snapshot(statement) for query in read)
         if is_read_inside or _is_own(call[:index], write):

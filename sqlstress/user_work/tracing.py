@@ -27,7 +27,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlstress.user_work.callers import CallSite, UserFrames, is_background_thread, runner_id
+from sqlstress.user_work.callers import CallSite, UserFrames, runner_id
 from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
@@ -290,7 +290,6 @@ class TracedConnection:
             transaction=self._transaction,
             snapshot=self._snapshot,
             who=runner_id(),
-            beside=is_background_thread(),
             locks=self._tracer.files.held_locks(),
             calls=spot.calls,
         )

@@ -15,7 +15,6 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Any
@@ -875,20 +874,6 @@ async def _in_threads(connection: sqlite3.Connection) -> None:
 def coroutine_wrong(file: str) -> None:
     with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as connection:
         asyncio.run(_in_threads(connection))
-
-
-def another_thread_counts(file: str) -> None:
-    counts: list[int] = []
-
-    def count() -> None:
-        with opened(file) as connection:
-            counts.extend(connection.execute("SELECT count(*) FROM hit").fetchone())
-
-    with ThreadPoolExecutor(1) as pool, opened(file) as connection:
-        pool.submit(count)
-        while not counts:  # the call does something else until the thread has counted
-            pass
-        connection.execute("INSERT INTO hit VALUES ('a', 1)")
 
 
 def two_transactions_wrong(file: str) -> None:
