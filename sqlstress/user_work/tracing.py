@@ -48,10 +48,6 @@ Events = list[tuple[Any, ...]]
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
-_INSERTS_OR = re.compile(r"\binsert\s+or\b", re.IGNORECASE)
-_REPLACING = re.compile(
-    r"\b(unique|primary\s+key)(\s+asc|\s+desc|\s*\([^)]*\))?\s+on\s+conflict\s+replace\b", re.IGNORECASE
-)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -395,7 +391,7 @@ class TracedConnection:
         keys = self._keys_of(first[1])
         in_keys = frozenset[str]().union(*keys)
         if kind == INSERT:
-            kind = OVERWRITE if sets or _OVERWRITES.match(sql) or self._replaces(first[1], sql) else INSERT
+            kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
             # Columns of keys are read for ON CONFLICT.
             columns = [(n, column) for n, column in columns if column not in in_keys]
         computed = frozenset(
@@ -417,13 +413,6 @@ class TracedConnection:
             with suppress(Exception):  # of either library: the statement was not understood
                 write = refine(write, sql)
         return write
-
-    def _replaces(self, table: str, sql: str) -> bool:
-        """Return whether a table's schema makes a plain INSERT replace a row with the same key."""
-        if _INSERTS_OR.search(sql):
-            return False
-        query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
-        return any(_REPLACING.search(text) for (text,) in self._connection.rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         target = self._target(write.table[1])

@@ -42,7 +42,6 @@ CREATE TABLE page (id INTEGER PRIMARY KEY, hits INTEGER, changed);
 CREATE TABLE watched (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
 CREATE TABLE seen (watched INTEGER);
 CREATE TRIGGER counts AFTER INSERT ON seen BEGIN UPDATE Watched SET n = n + 1 WHERE id = new.watched; END;
-CREATE TABLE trait (item INTEGER, key TEXT, value INTEGER, UNIQUE (item, key) ON CONFLICT REPLACE);
 CREATE TABLE tally (n INTEGER PRIMARY KEY);
 CREATE TABLE filled (id INTEGER PRIMARY KEY, n INTEGER NOT NULL ON CONFLICT REPLACE DEFAULT 0);
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
@@ -58,7 +57,6 @@ INSERT INTO step VALUES ('a', '1', NULL);
 INSERT INTO watched VALUES (1, 'a', 0);
 INSERT INTO page VALUES (1, 0, 0);
 INSERT INTO held VALUES ('free', NULL);
-INSERT INTO trait VALUES (1, 'plays', 0);
 INSERT INTO tally VALUES (0);
 INSERT INTO shelf VALUES (1, 1000);
 INSERT INTO filled VALUES (1, NULL);
@@ -967,12 +965,6 @@ def several_rows_counted(file: str) -> None:
         connection.execute("SELECT stock FROM product WHERE id = 1").fetchone()
         change = "UPDATE product SET stock = CASE WHEN id = ? THEN stock - 1 ELSE stock END WHERE id IN (1)"
         connection.execute(change, (1,))
-
-
-def trait_replaced_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((plays,),) = connection.execute("SELECT value FROM trait WHERE item = 1 AND key = 'plays'")
-        connection.execute("INSERT INTO trait VALUES (1, 'plays', ?)", (plays + 1,))
 
 
 def key_moved_once(file: str) -> None:
