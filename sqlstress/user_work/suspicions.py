@@ -178,22 +178,17 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    safe_writes: list[int] = []
-    """Indexes of safe writes: no other process can have written unnoticed before them."""
     for index, statement in enumerate(call):
-        if not (write := statement.write):
-            continue
-        if _reads_inside(call[:index], statement, write) or _is_safe(write):
-            safe_writes.append(index)
+        write = statement.write
+        if not write or _reads_inside(call[:index], statement, write) or _is_safe(write):
             continue
         queries = [
             query
-            for position, query in reversed([*enumerate(call[:index])])
+            for query in reversed(call[:index])
             if query.write is None
             and not query.shares_snapshot(statement)
             and write.table in query.reads
             and _depends(statement, write, query)
-            and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not _is_own(call[:index], write):
             # Prefer the query for the same row: the last word of its text is that of the write.
@@ -242,19 +237,6 @@ def _is_guarded(query: TracedStatement, statement: TracedStatement, columns: fro
     read = query.reads[statement.write.table]
     by_rows = bool(columns & conditions(query.sql))
     return has_guard_between(query.calls, statement.calls, columns, read, by_rows)
-
-
-def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether a safe write used the result of a query, so that `later` does not depend on it."""
-    write = between.write
-    if not write or write.table != later.table:
-        return False
-    is_same = bool(_all_names(write) & _all_names(later))
-    if between.shares_snapshot(query):
-        # The transaction is over: another process may have changed the row since this query.
-        return not is_same
-    is_other = later.kind == INSERT or None not in (write.rows, later.rows)
-    return (is_same or not is_other) and _depends(between, write, query)
 
 
 def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:

@@ -849,13 +849,6 @@ def seen_by_replacing_it_and_replaced_wrong(file: str) -> None:
         connection.execute("REPLACE INTO item VALUES ('hits', ?)", (value + 1,))
 
 
-def seen_by_replacing_it_and_another_replaced(file: str) -> None:
-    with immediate(file) as connection:
-        _seen_value(connection)
-    with immediate(file) as connection:
-        connection.execute("REPLACE INTO item VALUES ('seen', 'yes')")
-
-
 def seen_and_sold_in_sql(file: str) -> None:
     with immediate(file) as connection:
         _count_view(connection)
