@@ -763,33 +763,6 @@ def reports_not_comparable(
     return f"{shown}. Do not compare their speed: {listing(reasons)}."
 
 
-class Growth(NamedTuple):
-    """A comparison of the growth of throughput in some reports with another report."""
-
-    verdict: str
-    """A verdict of `statistics.compare`."""
-    a: str
-    b: Sequence[str]
-
-
-def _growth(growth: Growth) -> str:
-    b = listing(growth.b)
-    if growth.verdict == EQUAL:
-        return f"{b} grew about as much as {growth.a}"
-    differently = f"{b} grew differently from {growth.a}"
-    if growth.verdict == UNCLEAR:
-        return f"cannot tell whether {differently} (the trials differ too much)"
-    return f"too few trials to tell whether {differently}" if growth.verdict == TOO_FEW else differently
-
-
-def shape(*, where: str, totals: Mapping[str, float], growths: Sequence[Growth]) -> str:
-    factors = [f"{rounded(total, 2)} in {name}" for name, total in totals.items()]
-    return (
-        f"From 1 process to {where}, throughput changed by a factor of {listing(factors)}. "
-        f"{capital(listing(list(map(_growth, growths))))}."
-    )
-
-
 @grave
 def arm_failed(*, arm: str, share: float, why: str) -> str:
     return f"In {arm}, {percent(share)} of the operations failed: {why}."
