@@ -23,8 +23,7 @@ Without a command, `kv` runs. In a plan, the options of a case are keys without 
 
 The first command with an option explains it. Later ones name it and say what differs; a heading in italics
 stands for all options below it. A default is in parentheses. `sqlstress COMMAND --help` prints everything
-about one command. Old spellings still work: `sql -b` for `sql --builtin`, and `SQLSTRESS_DB` for the variable
-`SQLSTRESS_DATABASE`."""
+about one command. `sql -b` is another spelling of `sql --builtin`."""
 FEW = 3
 """Maximum number of missing options for which a group is still named as a whole."""
 

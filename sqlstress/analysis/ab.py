@@ -38,7 +38,6 @@ from sqlstress.statistics.sequential import (
     direction,
     direction_alpha,
     geometric_means,
-    rules_out_drop,
     shows_drop,
     tolerance,
 )
@@ -230,13 +229,6 @@ class Pairs:
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
 
-    def is_clear(self) -> bool:
-        """Return whether the pairs rule out a forbidden change.
-
-        A report of an older version may have passed by its estimate alone.
-        """
-        return rules_out_drop(signed_rank_bounds(self.means, self.alpha), self.allowed)
-
     def change(self) -> Change:
         """Return the change of all cells together."""
         return self._change(self.together())
@@ -250,17 +242,12 @@ class Pairs:
         if len(self.cells) > 1:
             labelled = zip(cells(self.report), self.cells, strict=True)
             parts += [(f"at {place(a.case)}", cell) for (a, _), cell in labelled]
-        share = self.of_a_cell
-        failing = [part for part in parts if shows_drop(signed_rank_bounds(part[1], share), self.allowed)]
-        if not failing:
-            # In older versions, a forbidden estimate failed if B was significantly worse by any amount.
-            share = self.alpha
-            worse = [part for part in parts if shows_drop(signed_rank_bounds(part[1], share), 0.0)]
-            failing = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
+        alpha = self.of_a_cell
+        failing = [part for part in parts if shows_drop(signed_rank_bounds(part[1], alpha), self.allowed)]
         if parts[0] in failing or not failing:
             return (self.change(),)
         return tuple(
-            self._change(estimate(differences, self.test.metric, share), where)
+            self._change(estimate(differences, self.test.metric, alpha), where)
             for where, differences in failing
         )
 
@@ -309,7 +296,6 @@ def conclusion(report: Report, test: AbTest) -> Finding:
             allowed=test.max_drop,
             cells=many,
             change=pairs.change(),
-            possible=None if pairs.is_clear() else pairs.possible(),
         )
     if test.verdict == INCONCLUSIVE:
         return Finding(

@@ -1,7 +1,7 @@
 """Advice: the findings of a report, the gravest first.
 
 These are wrong data, failed measurements, the findings of each experiment, incomplete verification, and
-limits of the figures: unsteadiness, spread, and the overhead of measuring.
+limits of the figures: unsteadiness, and the overhead of measuring.
 """
 
 from __future__ import annotations
@@ -183,20 +183,11 @@ MAX_PROOF_SHARE = 0.05
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
-    """Yield the limits of a group's figures: unsteadiness, spread, cost of harness and verification."""
+    """Yield the limits of a group's figures: unsteadiness, cost of harness and verification."""
     changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for change, _ in changes), key=abs)
         yield Finding(sentences.not_steady, where=group.places(case for _, case in changes), change=largest)
-    ranges = []
-    for run in group.runs:
-        rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
-        middle = finite(run.median_tps())
-        if len(rates) == 2 and middle:
-            ranges.append(((max(rates) - min(rates)) / middle, group.place(run.case)))
-    if ranges:
-        widest, where = max(ranges)
-        yield Finding(sentences.spread, share=widest, where=where)
     costs, proofs = [], [(0.0, "")]
     for run, trial in group.measured():
         cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)

@@ -6,7 +6,7 @@ The shape of a case is its rate relative to the rate with one process on the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from sqlstress.analysis import sentences
 from sqlstress.analysis.differences import Difference, DifferencesTable, differences, match
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import rate_of
-from sqlstress.analysis.sentences import Claim, Growth, RateRatio, RateRatios
+from sqlstress.analysis.sentences import Claim, RateRatio, RateRatios
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.statistics.compare import (
@@ -123,33 +123,14 @@ class ComparedTable:
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
-    def grown(self) -> list[tuple[int, dict[int, float]]]:
-        """Return, for each layout, the row with the most processes that two parts have, and its shapes."""
-        by_layout: dict[object, tuple[int, dict[int, float]]] = {}
-        for row, (*layout, count) in enumerate(self.table.keys):
-            places = range(len(self.table.parts))
-            shapes = {place: shape for place in places if (shape := self.shape(row, place))}
-            if len(shapes) > 1 and count != 1:
-                by_layout[tuple(layout)] = row, shapes
-        return list(by_layout.values())
-
     def claims(self) -> int:
-        """Return the number of ratios and shapes that are tested against the noise of their trials."""
-        ratios = sum(
+        """Return the number of ratios that are tested against the noise of their trials."""
+        return sum(
             self.rate(row, 0) is not None and self.rate(row, place) is not None
             for place in range(1, len(self.table.parts))
             if not self.reasons(place)
             for row in range(len(self.table.keys))
         )
-        return ratios + sum(len(shapes) - 1 for _, shapes in self.grown())
-
-    def shapes(self, row: int, place: int) -> list[float]:
-        """Return the logarithms of a part's shapes, one for each pair of trials with the same number."""
-        alone = self._alone(row)
-        if alone is None:
-            return []
-        pairs = zip(*(logarithms(self.run(number, place)) for number in (alone, row)), strict=False)
-        return [rate - base for base, rate in pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +169,7 @@ def _quotient(rate: float | None, base: float | None) -> float | None:
 
 
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
-    """Yield the comparisons of the other parts with the first, and of their shapes."""
+    """Yield the comparisons of the other parts with the first."""
     table = compared.table
     for place in range(1, len(table.parts)):
         # In a sweep, the row with the most processes represents a layout; otherwise every row counts.
@@ -199,8 +180,6 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
         }
         if rows:
             yield _comparison_finding(compared, place, list(rows.values()))
-    for row, shapes in compared.grown():
-        yield _shape_finding(compared, row, shapes)
 
 
 def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]) -> Finding:
@@ -264,22 +243,3 @@ def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRat
 
 def _unit(compared: ComparedTable, place: int) -> str:
     return f"{rate_units_of(compared.table.parts[place].case)} per second"
-
-
-def _shape_finding(compared: ComparedTable, row: int, shapes: Mapping[int, float]) -> Finding:
-    """Return the finding on the growth of throughput on a layout, compared with the first of `shapes`."""
-    letters = {place: compared.table.parts[place].letter for place in shapes}
-    first, *others = shapes
-    verdicts: dict[str, list[str]] = {}
-    for place in others:
-        ratio = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
-        verdicts.setdefault(rate_verdict(ratio), []).append(letters[place])
-    return Finding(
-        sentences.shape,
-        where=compared.table.row_name(row),
-        totals={letters[place]: shape for place, shape in shapes.items()},
-        growths=tuple(
-            Growth(outcome, letters[first], tuple(others_letters))
-            for outcome, others_letters in verdicts.items()
-        ),
-    )

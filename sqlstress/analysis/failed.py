@@ -34,10 +34,6 @@ class Wait:
         if not self.timeout_ms:
             return 0
         least = bucket_of(round(WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS))
-        if not self.latency.buckets:
-            return self.latency.count * (
-                self.latency.max_ns >= WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS
-            )
         return sum(count for bucket, count in self.latency.buckets if bucket >= least)
 
     @property

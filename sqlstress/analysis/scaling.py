@@ -198,7 +198,7 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     return LayoutGain(curve.laid_out(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
 
 
-# Significant changes of the longest wait and of fairness between layouts or numbers of processes.
+# Significant changes of the longest wait and of fairness between layouts.
 
 
 MIN_WAIT_RATIO = 1.5
@@ -209,10 +209,9 @@ MIN_FAIRNESS_CHANGE = 0.05
 
 @closed_loop_only
 def waits(group: Group) -> Iterator[Finding]:
-    """Yield the significant changes of the longest wait and of fairness.
+    """Yield the significant changes of the longest wait and of fairness with the number of buckets.
 
     The layouts with the fewest and with the most buckets are compared, at the most processes that both have.
-    If there is one layout, the fewest and the most processes are compared.
     """
     runs = _comparable_runs(group)
     tested = group.pairwise_tests(runs) if runs else None
@@ -220,9 +219,6 @@ def waits(group: Group) -> Iterator[Finding]:
         return
     (base_files, base), *others = _curves(tested, runs).items()
     if not others:
-        first, last = base.runs[0], base.runs[-1]
-        if changes := _changes(first, last, ERROR / group.groups):
-            yield Finding(sentences.waits, least=_count(first), most=_count(last), **changes)
         return
     layout, curve = others[-1]
     base_by_count, other_by_count = ({_count(run): run for run in side.runs} for side in (base, curve))

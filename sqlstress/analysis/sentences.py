@@ -231,17 +231,13 @@ class LayoutChange(NamedTuple):
 def waits(
     *,
     most: int,
-    least: int | None = None,
-    change: LayoutChange | None = None,
+    change: LayoutChange,
     wait_before_ns: float | None = None,
     wait_ns: float | None = None,
     fairness_before: float | None = None,
     fairness: float | None = None,
 ) -> str:
-    if change:
-        compared = f"With {change.layout} instead of {change.base} at {processes(most)}"
-    else:
-        compared = f"From {processes(least or 1)} to {digits(most)}"
+    compared = f"With {change.layout} instead of {change.base} at {processes(most)}"
     changes = []
     if wait_before_ns is not None and wait_ns is not None:
         verb = "rose" if wait_ns > wait_before_ns else "fell"
@@ -403,11 +399,6 @@ def not_steady(*, where: str, change: float) -> str:
 
 
 @aside
-def spread(*, share: float, where: str) -> str:
-    return f"Trials of the same case differ by up to {percent(share)} ({where})."
-
-
-@aside
 def harness_cost(*, share: float, where: str, cost_ns: float, unit: str) -> str:
     return (
         f"Harness overhead: at most {percent(share)} of worker time (at {where}); {duration(cost_ns)} per "
@@ -559,14 +550,6 @@ def _guarded(cause: str, transaction: str, table: str, first: TracedStep, then: 
     )
 
 
-def _maybe_guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{transaction} reads {table} outside of the transaction that writes it. {_steps(first, then)} "
-        "SQLite computes the new value, so no update is lost. But if the code checks first what it has "
-        "read, such as a limit, repeat the condition in the WHERE of the write."
-    )
-
-
 def _mixed(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     return (
         f"{cause} of half transactions: threads or tasks of {transaction} share a connection, and one "
@@ -587,7 +570,6 @@ _SUSPICIONS = {
     "read-outside": _stale,
     "copy-of-read-outside": _stale_copy,
     "guarded-by-stale-read": _guarded,
-    "maybe-guarded-by-stale-read": _maybe_guarded,
     "connection-mixed": _mixed,
     "connection-forked": _forked,
 }
@@ -781,44 +763,13 @@ def reports_not_comparable(
     return f"{shown}. Do not compare their speed: {listing(reasons)}."
 
 
-class Growth(NamedTuple):
-    """A comparison of the growth of throughput in some reports with another report."""
-
-    verdict: str
-    """A verdict of `statistics.compare`."""
-    a: str
-    b: Sequence[str]
-
-
-def _growth(growth: Growth) -> str:
-    b = listing(growth.b)
-    if growth.verdict == EQUAL:
-        return f"{b} grew about as much as {growth.a}"
-    differently = f"{b} grew differently from {growth.a}"
-    if growth.verdict == UNCLEAR:
-        return f"cannot tell whether {differently} (the trials differ too much)"
-    return f"too few trials to tell whether {differently}" if growth.verdict == TOO_FEW else differently
-
-
-def shape(*, where: str, totals: Mapping[str, float], growths: Sequence[Growth]) -> str:
-    factors = [f"{rounded(total, 2)} in {name}" for name, total in totals.items()]
-    return (
-        f"From 1 process to {where}, throughput changed by a factor of {listing(factors)}. "
-        f"{capital(listing(list(map(_growth, growths))))}."
-    )
-
-
 @grave
 def arm_failed(*, arm: str, share: float, why: str) -> str:
     return f"In {arm}, {percent(share)} of the operations failed: {why}."
 
 
-def ab_pass(
-    *, noun: str, allowed: float, change: Change, cells: int | None = None, possible: str | None = None
-) -> str:
+def ab_pass(*, noun: str, allowed: float, change: Change, cells: int | None = None) -> str:
     mean = f" in the mean of {plural(cells, 'cell')}" if cells is not None else ""
-    if possible:
-        return f"PASS, but only by its estimate: {possible}{mean}. {capital(change_text(change))}."
     longer = " Use a smaller --max-drop to measure longer."
     return (
         f"PASS: no {noun} of more than {percent(allowed)}{mean}. "

@@ -131,9 +131,11 @@ class Snapshot(Protocol):
 
     def exchanged(self) -> str | None:
         """Return a sentence on a replaced or deleted part of the place; None if there is no such part."""
+        return None
 
     def seal(self) -> None:
         """Seal the current files, because some were restored since the last seal."""
+        return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
         """Return a change of the data by another program; None if no change is visible.
@@ -187,6 +189,7 @@ class Place(Protocol):
 
     def native(self, worker: int, begin: str) -> NativeLoop:
         """Connect a worker to every bucket for the C loop. Raises EnvironmentFailure without a C loop."""
+        raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
         """Seal the files that this process holds open; None if none can be replaced unnoticed."""
@@ -333,6 +336,7 @@ class Target(Protocol):
 
     def lacks_native(self, driver: str) -> str | None:
         """Return the reason why the driver has no C loop on this system, or None."""
+        return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
         """Return whether the target's drivers raise errors of this kind, so that it is not our fault."""
@@ -340,6 +344,7 @@ class Target(Protocol):
 
     def untold(self, driver: str) -> str | None:
         """Return the reason why `--where` does not work with the driver on this system, or None."""
+        return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:
         """Return the reason why another process cannot see the lock holders on this system, or None."""

@@ -76,9 +76,11 @@ class TableView(Protocol):
 
     def settle(self) -> None:
         """Prepare the data for the checks, after all workers have closed their connections."""
+        return
 
     def release(self) -> None:
         """Close the connections that `fill` kept open, after the checks or without checks."""
+        return
 
     def name(self, bucket: int) -> str:
         """Return the name of a bucket."""

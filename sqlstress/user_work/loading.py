@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 DATABASE = "SQLSTRESS_DATABASE"
 """Environment variable with the path of the trial's database, or its URL on a server."""
-OLD_DATABASE = "SQLSTRESS_DB"
-"""Older name of this variable for commands. It is still set, because scripts read it."""
 
 
 class ImportFailed(UsageError):
@@ -104,8 +102,7 @@ def prepare_process(directions: ConnectionInfo, seed: str) -> None:
 
 def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[str, str]:
     """Return `before` with the variables by which programs find the database."""
-    address = dict.fromkeys((DATABASE, OLD_DATABASE), directions.address)
-    variables = {**before, **directions.variables, **address}
+    variables = {**before, **directions.variables, DATABASE: directions.address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
 

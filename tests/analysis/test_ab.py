@@ -68,16 +68,6 @@ def test_only_pairs_that_every_cell_has_count() -> None:
     assert differences(replace(alone, runs=(alone.runs[0], lone)), TEST) == [[]]
 
 
-def old_report(cells: list[list[float]], verdict: str) -> Report:
-    """Return a report of an old version, where the estimate alone decided."""
-    report = ab_report(cells)
-    assert report.ab
-    (look,) = report.ab.looks
-    old = replace(look, worst=None, seconds=None, verdict=verdict)
-    test = replace(report.ab, looks=(old,), verdict=verdict, order="turns", max_pairs=None, max_time_s=None)
-    return replace(report, ab=test)
-
-
 def stopped(cell: list[float], test: AbTest = TEST) -> Report:
     return ab_report([cell], test, decided=False)
 
@@ -106,10 +96,6 @@ CONCLUDED = {
     "stopped": stopped([1.0] * 3),
     "stopped at once": stopped([]),
     "wrong data": stopped(around(1.0, 10), replace(TEST, verdict="fail", reason="the data of B is wrong")),
-    # In old versions the estimate alone decided.
-    "of old, passed by the estimate": old_report([around(1.086, 10, 1.2)], "pass"),
-    "of old, passed": old_report([around(1.0, 10)], "pass"),
-    "of old, failed": old_report([around(0.88, 20, 0.1), around(1.0, 20)], "fail"),
 }
 
 

@@ -115,13 +115,6 @@ def test_windows_with_different_halves_are_not_steady() -> None:
     )
 
 
-def test_spread_is_reported_for_two_trials_but_not_for_three() -> None:
-    results = findings(run(1, 1, trial(100), trial(101)), run(1, 2, trial(80), trial(110)))
-    assert results["spread"] == "Trials of the same case differ by up to 32% (2 processes on 1 bucket)."
-    assert "spread" not in findings(run(1, 2, trial(100), trial(80), trial(110)))
-    assert "spread" not in findings(run(1, 1), run(1, 2, trial(5), trial(9, error="worker 1 died")))
-
-
 def harness(shares: tuple[float, float], ns: float | None) -> list[Run]:
     """Return runs of one and of two processes, which spent these shares of time on the harness."""
     busy = tuple(replace(worker, harness_share=share) for worker, share in zip(TWO, shares, strict=True))

@@ -78,12 +78,6 @@ def test_failure_time_separates_at_once_from_the_whole_timeout() -> None:
     }
 
 
-def test_wait_without_histogram_uses_the_longest() -> None:
-    bare = Latency(3, 1.0, 1.0, 1.0, None, 5_000 * MS)
-    assert Wait(bare, 5000).waited_count == 3
-    assert Wait(replace(bare, max_ns=MS), 5000).is_at_once
-
-
 def test_shares_by_kind_are_of_each_transaction() -> None:
     workers = (replace(trial().workers[0], operations={"pay": 98, "read": 10}),)
     failures = (Failures("pay", "SQLITE_BUSY", latency(1.0, 2.0)),)

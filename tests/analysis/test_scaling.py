@@ -104,14 +104,8 @@ def test_effect_of_more_files_on_waits_and_fairness_is_reported() -> None:
     }
 
 
-def test_effect_of_more_processes_on_waits_is_reported() -> None:
-    values = facts(
-        "waits", waited(1, 1, 2, 3, 2, 2, 2), waited(1, 4, *[30] * 5), waited(1, 8, 90, 60, 70, 80, 75)
-    )
-    assert values is not None
-    assert (values["least"], values["most"]) == (1, 8)
-    assert (values["wait_before_ns"], values["wait_ns"]) == (3 * MS, 90 * MS)
-    assert "fairness" not in values
+def test_waits_with_more_processes_are_not_compared() -> None:
+    assert facts("waits", waited(1, 1, *[2] * 5), waited(1, 8, *[90] * 5)) is None
 
 
 @pytest.mark.parametrize(
@@ -125,11 +119,11 @@ def test_effect_of_more_processes_on_waits_is_reported() -> None:
 def test_similar_or_uncertain_waits_are_not_reported(
     one: tuple[float, ...], other: tuple[float, ...]
 ) -> None:
-    assert facts("waits", waited(1, 1, *one), waited(1, 8, *other)) is None
+    assert facts("waits", waited(1, 8, *one), waited(20, 8, *other)) is None
 
 
 def test_waits_need_more_passes_with_more_tables() -> None:
-    single_group = group(waited(1, 1, 2, 3, 2, 2, 2), waited(1, 8, 90, 60, 70, 80, 75))
+    single_group = group(waited(1, 8, 2, 3, 2, 2, 2), waited(20, 8, 90, 60, 70, 80, 75))
     has_finding = [
         "waits" in [finding.code for finding in waits(replace(single_group, groups=count))]
         for count in (1, 3, 4)

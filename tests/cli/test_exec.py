@@ -29,7 +29,6 @@ ADD = """
 import os, sqlite3, sys
 with sqlite3.connect(os.environ["SQLSTRESS_DATABASE"]) as db:
     assert os.path.samefile(os.environ["SQLSTRESS_DATABASE"], sys.argv[3])
-    assert os.environ["SQLSTRESS_DB"] == os.environ["SQLSTRESS_DATABASE"]  # its old name
     db.execute("INSERT INTO log (number, worker) VALUES (?, ?)", sys.argv[1:3])
 """
 SOME = ("--alone", "--ops", "2", "--repeat", "1")

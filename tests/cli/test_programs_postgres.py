@@ -180,7 +180,7 @@ def test_commands_find_the_server_by_a_url_and_by_variables(cli: Cli, server: st
     Path("c.sql").write_text("-- each number once\nSELECT x FROM t GROUP BY x HAVING count(*) > 1;")
     Path("own.py").write_text(
         "import os, sys, psycopg\n"
-        "assert os.environ['SQLSTRESS_DB'] == sys.argv[1]\n"
+        "assert os.environ['SQLSTRESS_DATABASE'] == sys.argv[1]\n"
         "with psycopg.connect(sys.argv[1] if int(sys.argv[2]) % 2 else '') as c:\n"
         "    c.execute('INSERT INTO t VALUES (%s)', [sys.argv[2]])\n"
     )

@@ -44,7 +44,7 @@ def test_facts_are_numbers_lists_and_objects_not_sentences(monkeypatch: pytest.M
 
 
 def test_fact_that_is_no_number_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Finding(sentences.spread, share=float("nan"), where="8 processes")
+    found = Finding(sentences.proof_cost, share=float("nan"), where="8 processes")
     monkeypatch.setattr(json_file, "advise", lambda report: [found])
     (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
     assert one["facts"] == {"share": None, "where": "8 processes"}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.place import Definition
     from sqlstress_lmdb.keyvalue import LmdbStore
     from sqlstress_lmdb.table import LmdbTable
@@ -71,11 +70,6 @@ class LmdbPlace(Place):
                     pass
 
             yield nothing
-
-    def native(self, worker: int, begin: str) -> NativeStore:
-        from sqlstress.errors import EnvironmentFailure
-
-        raise EnvironmentFailure("LMDB has no loop in C. Use --loop python.")
 
     def seal(self) -> Seal:
         return Seal(self.paths)

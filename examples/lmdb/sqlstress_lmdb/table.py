@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.system.interrupt import Pulse
+from sqlstress.targets.views import TableView
 from sqlstress_lmdb.environments import COUNTER, KV, Held
 from sqlstress_lmdb.keyvalue import KEYS, coding_of_values, pack, unpack
 from sqlstress_lmdb.place import LmdbPlace
@@ -20,7 +21,7 @@ _PIECE = 8 << 20
 _KEY_BYTES = 24
 
 
-class LmdbTable:
+class LmdbTable(TableView):
     """The databases of keys and values, and of counters, in each environment of a place."""
 
     def __init__(self, place: LmdbPlace, key_type: str, value_size: int, counters: int) -> None:
@@ -36,12 +37,6 @@ class LmdbTable:
         for path, rows in zip(self._place.paths, buckets, strict=True):
             self._fill_file(path, rows)
             pulse()
-
-    def settle(self) -> None:
-        pass
-
-    def release(self) -> None:
-        pass
 
     def name(self, bucket: int) -> str:
         return self._place.paths[bucket].name

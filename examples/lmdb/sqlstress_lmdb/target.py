@@ -37,9 +37,6 @@ class LmdbTarget(Target):
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         return settings.durability(case, effective)
 
-    def lacks_native(self, driver: str) -> str:
-        return "the loop in C speaks to SQLite and PostgreSQL only"
-
     def foresees(self, error: Exception) -> bool:
         return settings.foresees(error)
 

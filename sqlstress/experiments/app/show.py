@@ -12,7 +12,7 @@ from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
-from sqlstress.analysis.scaling import starvation, throughput_findings, waits
+from sqlstress.analysis.scaling import starvation, throughput_findings
 from sqlstress.analysis.wording import FailureTime, listing
 from sqlstress.experiments.app import (
     BEGINNING,
@@ -462,7 +462,6 @@ class AppShown(UserPresenter):
         isolation_findings,
         throughput_findings,
         rate_findings,
-        waits,
         long_hold_findings,
         starved,
         thread_findings,

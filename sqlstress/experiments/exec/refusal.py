@@ -19,7 +19,7 @@ LARGEST_SCRIPT = 1 << 20
 """Size of the largest file that is read as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
 """Environment variable of commands with the path of the database."""
-_VARIABLE_WITH_DEFAULT = rf"\b(?:{VARIABLE}|SQLSTRESS_DB)\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
+_VARIABLE_WITH_DEFAULT = rf"\b{VARIABLE}\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
 """Pattern of the variable before its default: ${NAME:-path}, get("NAME", "path"), $ENV{NAME} // "path"."""
 CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
 

@@ -15,7 +15,7 @@ from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import throughput_findings, waits
+from sqlstress.analysis.scaling import throughput_findings
 from sqlstress.analysis.wording import places
 from sqlstress.experiments.exec import (
     ANSWER,
@@ -102,7 +102,6 @@ def scaling(group: Group) -> Iterator[Finding]:
     if group.case.spec.command:
         yield from throughput_findings(group)
         yield from rate_findings(group)
-        yield from waits(group)
 
 
 MOST_STARTING = 0.9

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly
+from sqlstress.options.dsn import PACKAGE, Dsn
 from sqlstress.targets.place import Target
+from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of, error_text, programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from sqlstress.options.dsn import Dsn
     from sqlstress.report.case import Case, Server
     from sqlstress.targets.postgres.place import PostgresPlace
     from sqlstress.targets.views import ConnectionInfo
@@ -39,9 +41,6 @@ class PostgresTarget(Target):
 
         Raises UsageError if the server cannot run the case.
         """
-        from dataclasses import replace
-
-        from sqlstress.options.dsn import PACKAGE, Dsn
         from sqlstress.report.case import KEEP_JOURNAL_MODE
 
         if find_spec("psycopg") is None:
@@ -67,12 +66,11 @@ class PostgresTarget(Target):
     def stand_in(self, folder: Path) -> ConnectionInfo:
         from sqlstress.targets.postgres.place import directions
 
-        return directions({"host": folder.as_posix(), "dbname": "none"}, "none", None)
+        return directions({"host": folder.as_posix(), "dbname": "none"}, "none")
 
     @contextmanager
     def serving(self, cases: Sequence[Case], folder: Path) -> Iterator[None]:
         """Start a server for the cases that name none; drop what killed runs left on named servers."""
-        from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of
         from sqlstress.targets.postgres.own_schema import drop_abandoned
         from sqlstress.targets.postgres.place import VARIABLES
         from sqlstress.targets.postgres.server import running
@@ -101,8 +99,6 @@ class PostgresTarget(Target):
     def explain(self, driver: str, error: Exception) -> str:
         if isinstance(error, SqlstressError | MemoryError):
             return plainly(error)
-        from sqlstress.targets.postgres.dialect import error_text
-
         return error_text(error) or plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
@@ -110,24 +106,15 @@ class PostgresTarget(Target):
 
         return server_durability(effective) or ""
 
-    def lacks_native(self, driver: str) -> str:
-        return "the native loop drives SQLite only"
-
     def foresees(self, error: Exception) -> bool:
         return type(error).__module__.partition(".")[0] == "psycopg"
 
-    def untold(self, driver: str) -> str:
-        return "only SQLite shows who held its locks"
-
     def describe_available(self, driver: str, address: Dsn | None) -> str:
         """Return the versions of psycopg and of the named server, or of the one that a run would start."""
-        from sqlstress.options.dsn import PACKAGE
-
         try:
             import psycopg
         except ImportError as error:
             raise NotInstalled("psycopg", PACKAGE, error) from error
-        from sqlstress.targets.postgres.dialect import programs
         from sqlstress.targets.postgres.own_schema import first, opened
 
         if address is None:

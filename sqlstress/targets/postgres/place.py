@@ -13,16 +13,16 @@ from psycopg.errors import error_from_result
 from psycopg.pq import Conninfo, PGconn, TransactionStatus
 from psycopg.sql import SQL, Identifier
 
-from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.errors import UsageError
 from sqlstress.report.results import CheckCounter
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place, schema_differences
+from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place, Snapshot, schema_differences
 from sqlstress.targets.postgres import own_schema
 from sqlstress.targets.postgres.client import PostgresClient, PostgresStore, number_parameters
 from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
 from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
-from sqlstress.targets.views import ConnectionInfo, NativeLoop, Row, T
+from sqlstress.targets.views import ConnectionInfo, Row, T, TableView
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,9 +69,6 @@ class PostgresPlace(Place):
         with closing(self.client(worker=0).connect()) as client:
             yield client.prepare("SELECT 1")
 
-    def native(self, worker: int, begin: str) -> NativeLoop:
-        raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
-
     def client(self, worker: int) -> PostgresClient:
         return PostgresClient(self.case, self.name)
 
@@ -117,9 +114,7 @@ class PostgresPlace(Place):
 
     def directions(self) -> ConnectionInfo:
         isolation = self.case.server.isolation if self.case.server else AS_SET
-        return directions(
-            resolve_dsn(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation
-        )
+        return directions(resolve_dsn(dsn_of(self.case)), self.name, isolation)
 
     def clear(self) -> None:
         self.owner.make()
@@ -163,7 +158,7 @@ class PostgresPlace(Place):
             session.vacuum()
 
 
-class PostgresTable:
+class PostgresTable(TableView):
     """The tables of keys and values, each with a table of counters."""
 
     def __init__(self, place: PostgresPlace, key_type: str, value_size: int, counters: int) -> None:
@@ -189,12 +184,6 @@ class PostgresTable:
                             pulse()
                         copy.write_row(row)
 
-    def settle(self) -> None:
-        """Do nothing: the server shows all sessions the same data."""
-
-    def release(self) -> None:
-        """Do nothing: no connection stays open."""
-
     def name(self, bucket: int) -> str:
         return f"kv_{bucket}"
 
@@ -210,18 +199,12 @@ class PostgresTable:
             return cast(list[tuple[int, Any]], connection.execute(query).fetchall())
 
 
-class PostgresSnapshot:
+class PostgresSnapshot(Snapshot):
     """The identity of each table and its file: the proof cannot see that a table was replaced."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place = place
         self._tables = self._identities(pulse)
-
-    def seal(self) -> None:
-        """Do nothing: there are no files."""
-
-    def exchanged(self) -> None:
-        """Return None: `changed` reports a replaced table."""
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
         tables = self._identities(pulse)
@@ -311,13 +294,13 @@ def resolve_dsn(dsn: str) -> dict[str, str]:
         connection.finish()
 
 
-def directions(parts: Mapping[str, str], schema: str, isolation: str | None) -> ConnectionInfo:
+def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -> ConnectionInfo:
     """Return directions to a schema of a server; `parts` are libpq's keywords.
 
     Transactions start at the isolation level, unless the program sets another level.
     """
     options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
-    if isolation:
+    if isolation != AS_SET:
         level = isolation.replace("-", r"\ ")  # a space within a value
         options += f" -c default_transaction_isolation={level}"
     whole = {name: value for name, value in parts.items() if value and name != "service"}

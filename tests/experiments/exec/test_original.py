@@ -80,7 +80,7 @@ def test_hard_link_to_the_original_is_refused(database: Path) -> None:
         ("connect(os.environ.get('SQLSTRESS_DATABASE') or '{path}')", False),
         ('sqlite3 "${SQLSTRESS_DATABASE:-{path}}"', False),
         ("open($ENV{SQLSTRESS_DATABASE} // '{path}')", False),
-        ("open(process.env['SQLSTRESS_DB'] ?? \"{path}\")", False),
+        ("open(process.env['SQLSTRESS_DATABASE'] ?? \"{path}\")", False),
         ("cat $SQLSTRESS_DATABASE; sqlite3 {path}", True),
         ("connect(os.environ.get('SQLSTRESS_DATABASE', '{path}')); connect('{path}')", True),
         ("connect('elsewhere.db')", False),

@@ -51,7 +51,7 @@ def test_url_has_all_parts_except_the_secret(parts: dict[str, str]) -> None:
 
 @given(PARTS)
 def test_variables_have_the_secret_and_unset_a_foreign_service(parts: dict[str, str]) -> None:
-    connection_info = directions(parts, "sqlstress_x", None)
+    connection_info = directions(parts, "sqlstress_x")
     variables = connection_info.variables
     names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
     for name, variable in {**names, "password": "PGPASSWORD"}.items():
@@ -87,7 +87,7 @@ def test_service_and_environment_are_resolved_into_the_parts(
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=8MB")
     parts = resolve_dsn("service=theirs dbname=postgres")
     assert {name: parts[name] for name in server_parts} == {**server_parts, "dbname": "postgres"}
-    connection_info = directions(parts, "sqlstress_x", None)
+    connection_info = directions(parts, "sqlstress_x")
     assert (
         connection_info.variables["PGSERVICE"] is None
         and connection_info.variables["PGDATABASE"] == "postgres"
@@ -99,6 +99,6 @@ def test_service_and_environment_are_resolved_into_the_parts(
 
 
 def test_secret_is_hidden_in_output_of_programs() -> None:
-    connection_info = directions({"password": "geheim"}, "sqlstress_x", None)
+    connection_info = directions({"password": "geheim"}, "sqlstress_x")
     assert connection_info.hidden("postgresql://me:geheim@h/db refused") == "postgresql://me:...@h/db refused"
-    assert directions({}, "sqlstress_x", None).hidden("as it is") == "as it is"
+    assert directions({}, "sqlstress_x").hidden("as it is") == "as it is"
