@@ -7,7 +7,7 @@ import re
 import pytest
 
 from sqlstress.experiments.classics import STATEMENTS
-from sqlstress.experiments.classics.cycles import setting_of
+from sqlstress.experiments.classics.spec import setting_of
 from sqlstress.statistics.series import WAL_FRAMES
 from tests.cli.conftest import Cli, Said, saved
 

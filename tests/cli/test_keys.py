@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.classics.keys import SCHEMAS
+from sqlstress.experiments.classics.spec import SCHEMAS
 from sqlstress.targets.sqlite import space as spaces
 from tests.cli.conftest import Cli, saved
 from tests.targets.test_analyzer import PROGRAM, assert_same

@@ -8,9 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Cycling, Method, Picks
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.hunt.rounds import draw_round
 from sqlstress.experiments.kv.spec import Load

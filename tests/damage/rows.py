@@ -16,7 +16,7 @@ from typing import Any
 from sqlstress.engine.values import Values
 from sqlstress.experiments.classics.cycles_worker import table
 from sqlstress.experiments.classics.keys_worker import ITEMS, MAKERS, USERS, picked_by
-from sqlstress.experiments.classics.methods_tables import PATH, PENDING
+from sqlstress.experiments.classics.methods_worker import PATH, PENDING
 from sqlstress.experiments.classics.proof import short_id
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.experiments.kv import acks

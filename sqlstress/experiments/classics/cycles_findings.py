@@ -14,8 +14,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
-from sqlstress.experiments.classics.cycles import Cycling, setting_of
 from sqlstress.experiments.classics.sentences import Checkpoint
+from sqlstress.experiments.classics.spec import Cycling, setting_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS

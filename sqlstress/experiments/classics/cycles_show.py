@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.classics.cycles import Cycling, setting_of
 from sqlstress.experiments.classics.cycles_findings import (
     LONGEST_NAME,
     CycleTimes,
@@ -17,6 +16,7 @@ from sqlstress.experiments.classics.cycles_findings import (
     times_of,
     total_ns,
 )
+from sqlstress.experiments.classics.spec import Cycling, setting_of
 from sqlstress.report import Run
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (

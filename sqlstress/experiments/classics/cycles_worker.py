@@ -18,7 +18,7 @@ from sqlstress.system.sharing import shared_array
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlstress.experiments.classics.cycles import Cycling
+    from sqlstress.experiments.classics.spec import Cycling
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.sqlite.connections import SqliteClient

@@ -14,8 +14,8 @@ from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, mor
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, PairwiseTests
 from sqlstress.experiments.classics import sentences
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.classics.sentences import TypeCost
+from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
 from sqlstress.report import Run, Space
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import finite

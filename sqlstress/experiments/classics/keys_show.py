@@ -10,7 +10,6 @@ from typing import Any
 from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import size
-from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
     KeysCell,
@@ -20,6 +19,7 @@ from sqlstress.experiments.classics.keys_findings import (
     ratio,
     space_figure,
 )
+from sqlstress.experiments.classics.spec import Picks
 from sqlstress.report import Trial
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (

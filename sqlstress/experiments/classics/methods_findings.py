@@ -13,8 +13,8 @@ from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, lea
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, PairwiseTests
 from sqlstress.experiments.classics import sentences
-from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.experiments.classics.sentences import Gain, MethodLead, Phase
+from sqlstress.experiments.classics.spec import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.report import Run
 from sqlstress.statistics.compare import MIN_PASSES, NEAR, Ratio
 from sqlstress.statistics.units import finite

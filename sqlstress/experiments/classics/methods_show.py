@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterator
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.classics.methods import tricks_of
 from sqlstress.experiments.classics.methods_findings import (
     BARE,
     BASE,
@@ -20,6 +19,7 @@ from sqlstress.experiments.classics.methods_findings import (
     methods,
     rates,
 )
+from sqlstress.experiments.classics.spec import tricks_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show import case_table

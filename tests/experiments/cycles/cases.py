@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.spec import Cycling
 from sqlstress.report.case import Case, Settings
 from tests.experiments.measured import Measured
 

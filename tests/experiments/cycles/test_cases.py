@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiment import case_label
-from sqlstress.experiments.classics.cycles import SETTINGS, Cycling, setting_of
+from sqlstress.experiments.classics.spec import SETTINGS, Cycling, setting_of
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.cycles_findings import checkpoints_in, rates, times_of
+from sqlstress.experiments.classics.spec import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
 from tests.cycles_report import (

@@ -9,7 +9,6 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.cycles_worker import (
     BEGIN,
     COMMIT,
@@ -21,6 +20,7 @@ from sqlstress.experiments.classics.cycles_worker import (
     moves_of,
     table,
 )
+from sqlstress.experiments.classics.spec import Cycling
 
 SALT = 7
 

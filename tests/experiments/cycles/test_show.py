@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.experiments.classics import STATEMENTS
-from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.spec import Cycling
 from sqlstress.report import Run
 from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.spec import Picks
 from sqlstress.report.case import Case, Settings
 
 FAST = Settings(synchronous="off", pragmas=(("foreign_keys", "on"),))

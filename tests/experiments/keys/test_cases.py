@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, USUAL_TYPES, Picks
+from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, USUAL_TYPES, Picks
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from tests.commands import by_name

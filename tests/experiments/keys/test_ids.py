@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.classics import keys_worker as worker
-from sqlstress.experiments.classics.keys import ID_TYPES, Picks
 from sqlstress.experiments.classics.keys_worker import first_number, picked_by, users_of
+from sqlstress.experiments.classics.spec import ID_TYPES, Picks
 from sqlstress.report.case import Case
 
 BLOBS = [id_type for id_type in ID_TYPES if id_type != "int"]

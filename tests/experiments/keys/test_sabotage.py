@@ -13,8 +13,8 @@ import pytest
 from sqlstress.engine.ordered import OperationLedger
 from sqlstress.engine.pool import Pool, WorkerExit
 from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_worker import picked_by, users_of
+from sqlstress.experiments.classics.spec import Picks
 from sqlstress.report.case import Settings
 from sqlstress.targets.sqlite import files
 from tests.experiments.keys.cases import case_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.classics.keys import ID_TYPES
 from sqlstress.experiments.classics.keys_show import KeysShown
+from sqlstress.experiments.classics.spec import ID_TYPES
 from sqlstress.show.blocks import MISSING
 from sqlstress.show.text import WIDTH, report_text
 from tests.example_keys import EXAMPLE, keys_report, run

@@ -14,9 +14,9 @@ import pytest
 
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.classics import keys_worker as worker
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.keys_work import definitions
 from sqlstress.experiments.classics.keys_worker import insert_statement, picked_by, users_of
+from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.work import definitions
 from tests.example_report import example_report
 from tests.experiments.keys.cases import case_of
 from tests.experiments.measured import SALT, measure, statuses

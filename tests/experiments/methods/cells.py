@@ -11,7 +11,7 @@ from typing import Any
 from sqlstress.engine.loop import FOREVER_NS, Totals, Window, closed_loop, timed_loop
 from sqlstress.engine.pool import to_namespace
 from sqlstress.engine.protocols import Findings, Outcome, Work
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Method
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from tests.experiments.measured import SALT, OnFiles

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlstress.experiment import case_label, experiment_of
-from sqlstress.experiments.classics.methods import tricks_of
+from sqlstress.experiments.classics.spec import tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case

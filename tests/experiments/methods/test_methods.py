@@ -21,8 +21,8 @@ from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
 from sqlstress.experiments.classics import methods_worker as worker
 from sqlstress.experiments.classics import orm
-from sqlstress.experiments.classics.methods_experiment import SCALES as PLANNED
-from sqlstress.experiments.classics.methods_tables import queried_pairs, queried_sets
+from sqlstress.experiments.classics.experiment import SCALES as PLANNED
+from sqlstress.experiments.classics.methods_worker import queried_pairs, queried_sets
 from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files

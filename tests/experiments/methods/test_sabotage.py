@@ -14,7 +14,7 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import TIMEOUT, Outcome
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import plan_window
-from sqlstress.experiments.classics.methods_tables import PATH, SCHEMA
+from sqlstress.experiments.classics.methods_worker import PATH, SCHEMA
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics.methods import PHASES, tricks_of
 from sqlstress.experiments.classics.methods_show import _factor
+from sqlstress.experiments.classics.spec import PHASES, tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING

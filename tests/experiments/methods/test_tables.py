@@ -9,7 +9,7 @@ import peewee
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics.methods_tables import (
+from sqlstress.experiments.classics.methods_worker import (
     PATH,
     SCHEMA,
     VALUE,

@@ -13,7 +13,6 @@ import pytest
 
 from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import Findings
-from sqlstress.experiments.classics.methods_tables import value
 from sqlstress.experiments.classics.methods_worker import (
     CellCourse,
     LimitReached,
@@ -21,6 +20,7 @@ from sqlstress.experiments.classics.methods_worker import (
     check_answer,
     objections,
     refusal,
+    value,
 )
 from sqlstress.targets.sqlite.drivers import Connection, Row, load_driver
 from tests.drivers import WHOLE
