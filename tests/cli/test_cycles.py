@@ -46,15 +46,6 @@ def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> Non
 
 
 @pytest.mark.thorough
-def test_numbers_of_processes_are_rows_of_one_table(cli: Cli) -> None:
-    said = cli(*SMALL, "--settings", "delete-cycle,wal", "-c", "1,2")
-    assert said.code == 0, said.err
-    assert settings_shown(said) == ["delete-cycle", "delete-cycle", "wal", "wal"]
-    assert " fair" in said.out
-    assert [len(run.trials[0].workers) for run in saved().runs] == [1, 2, 1, 2]
-
-
-@pytest.mark.thorough
 def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
     said = cli(*SMALL, "--settings", "delete", "--cycles", "100000", "--timeout", "200ms")
     assert (said.code, said.err) == (0, "")

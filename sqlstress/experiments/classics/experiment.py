@@ -267,7 +267,7 @@ USERS = 150
 """Default number of users: with the published 1000, five passes take several minutes."""
 
 
-def _check_together(request: KeysRequest) -> None:
+def _check_keys(request: KeysRequest) -> None:
     if request.selection.full and "schema" in request.given:
         raise UsageError("--full measures every schema. Leave out --full or --schema.")
     load = request.spec
@@ -326,7 +326,7 @@ class KeysExperiment(Experiment):
         full = request.selection.full
         schemas = SCHEMAS if full else request.values_for("schema")
         id_types = ID_TYPES if full and "id-type" not in request.given else request.values_for("id-type")
-        _check_together(request)
+        _check_keys(request)
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
             settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
@@ -370,7 +370,7 @@ class KeysExperiment(Experiment):
 COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
 
-def _check_together(request: CyclesRequest) -> None:
+def _check_cycles(request: CyclesRequest) -> None:
     names = request.selection.settings
     if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
         raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
@@ -399,12 +399,11 @@ class CyclesExperiment(Experiment):
             "(tx); WAL without automatic checkpoints (off). The report shows the time and the checkpoints of "
             "each cycle. It takes about a minute."
         ),
-        main_options=("settings", "concurrency", "cycles", "rows", "synchronous", "output"),
+        main_options=("settings", "cycles", "rows", "synchronous", "output"),
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
     )
     options = (
         *select_options(options_of(CyclesSelection), "settings"),
-        otherwise("concurrency", default="1"),
         otherwise("repeat", default=5),
         *select_options(options_of(Cycling), "cycles", "rows", "timeout"),
         *common("synchronous", "fullfsync"),
@@ -420,8 +419,8 @@ class CyclesExperiment(Experiment):
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
-        """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
-        _check_together(request)
+        """Yield a case for each setting. Raises UsageError."""
+        _check_cycles(request)
         for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")
             frames = request.settings.wal_autocheckpoint if journal == "wal" else None
@@ -429,14 +428,12 @@ class CyclesExperiment(Experiment):
                 journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
             )
             held = next((what for what, word in WORDS.items() if word in rest), "none")
-            case = replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
-            for concurrency in request.values_for("concurrency"):
-                yield replace(case, concurrency=concurrency)
+            yield replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
 
     def table_key(self, case: Case) -> Case:
         settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
         cycling = replace(case.spec, transaction="", timeout_s=None)
-        return replace(case, concurrency=1, seed=0, spec=cycling, settings=settings)
+        return replace(case, seed=0, spec=cycling, settings=settings)
 
     def work_key(self, case: Case) -> Case:
         return replace(case, spec=replace(case.spec, timeout_s=None))
@@ -456,7 +453,7 @@ class CyclesExperiment(Experiment):
         commits = {"none": statements, "cycle": work.cycles}.get(work.transaction, 1)
         # A commit of a rollback journal waits for several syncs.
         commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
-        load = case.concurrency * (commits * commit_s + statements * STATEMENT_S)
+        load = commits * commit_s + statements * STATEMENT_S
         return load if work.timeout_s is None else min(load, work.timeout_s)
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> CyclesWork:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -12,10 +12,8 @@ from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
 from sqlstress.experiments.classics.cycles_worker import (
+    DEFINITION,
     committed,
-    definition,
-    table,
-    words_of_finished,
 )
 from sqlstress.experiments.classics.keys_worker import MAKERS, picked_by, users_of
 from sqlstress.experiments.classics.methods_worker import (
@@ -402,43 +400,32 @@ class KeysPlan:
 
 
 class CyclesWork(ClassicWork):
-    """A file with a table for each worker, which must hold the rows of the last acknowledged commit."""
-
-    def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
-        super().__init__(case, place, salt, carry)
-        self.shared = (self._words, words_of_finished(case.concurrency))
+    """A file with a table, which must hold the rows of the last acknowledged commit."""
 
     def create(self, pulse: Pulse) -> None:
-        """Create the tables. No connection stays open, so the first cycle finds no WAL."""
-        self.place.create_tables(map(definition, range(1, self.case.concurrency + 1)), pulse)
+        """Create the table. No connection stays open, so the first cycle finds no WAL."""
+        self.place.create_tables((DEFINITION,), pulse)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file and of its tables."""
+        """Yield the checks of the file and of its table."""
         yield from self.sound(pulse)
-        yield examined("last commit", lambda: self._check_tables(outcomes, pulse))
+        yield examined("last commit", lambda: self._check_table(outcomes, pulse))
 
-    def _check_tables(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
-        stored: list[Row] = []
-        expected: list[Row] = []
-        writers = []
-        for outcome in outcomes:
-            name, begin = table(outcome.worker), len(expected)
-            rows = [(name, *row) for row in self.rows(f"SELECT id, value FROM {name}", pulse)]
-            stored += rows
-            expected += nearest(rows, self._states(outcome))
-            places = range(begin, len(expected))
-            writers.append(Acknowledged(f"worker {outcome.worker}", places, len(places)))
+    def _check_table(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
+        """Compare the table with the rows after the acknowledged steps; if the worker died, also one more."""
+        (outcome,) = outcomes
+        done = self.steps_done(outcome)
+        stored = [*self.rows("SELECT id, value FROM t1", pulse)]
+        # SQLite numbers the rows of an empty table from 1.
+        states: Iterator[list[Row]] = (
+            [*enumerate(committed(self.case.spec, self.salt, steps), 1)]
+            for steps in range(done, done + 1 + outcome.died)
+        )
+        expected = nearest(stored, states)
+        writers = [Acknowledged("the worker", range(len(expected)), len(expected))]
         return check_list("last commit", stored, expected, writers)
 
-    def _states(self, outcome: Outcome) -> Iterator[list[Row]]:
-        """Yield the rows after the acknowledged steps; of a dead worker also those after the next step."""
-        done, name = self.steps_done(outcome), table(outcome.worker)
-        for steps in range(done, done + 1 + outcome.died):
-            values = committed(self.case.spec, outcome.worker, self.salt, steps)
-            # SQLite numbers the rows of an empty table from 1.
-            yield [(name, number, value) for number, value in enumerate(values, 1)]
 
-
-def nearest(rows: Sequence[Row], states: Iterator[list[Row]]) -> list[Row]:
+def nearest(rows: Sequence[Row], states: Iterable[list[Row]]) -> list[Row]:
     """Return the state that differs from the rows of a table in the fewest rows."""
     return min(states, key=lambda state: len({*rows} ^ {*state}))

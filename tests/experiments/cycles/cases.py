@@ -24,6 +24,6 @@ def case_of(
     )
 
 
-def values(done: Measured, table: str = "t1") -> list[str]:
-    """Return the values in a worker's table, by id."""
-    return [value for (value,) in done.rows(f"SELECT value FROM {table} ORDER BY id")]
+def values(done: Measured) -> list[str]:
+    """Return the values in the table, by id."""
+    return [value for (value,) in done.rows("SELECT value FROM t1 ORDER BY id")]

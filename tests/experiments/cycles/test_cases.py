@@ -35,12 +35,6 @@ def test_default_options_select_the_published_cases_in_five_passes() -> None:
     assert [case.settings.wal_autocheckpoint for case in cases] == [None] * 4 + [0]
 
 
-def test_cases_are_ordered_by_setting_then_by_concurrency() -> None:
-    cases = selected_cases(settings="wal,delete", concurrency="2,1")
-    modes = [(case.settings.journal_mode, case.concurrency) for case in cases]
-    assert modes == [("wal", 2), ("wal", 1), ("delete", 2), ("delete", 1)]
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 def test_setting_is_labelled_with_its_option_value(name: str) -> None:
     assert [setting_of(case) for case in selected_cases(settings=name)] == [name]
@@ -62,12 +56,11 @@ def test_options_set_their_case_fields() -> None:
         settings="wal-cycle", cycles="7", rows="3", timeout="5s", synchronous="normal",
         fullfsync="on", wal_autocheckpoint="9", page_size="8192", cache_size="-4000", mmap_size="65536",
         pragma=("temp_store=memory",), busy_timeout="1s", driver="apsw", verify="full",
-        repeat="2", concurrency="3", seed="9",
+        repeat="2", seed="9",
     )  # fmt: skip
     assert case == Case(
         workload="cycles",
         driver="apsw",
-        concurrency=3,
         duration_s=0.0,
         warmup_s=0.0,
         repeat=2,
@@ -84,5 +77,5 @@ def test_exclusive_locking_mode_is_allowed_for_one_process() -> None:
 
 @given(st.lists(st.sampled_from(SETTINGS), min_size=1))
 def test_case_labels_are_unique(settings: list[str]) -> None:
-    labels = [case_label(case) for case in selected_cases(settings=",".join(settings), concurrency="1,2")]
-    assert len(set(labels)) == len(labels) == 2 * len({*settings})
+    labels = [case_label(case) for case in selected_cases(settings=",".join(settings))]
+    assert len(set(labels)) == len(labels) == len({*settings})

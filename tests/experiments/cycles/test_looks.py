@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.classics.cycles_worker import Looks, is_last, words_of_finished
+from sqlstress.experiments.classics.cycles_worker import Looks
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.walindex import WalIndex
@@ -80,8 +80,3 @@ def test_missing_index_gives_no_looks(tmp_path: Path) -> None:
     looks.take()
     assert looks.series() == []
     looks.close()
-
-
-def test_the_worker_that_finishes_last_knows_it() -> None:
-    words = words_of_finished(3)
-    assert [is_last(words, worker) for worker in (2, 3, 1)] == [False, False, True]

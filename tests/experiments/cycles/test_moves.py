@@ -10,15 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.classics.cycles_worker import (
-    BEGIN,
-    COMMIT,
-    DELETE,
+    DEFINITION,
     INSERT,
+    SQL,
     Move,
     committed,
-    definition,
     moves_of,
-    table,
 )
 from sqlstress.experiments.classics.spec import Cycling
 
@@ -29,45 +26,38 @@ cyclings = st.builds(
 )
 
 
-def all_moves(cycling: Cycling, worker: int = 1) -> list[Move]:
+def all_moves(cycling: Cycling) -> list[Move]:
     cycles = range(1, cycling.cycles + 1)
-    return list(chain.from_iterable(moves_of(cycling, cycle, worker, SALT) for cycle in cycles))
+    return list(chain.from_iterable(moves_of(cycling, cycle, SALT) for cycle in cycles))
 
 
-def kept_by_sqlite(moves: list[Move], worker: int) -> list[str]:
+def kept_by_sqlite(moves: list[Move]) -> list[str]:
     """Return the values in a table after these moves and the close of the connection."""
-    name = table(worker)
-    statements = {
-        BEGIN: "BEGIN",
-        INSERT: f"INSERT INTO {name} (value) VALUES (?)",
-        DELETE: f"DELETE FROM {name}",
-        COMMIT: "COMMIT",
-    }
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.execute(definition(worker))
+        connection.execute(DEFINITION)
         for kind, value in moves:
-            connection.execute(statements[kind], (value,) if kind == INSERT else ())
+            connection.execute(SQL[kind], (value,) if kind == INSERT else ())
         if connection.in_transaction:
             connection.rollback()
-        return [row[0] for row in connection.execute(f"SELECT value FROM {name} ORDER BY id")]
+        return [row[0] for row in connection.execute("SELECT value FROM t1 ORDER BY id")]
 
 
 @given(cyclings, st.data())
 def test_committed_values_are_those_that_sqlite_keeps(cycling: Cycling, data: st.DataObject) -> None:
-    moves = all_moves(cycling, worker=2)
+    moves = all_moves(cycling)
     done = data.draw(st.integers(0, len(moves) + 2))
-    assert committed(cycling, 2, SALT, done) == kept_by_sqlite(moves[:done], 2)
+    assert committed(cycling, SALT, done) == kept_by_sqlite(moves[:done])
 
 
 @given(cyclings)
 def test_last_cycles_second_insertion_remains_at_the_end(cycling: Cycling) -> None:
     moves = all_moves(cycling)
     last = [move.value for move in moves if move.kind == INSERT][-cycling.rows :]
-    assert committed(cycling, 1, SALT, len(moves)) == last
+    assert committed(cycling, SALT, len(moves)) == last
 
 
 @given(cyclings)
 def test_row_values_are_unique(cycling: Cycling) -> None:
-    values = [move.value for worker in (1, 2) for move in all_moves(cycling, worker) if move.kind == INSERT]
-    assert len(values) == 2 * 2 * cycling.cycles * cycling.rows
+    values = [move.value for move in all_moves(cycling) if move.kind == INSERT]
+    assert len(values) == 2 * cycling.cycles * cycling.rows
     assert len(set(values)) == len(values)

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.classics import STATEMENTS
 from sqlstress.experiments.classics.spec import Cycling
-from sqlstress.report import Run
 from sqlstress.show.text import WIDTH, report_text
-from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
-from tests.several import column, tables
-from tests.several import several as over_passes
-
-
-def several() -> Run:
-    """Return a run of two processes; the second takes three times as long."""
-    measured = trial(in_ms(STATEMENTS, [1.0] * 9, 1), in_ms(STATEMENTS, [3.0] * 9, 2))
-    return run("wal", "none", replace(measured, fairness=0.8), concurrency=2)
+from tests.cycles_report import cycles_report, published_settings
+from tests.several import column, several, tables
 
 
 def test_several_passes_show_the_median_total_with_its_spread() -> None:
-    runs = [over_passes(each_run, 0.05) for each_run in published_settings()[2:]]
+    runs = [several(each_run, 0.05) for each_run in published_settings()[2:]]
     (table,) = tables(*runs)
     assert column(table, "total ms") == ["7,122 ±10%", "2,297 ±10%", "2,293 ±10%"]
     assert "±: 95% interval of the typical total" in " ".join(report_text(cycles_report(*runs)).split())
 
 
 def test_total_disturbed_by_other_programs_is_marked_and_fits_80_columns() -> None:
-    runs = [over_passes(each_run, 5.0) for each_run in (*published_settings(), several())]
+    runs = [several(each_run, 5.0) for each_run in published_settings()]
     met = [
         replace(each_run, trials=tuple(replace(each, foreign_share=1.0) for each in each_run.trials))
         for each_run in runs
@@ -43,13 +34,6 @@ def test_failed_run_is_marked_in_its_row() -> None:
     assert column(table, "total ms") == ["failed", "2,297"]
 
 
-def test_several_processes_show_means_and_fairness() -> None:
-    (settings,) = tables(several(), published_settings()[2])
-    assert column(settings, "processes") == ["2", "1"]
-    assert column(settings, "total ms")[0] == "18.0"
-    assert column(settings, "fairness")[0] == "0.80"
-
-
 def test_table_is_separate_for_other_numbers_of_rows_or_cycles() -> None:
     usual, off = published_settings()[3:]
     case = replace(usual.case, spec=Cycling(cycles=7, rows=2, transaction="none"))
@@ -62,7 +46,6 @@ def test_table_is_separate_for_other_numbers_of_rows_or_cycles() -> None:
 
 
 def test_legend_explains_only_the_parts_shown() -> None:
-    text = " ".join(report_text(cycles_report(several())).split())
-    assert "with several processes: means" in text
+    text = " ".join(report_text(cycles_report(published_settings()[2])).split())
     assert "one transaction" not in text
-    assert "data (verified): ok = each table holds what the last acknowledged commit left" in text
+    assert "data (verified): ok = the table holds what the last acknowledged commit left" in text

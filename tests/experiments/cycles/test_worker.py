@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise, product
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from sqlstress.experiments.classics.cycles_worker import (
     BEGIN,
     CHECKPOINT,
     COMMIT,
+    DEFINITION,
     INSERT,
     CyclesSource,
     calls_of,
-    definition,
 )
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
@@ -35,7 +35,7 @@ from tests.experiments.cycles.cases import case_of, values
 from tests.experiments.measured import SALT, Measured, measure
 from tests.halves import open_work
 from tests.pulses import nothing
-from tests.rows import mostly_thorough, thorough
+from tests.rows import thorough
 
 NOWHERE = Path()
 
@@ -136,33 +136,16 @@ def test_every_setting_leaves_the_last_cycles_rows(
 ) -> None:
     pytest.importorskip(driver)
     done = valid_trial(case_of(SETTINGS[settings], driver=driver, transaction=transaction), tmp_path)
-    assert values(done) == [f"salt 7 worker 1 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
+    assert values(done) == [f"salt 7 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
     assert len(done.series(STATEMENTS)) == 6
     assert len(done.series(BEGIN_AND_COMMIT)) == (0 if transaction == "none" else 6)
     for name in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS):
         assert len(done.series(name)) == (0 if settings == "delete" else 6)
 
 
-@pytest.mark.parametrize(
-    ("journal_mode", "transaction"),
-    mostly_thorough(
-        product(("delete", "wal"), ("none", "cycle", "run")), [("delete", "cycle"), ("wal", "none")]
-    ),
-)
-def test_several_workers_wait_for_each_other(tmp_path: Path, journal_mode: str, transaction: str) -> None:
-    settings = Settings(journal_mode=journal_mode, synchronous="off")
-    done = valid_trial(case_of(settings, concurrency=3, transaction=transaction), tmp_path)
-    for worker in (1, 2, 3):
-        assert values(done, f"t{worker}")[0].startswith(f"salt 7 worker {worker} cycle 6 insertion 2 ")
-
-
-def test_closing_checkpoint_is_a_step_of_the_last_worker(tmp_path: Path) -> None:
-    done = valid_trial(case_of(concurrency=2), tmp_path)
-    assert [exit_.done.totals.operations.get("checkpoint", 0) for exit_ in done.ended if exit_.done] in (
-        [0, 1],
-        [1, 0],
-        [1, 1],  # both finished at the same moment
-    )
+def test_closing_checkpoint_is_the_last_step(tmp_path: Path) -> None:
+    (exit_,) = valid_trial(case_of(), tmp_path).ended
+    assert exit_.done and exit_.done.totals.operations["checkpoint"] == 1
 
 
 @pytest.mark.parametrize(
@@ -214,9 +197,9 @@ def test_transaction_over_a_timed_out_run_is_rolled_back(tmp_path: Path) -> None
 @contextmanager
 def calls(case: Case, folder: Path) -> Iterator[list[Operation]]:
     place = SqlitePlace(case, folder)
-    place.create_tables([definition(1)], nothing)
+    place.create_tables([DEFINITION], nothing)
     client = place.client(1)
-    yield calls_of(client, "t1")
+    yield calls_of(client)
     client.close()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.group import ERROR, group_runs
-from sqlstress.experiments.classics.keys_findings import SPACE, space_figure
+from sqlstress.experiments.classics.keys_show import SPACE, space_figure
 from sqlstress.experiments.classics.spec import ID_TYPES
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
 from tests.example_keys import keys_report, run

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.classics.methods_findings import (
+from sqlstress.experiments.classics.methods_show import (
     FAILED,
     LIMIT,
     TIMEOUT,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics.methods_show import _factor
+from sqlstress.experiments.classics.methods_show import factor_cell
 from sqlstress.experiments.classics.spec import PHASES, tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
@@ -93,9 +93,9 @@ def test_a_report_without_a_method_shows_no_table() -> None:
     ],
 )
 def test_factors_are_short(ratio: float, text: str) -> None:
-    assert _factor(ratio) == text
+    assert factor_cell(ratio) == text
 
 
 @given(st.floats(1e-9, 1e15))
 def test_no_figure_is_wider_than_its_column(value: float) -> None:
-    assert len(_factor(value)) <= 6
+    assert len(factor_cell(value)) <= 6
