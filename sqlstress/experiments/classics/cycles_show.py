@@ -349,11 +349,7 @@ class CyclesShown(Presenter):
         )
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        columns = (
-            SETTING.explained(_setting_legend(group)),
-            *FIGURES,
-            VERIFIED.explained(_legend(group)),
-        )
+        columns = (SETTING.explained(_setting_legend(group)), *FIGURES, VERIFIED.explained(_legend(group)))
         table = table_of(rows_of(group), columns)
         yield table
         yield Legend(table)

@@ -105,7 +105,7 @@ def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
     if not planned:
         raise UsageError(
             f"--method {','.join(request.selection.method or ())} does not exist in this --phase. Choose "
-            "another.",
+            "another."
         )
     phases = {method.phase for method in planned}
     in_chunks = any(method.name == "BLK/n" for method in planned)
@@ -123,7 +123,7 @@ def _check_scale(method: Method) -> None:
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
-            "samples.",
+            "samples."
         )
     if method.phase == "query" and sum(method.sets) > method.samples:
         first, second = method.sets

@@ -331,7 +331,7 @@ def _legend(group: Group) -> Iterator[str]:
         rows = format_count(samples * (samples - 1) // 2)
         yield f"queries read a table of {rows} results: all pairs of {format_count(samples)} samples"
     yield from case_table.spread_legend(group, "figure")
-    yield "TIMEOUT: given up, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
+    yield "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
     yield from verified_legend(group, "the tables and the answers are right")
 
 

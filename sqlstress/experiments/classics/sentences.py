@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.wording import (
-    between,
-    duration,
-    listing,
-    with_interval,
-    without_interval,
-)
+from sqlstress.analysis.wording import between, duration, listing, with_interval, without_interval
 from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import digits, plural, rounded
 
@@ -90,13 +84,7 @@ def wal(*, how: str, gains: Sequence[Gain], unclear: Sequence[str] = ()) -> str:
 
 
 def method_limit(
-    *,
-    doing: str,
-    rows: int,
-    method: str,
-    drivers: Sequence[str],
-    reason: str,
-    instead: str,
+    *, doing: str, rows: int, method: str, drivers: Sequence[str], reason: str, instead: str
 ) -> str:
     return (
         f"LIMIT when {doing} {plural(rows, 'row')} by {method} ({listing(drivers)}): {reason}. Use {instead} "
@@ -169,13 +157,7 @@ def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
     return f"TIMEOUT at {where}{after}: {reason}."
 
 
-def fastest(
-    *,
-    settings: Sequence[str],
-    total_ns: float,
-    equal: bool = False,
-    unclear: bool = False,
-) -> str:
+def fastest(*, settings: Sequence[str], total_ns: float, equal: bool = False, unclear: bool = False) -> str:
     """Name the fastest settings; `total_ns` is the time of the first."""
     text = f"Fastest: {listing(settings)}, {'about ' if len(settings) > 1 else ''}{duration(total_ns)}"
     if equal:

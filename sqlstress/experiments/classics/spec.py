@@ -44,7 +44,7 @@ class Method:
         duration(0.01),
         None,
         LOAD,
-        "Stop a measurement after this time. Default: 2.6s, and 10s for queries and SPC.",
+        "Stop a measurement between two statements after this time. Default: 2.6s, and 10s for queries and SPC.",
         name="timeout",
         metavar="TIME",
         meaning="Time of work after which the measurement stops, in seconds.",

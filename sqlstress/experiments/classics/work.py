@@ -11,10 +11,7 @@ from typing import Any
 from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
-from sqlstress.experiments.classics.cycles_worker import (
-    DEFINITION,
-    committed,
-)
+from sqlstress.experiments.classics.cycles_worker import DEFINITION, committed
 from sqlstress.experiments.classics.keys_worker import MAKERS, picked_by, users_of
 from sqlstress.experiments.classics.methods_worker import (
     PATH,

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
-from pathlib import Path
 
 import pytest
 
-from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.classics.methods_worker import (
     CellCourse,
@@ -22,79 +19,33 @@ from sqlstress.experiments.classics.methods_worker import (
     refusal,
     value,
 )
-from sqlstress.targets.sqlite.drivers import Connection, Row, load_driver
-from tests.drivers import WHOLE
-
-ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
-SOON_S = 0.05
-
-
-@pytest.fixture(params=WHOLE)
-def driver(request: pytest.FixtureRequest) -> str:
-    pytest.importorskip(request.param)
-    return str(request.param)
-
-
-@pytest.fixture
-def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
-    opened = load_driver(driver).connect(tmp_path / "course.db", 0)
-    yield opened
-    opened.close()
+from sqlstress.targets.sqlite.drivers import Row
 
 
 def word() -> array[int]:
     return array("q", [0])
 
 
-def test_a_statement_that_never_ends_is_interrupted(driver: str, connection: Connection) -> None:
-    course = CellCourse(connection, SOON_S, word())
-    course.begin()
-    with pytest.raises(Exception) as stopped:
-        connection.rows(ENDLESS)
-    course.end()
-    assert load_driver(driver).result_code(stopped.value) == codes.INTERRUPT
-    assert connection.rows("SELECT 1") == [(1,)]
-
-
-def test_statement_begun_after_the_time_limit_is_interrupted(connection: Connection) -> None:
-    course = CellCourse(connection, 0.0, word())
-    course.begin()
-    while not course.late:
-        pass
-    with pytest.raises(Exception, match="interrupt"):
-        connection.rows(ENDLESS)
-    course.end()
-
-
-def test_timed_out_steps_end_between_two_steps_and_are_counted(
-    connection: Connection,
-) -> None:
+def test_late_steps_end_between_two_steps_and_are_counted() -> None:
     acknowledged, done = word(), 0
-    course = CellCourse(connection, SOON_S, acknowledged)
+    course = CellCourse(0.05, acknowledged)
     course.begin()
     with pytest.raises(TimedOut):
         for _ in course.steps(count()):
             done += 1
-    course.end()
     assert acknowledged[0] == done > 0
+    assert course.is_late()
 
 
-def test_row_counts_once_its_successor_is_requested(connection: Connection) -> None:
+def test_row_counts_once_its_successor_is_requested() -> None:
     acknowledged = word()
-    course = CellCourse(connection, 60, acknowledged)
+    course = CellCourse(60, acknowledged)
+    course.begin()
     assert [acknowledged[0] for _ in course.steps("abc")] == [0, 1, 2]
     assert acknowledged[0] == 3
     assert list(course.steps("")) == []
     assert acknowledged[0] == 0
-
-
-def test_statement_that_ends_in_time_is_not_interrupted(connection: Connection) -> None:
-    course = CellCourse(connection, 60, word())
-    course.begin()
-    connection.rows("SELECT 1")
-    course.end()
-    course.end()
-    assert not course.late
+    assert not course.is_late()
 
 
 @pytest.mark.parametrize(
