@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
@@ -23,7 +23,6 @@ from sqlstress.experiments.classics.spec import (
     MethodsRequest,
     MethodsSelection,
     Picks,
-    queried,
     setting_of,
     tricks_of,
 )
@@ -33,14 +32,38 @@ from sqlstress.report import Run
 from sqlstress.report.case import SETTINGS, Case, common, otherwise
 from sqlstress.request import check_locking, is_exclusive
 
-if TYPE_CHECKING:
-    from sqlstress.experiments.classics.cycles_show import CyclesShown
-    from sqlstress.experiments.classics.cycles_worker import CyclesSource
-    from sqlstress.experiments.classics.keys_show import KeysShown
-    from sqlstress.experiments.classics.keys_worker import KeysSource
-    from sqlstress.experiments.classics.methods_show import MethodsShown
-    from sqlstress.experiments.classics.methods_worker import MethodsSource
-    from sqlstress.experiments.classics.work import CyclesWork, KeysWork, MethodsWork
+
+class _Experiment(Experiment):
+    """Halves and presenters of methods, keys and cycles, by the name of the experiment."""
+
+    def rate_units(self, case: Case) -> str:
+        return "rows"
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
+        from sqlstress.experiments.classics import work
+
+        works = {"methods": work.MethodsWork, "keys": work.KeysWork, "cycles": work.CyclesWork}
+        return works[self.name](case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., Any]:
+        from sqlstress.experiments.classics import cycles_worker, keys_worker, methods_worker
+
+        sources: dict[str, Callable[..., Any]] = {
+            "methods": methods_worker.MethodsSource,
+            "keys": keys_worker.KeysSource,
+            "cycles": cycles_worker.CyclesSource,
+        }
+        return sources[self.name]
+
+    def presenter(self) -> Any:
+        from sqlstress.experiments.classics import cycles_show, keys_show, methods_show
+
+        shown = {
+            "methods": methods_show.MethodsShown,
+            "keys": keys_show.KeysShown,
+            "cycles": cycles_show.CyclesShown,
+        }
+        return shown[self.name]()
 
 
 # Methods.
@@ -52,8 +75,7 @@ PATIENT_S = 10.0
 """Time-out of queries and of SPC."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scales:
+class Scales(NamedTuple):
     """Methods of a phase that are measured at the same scales."""
 
     phase: str
@@ -133,14 +155,21 @@ def _check_scale(method: Method) -> None:
         )
 
 
+def _queried(case: Case) -> int | None:
+    """Return the number of samples in the queried table; None if the case does not query."""
+    return case.spec.samples if case.spec.phase == "query" else None
+
+
 ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
 """A row that is a transaction, a row that is a statement, and a row among others in one statement."""
 
 
+REASONS = {"timeout": "timed out", "limit": "met a limit"}
+"""Reasons to skip larger scales, by the outcome of a trial."""
 _EXTRA = options_of(MethodsSelection)
 
 
-class MethodsExperiment(Experiment):
+class MethodsExperiment(_Experiment):
     """Ways to write and read rows."""
 
     name = "methods"
@@ -210,21 +239,17 @@ class MethodsExperiment(Experiment):
         return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
 
     def work_key(self, case: Case) -> Case:
-        method = replace(case.spec, timeout_s=0.0, samples=queried(case) or 0)
-        return replace(case, spec=method)
+        return replace(case, spec=replace(case.spec, timeout_s=0.0, samples=_queried(case) or 0))
 
     def unknown_figures(self) -> dict[str, UnknownFigure]:
         def without_samples(case: Case) -> Case:
             return replace(case, spec=replace(case.spec, samples=0))
 
         label = "the size of the table that is queried"
-        return {"samples of the queried table": UnknownFigure(label, queried, without_samples)}
+        return {"samples of the queried table": UnknownFigure(label, _queried, without_samples)}
 
     def work_label(self, case: Case) -> str:
         return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
-
-    def rate_units(self, case: Case) -> str:
-        return "rows"
 
     def estimated_s(self, case: Case) -> float:
         method: Method = case.spec
@@ -237,24 +262,21 @@ class MethodsExperiment(Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        from sqlstress.experiments.classics.work import skip_reason
+        """Return the reason not to measure a cell (again) after the runs of other cells, or None.
 
-        return skip_reason(case, [run for run in runs if run.case.workload == self.name])
-
-    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> MethodsWork:
-        from sqlstress.experiments.classics.work import MethodsWork
-
-        return MethodsWork(case, place, salt, carry)
-
-    def worker_half(self) -> Callable[..., MethodsSource]:
-        from sqlstress.experiments.classics.methods_worker import MethodsSource
-
-        return MethodsSource
-
-    def presenter(self) -> MethodsShown:
-        from sqlstress.experiments.classics.methods_show import MethodsShown
-
-        return MethodsShown()
+        A cell counts as timed out if any of its trials timed out, even if its other trials succeed.
+        """
+        for run in runs:
+            if run.case.workload != self.name or run.case.spec.scale > case.spec.scale:
+                continue
+            # The cells of a method at all its scales are one series.
+            if replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) != case:
+                continue
+            scale = run.case.spec.scale
+            outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
+            if outcome and (scale < case.spec.scale or outcome == "timeout"):
+                return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
+        return None
 
 
 # Keys.
@@ -290,7 +312,7 @@ _OTHERWISE = {
 }
 
 
-class KeysExperiment(Experiment):
+class KeysExperiment(_Experiment):
     """Primary keys."""
 
     name = "keys"
@@ -341,27 +363,9 @@ class KeysExperiment(Experiment):
     def work_label(self, case: Case) -> str:
         return f"{case.spec.schema}, {case.spec.id_type}"
 
-    def rate_units(self, case: Case) -> str:
-        return "rows"
-
     def estimated_s(self, case: Case) -> float:
         picks: Picks = case.spec
         return PICK_S * picks.users * picks.picks
-
-    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeysWork:
-        from sqlstress.experiments.classics.work import KeysWork
-
-        return KeysWork(case, place, salt, carry)
-
-    def worker_half(self) -> Callable[..., KeysSource]:
-        from sqlstress.experiments.classics.keys_worker import KeysSource
-
-        return KeysSource
-
-    def presenter(self) -> KeysShown:
-        from sqlstress.experiments.classics.keys_show import KeysShown
-
-        return KeysShown()
 
 
 # Cycles.
@@ -382,7 +386,7 @@ def _check_cycles(request: CyclesRequest) -> None:
         )
 
 
-class CyclesExperiment(Experiment):
+class CyclesExperiment(_Experiment):
     """Cycles of inserting and deleting rows."""
 
     name = "cycles"
@@ -455,18 +459,3 @@ class CyclesExperiment(Experiment):
         commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
         load = commits * commit_s + statements * STATEMENT_S
         return load if work.timeout_s is None else min(load, work.timeout_s)
-
-    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> CyclesWork:
-        from sqlstress.experiments.classics.work import CyclesWork
-
-        return CyclesWork(case, place, salt, carry)
-
-    def worker_half(self) -> Callable[..., CyclesSource]:
-        from sqlstress.experiments.classics.cycles_worker import CyclesSource
-
-        return CyclesSource
-
-    def presenter(self) -> CyclesShown:
-        from sqlstress.experiments.classics.cycles_show import CyclesShown
-
-        return CyclesShown()

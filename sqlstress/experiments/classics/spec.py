@@ -44,7 +44,8 @@ class Method:
         duration(0.01),
         None,
         LOAD,
-        "Stop a measurement between two statements after this time. Default: 2.6s, and 10s for queries and SPC.",
+        "Stop a measurement between two statements after this time. Default: 2.6s, and 10s for queries "
+        "and SPC.",
         name="timeout",
         metavar="TIME",
         meaning="Time of work after which the measurement stops, in seconds.",
@@ -112,11 +113,6 @@ def tricks_of(case: Case) -> str:
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
-
-
-def queried(case: Case) -> int | None:
-    """Return the number of samples in the queried table; None if the case does not query."""
-    return case.spec.samples if case.spec.phase == "query" else None
 
 
 # Keys.

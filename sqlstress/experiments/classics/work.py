@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
-from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
+from sqlstress.engine.protocols import Outcome
 from sqlstress.experiments.classics.cycles_worker import DEFINITION, committed
 from sqlstress.experiments.classics.keys_worker import MAKERS, picked_by, users_of
 from sqlstress.experiments.classics.methods_worker import (
@@ -32,8 +32,8 @@ from sqlstress.experiments.classics.proof import (
     preparation,
     short_id,
 )
-from sqlstress.experiments.classics.spec import Method, Picks, tricks_of
-from sqlstress.report import Check, Run, Trial
+from sqlstress.experiments.classics.spec import Method, Picks
+from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse, with_pulses
@@ -174,28 +174,6 @@ class MethodsWork(ClassicWork):
         """Remove the file, unless the next cell may query it."""
         if self.method.phase != "query":
             self.place.discard()
-
-
-REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
-
-
-def skip_reason(case: Case, runs: Sequence[Run]) -> str | None:
-    """Return the reason not to measure a cell (again) after the runs of other cells, or None.
-
-    A cell counts as timed out if any of its trials timed out, even if its other trials succeed.
-    """
-    for run in runs:
-        scale = run.case.spec.scale
-        # The cells of a method at all its scales are one series.
-        if (
-            scale > case.spec.scale
-            or replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) != case
-        ):
-            continue
-        outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
-        if outcome and (scale < case.spec.scale or outcome == TIMEOUT):
-            return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
-    return None
 
 
 # Keys.
