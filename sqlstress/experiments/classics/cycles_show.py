@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from operator import itemgetter
 from statistics import median
 
 from sqlstress.analysis import sentences as shared
@@ -64,10 +63,15 @@ class CycleTimes:
         return sum(self.statements) + sum(self.bounds)
 
     @property
-    def slowest(self) -> tuple[int, int] | None:
-        """Time and number of the slowest cycle except the first; None if there is no other."""
-        later = ((ns, number) for number, ns in enumerate(self.cycles[1:], 2))
-        return max(later, key=itemgetter(0), default=None)
+    def slowest(self) -> int | None:
+        """Number of the slowest cycle except the first; None if there is no other."""
+        numbers = range(2, len(self.cycles) + 1)
+        return max(numbers, key=lambda number: self.cycles[number - 1], default=None)
+
+    @property
+    def slowest_ns(self) -> int | None:
+        """Time of this cycle."""
+        return self.cycles[self.slowest - 1] if self.slowest else None
 
 
 def times_of(case: Case, trial: Trial) -> CycleTimes | None:
@@ -125,22 +129,14 @@ def rates(run: Run) -> dict[int, float]:
     return run.by_pass(rate)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CycleRow(case_table.Row):
-    """A case, its typical trial, and the times of that trial."""
-
-    times: CycleTimes | None
-
-    @property
-    def setting(self) -> str:
-        """Name of the setting."""
-        return setting_of(self.run.case)[:LONGEST_NAME]
+def _times(row: case_table.Row) -> CycleTimes | None:
+    """Return the times of the typical trial of a case."""
+    return times_of(row.run.case, row.trial) if row.trial else None
 
 
-def rows_of(group: Group) -> list[CycleRow]:
-    """Return a row for each run of a group."""
-    shown = [(run, run.valid_median_trial()) for run in group.runs]
-    return [CycleRow(run, trial, times_of(run.case, trial) if trial else None) for run, trial in shown]
+def _name(run: Run) -> str:
+    """Return the name of the setting of a run, shortened."""
+    return setting_of(run.case)[:LONGEST_NAME]
 
 
 # The findings: the fastest settings, and whether the slowest cycle is a checkpoint.
@@ -148,34 +144,34 @@ def rows_of(group: Group) -> list[CycleRow]:
 
 def cycles(group: Group) -> Iterator[Finding]:
     """Yield the findings of a group."""
-    rows = [row for row in rows_of(group) if row.trial]
-    for row in rows:
-        if row.trial and row.trial.outcome != "done":
-            after = row.run.case.spec.timeout_s
+    measured = [(run, trial, times_of(run.case, trial)) for run, trial in group.measured()]
+    for run, trial, _ in measured:
+        if trial.outcome != "done":
+            after = run.case.spec.timeout_s
             limit = after * NS_PER_S if after else None
-            yield Finding(sentences.timeout, where=row.setting, limit_ns=limit, reason=row.trial.note)
-    yield from _fastest(group, rows)
-    for row in rows:
-        if row.trial and row.times:
-            yield from _checkpoints(row, row.trial, row.times)
+            yield Finding(sentences.timeout, where=_name(run), limit_ns=limit, reason=trial.note)
+    yield from _fastest(
+        group, [(run, times) for run, trial, times in measured if times and trial.outcome == "done"]
+    )
+    for run, trial, times in measured:
+        if times:
+            yield from _checkpoints(run, trial, times)
 
 
-def _fastest(group: Group, rows: Sequence[CycleRow]) -> Iterator[Finding]:
+def _fastest(group: Group, compared: Sequence[tuple[Run, CycleTimes]]) -> Iterator[Finding]:
     """Yield the fastest settings, as far as the passes tell them apart."""
-    compared = [row for row in rows if row.times and row.trial and row.trial.outcome == "done"]
     if len(compared) < 2:
         return
-    tested = group.pairwise_tests([row.run for row in compared], rates)
+    tested = group.pairwise_tests([run for run, _ in compared], rates)
     if tested is None:
         yield Finding(shared.cannot_tell, advice=more_trials(group.case))
         return
-    lead = leaders(tested, [row.run for row in compared])
-    totals = {row.setting: row.times.total for row in lead.among(compared) if row.times}
-    near = sorted(totals, key=totals.__getitem__)
+    lead = leaders(tested, [run for run, _ in compared])
+    near = sorted((times.total, _name(run)) for run, times in compared if run in lead.runs)
     finding = Finding(
         sentences.fastest,
-        settings=tuple(near),
-        total_ns=totals[near[0]],
+        settings=tuple(name for _, name in near),
+        total_ns=near[0][0],
         equal=lead.equal,
         unclear=lead.unclear,
     )
@@ -183,33 +179,30 @@ def _fastest(group: Group, rows: Sequence[CycleRow]) -> Iterator[Finding]:
     yield from inconclusive_findings(tested, [finding], group.case)
 
 
-def _checkpoints(row: CycleRow, trial: Trial, times: CycleTimes) -> Iterator[Finding]:
+def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]:
     """Yield the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
-    case = row.run.case
-    cycling: Cycling = case.spec
+    cycling: Cycling = run.case.spec
     frames = _checkpoint_frames(trial)
-    slowest = times.slowest
-    if case.settings.journal_mode != "wal" or not frames or not slowest or cycling.transaction == "run":
+    if run.case.settings.journal_mode != "wal" or not frames or cycling.transaction == "run":
         return
     commits = 2 * cycling.rows + 1 if cycling.transaction == "none" else 1
     due = ceil(frames / max(1, commits))
-    ns, number = slowest
-    if not times.checkpoints and due > cycling.cycles:
+    if not times.slowest or (not times.checkpoints and due > cycling.cycles):
         return
     seen, *later = times.checkpoints or (None,)
     in_range = seen is not None and seen <= len(times.cycles)
     yield Finding(
         sentences.checkpoint,
-        where=row.setting,
+        where=_name(run),
         commits=commits,
         frames=frames,
         due=due,
         seen=None if seen is None else Checkpoint(seen, times.cycles[seen - 1] if in_range else None),
         later=tuple(later[:FEW]),
-        spike=number,
-        spike_ns=ns,
+        spike=times.slowest,
+        spike_ns=times.slowest_ns,
         median_ns=median(times.cycles),
-        is_it=number in times.checkpoints,
+        is_it=times.slowest in times.checkpoints,
     )
 
 
@@ -222,18 +215,18 @@ def _checkpoint_frames(trial: Trial) -> int | None:
 # The table: a row for each setting.
 
 
-def _ms(figure: Callable[[CycleTimes], float | None]) -> Callable[[CycleRow], str | None]:
-    return lambda row: ms_cell(figure(row.times)) if row.times else None
+def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
+    return lambda row: ms_cell(figure(times)) if (times := _times(row)) else None
 
 
-def _done(row: CycleRow) -> str | None:
+def _done(row: case_table.Row) -> str | None:
     """Return the number of completed cycles of a run that met its time-out."""
     if row.trial is None or row.trial.outcome == "done":
         return None
-    return whole_cell(len(row.times.cycles) if row.times else 0)
+    return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
 
 
-def _total(row: CycleRow) -> str | None:
+def _total(row: case_table.Row) -> str | None:
     if row.trial is None:
         return case_table.FAILED
     if row.trial.outcome != "done":
@@ -241,16 +234,22 @@ def _total(row: CycleRow) -> str | None:
     return case_table.marked_cell(row.run, ms_cell(total_ns(row.run.case, row.trial)), rates(row.run))
 
 
-def _slowest_ms(times: CycleTimes | None) -> str | None:
-    return ms_cell(times.slowest[0]) if times and times.slowest else None
+def _slowest_cycle(row: case_table.Row) -> str | None:
+    times = _times(row)
+    return whole_cell(times.slowest) if times and times.slowest else None
 
 
-def _slowest_cycle(times: CycleTimes | None) -> str | None:
-    return whole_cell(times.slowest[1]) if times and times.slowest else None
-
-
-SETTING: Column[CycleRow] = Column("setting", align="left", cell=lambda row: row.setting)
-FIGURES: tuple[Column[CycleRow], ...] = (
+SETTING: Column[case_table.Row] = Column("setting", align="left", cell=lambda row: _name(row.run))
+SLOWEST: tuple[Column[case_table.Row], ...] = (
+    Column(
+        "slowest ms",
+        ("slowest", "ms"),
+        cell=_ms(lambda times: times.slowest_ns),
+        meaning="slowest: the slowest cycle except the first",
+    ),
+    Column("slowest cycle", ("in", "cycle"), cell=_slowest_cycle),
+)
+FIGURES: tuple[Column[case_table.Row], ...] = (
     Column("cycles done", cell=_done),
     Column(
         "statements ms",
@@ -269,13 +268,7 @@ FIGURES: tuple[Column[CycleRow], ...] = (
     Column("closing checkpoint ms", ("closing", "ckpt ms"), cell=_ms(lambda times: times.closing), leaves=30),
     Column("first ms", cell=_ms(lambda times: times.cycles[0]), leaves=20),
     Column("median ms", cell=_ms(lambda times: median(times.cycles)), leaves=10),
-    Column(
-        "slowest ms",
-        ("slowest", "ms"),
-        cell=lambda row: _slowest_ms(row.times),
-        meaning="slowest: the slowest cycle except the first",
-    ),
-    Column("slowest cycle", ("in", "cycle"), cell=lambda row: _slowest_cycle(row.times)),
+    *SLOWEST,
 )
 _SETTINGS = {
     "tx": "one transaction over the whole run",
@@ -300,10 +293,6 @@ def _legend(group: Group) -> Iterator[str]:
     yield from verified_legend(group, "the table holds what the last acknowledged commit left")
 
 
-def _trial_cell(figure: Callable[[CycleTimes | None], str | None]) -> case_table.ComparedCell:
-    return case_table.run_cell(lambda run, trial: figure(times_of(run.case, trial)))
-
-
 class CyclesShown(Presenter):
     """Settings, each cycle, and the checkpoints among them."""
 
@@ -326,15 +315,7 @@ class CyclesShown(Presenter):
                 "total: time of all cycles",
                 case_table.run_cell(lambda run, trial: ms_cell(total_ns(run.case, trial))),
             ),
-            case_table.ComparisonFigure(
-                "{letter} slowest ms",
-                ("{letter}", "slowest ms"),
-                "slowest: the slowest cycle except the first",
-                _trial_cell(_slowest_ms),
-            ),
-            case_table.ComparisonFigure(
-                "{letter} slowest cycle", ("{letter} in", "cycle"), "", _trial_cell(_slowest_cycle)
-            ),
+            *map(case_table.comparison_figure, SLOWEST),
         ),
     )
 
@@ -350,15 +331,16 @@ class CyclesShown(Presenter):
 
     def blocks(self, group: Group) -> Iterator[Block]:
         columns = (SETTING.explained(_setting_legend(group)), *FIGURES, VERIFIED.explained(_legend(group)))
-        table = table_of(rows_of(group), columns)
+        table = table_of(case_table.rows_of(group), columns)
         yield table
         yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
-        for number, row in enumerate(row for row in rows_of(group) if row.times):
-            data += _traces(row, number)
+        for number, (run, trial) in enumerate(group.measured()):
+            if times := times_of(run.case, trial):
+                data += _traces(name(_name(run)), times, number)
         if data:
             note = "The time of each cycle. Diamonds: a checkpoint was seen in it."
             axes = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
@@ -370,11 +352,8 @@ class CyclesShown(Presenter):
         return NS_PER_S * run.case.spec.cycles / total if total > 0 else None
 
 
-def _traces(row: CycleRow, number: int) -> Iterator[Plain]:
+def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
     """Yield the line of a setting, and the marks of its checkpoints; `number` chooses the colour."""
-    times, label = row.times, name(row.setting)
-    if times is None:
-        return
     ms = [ns / NS_PER_MS for ns in times.cycles]
     hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)
