@@ -150,9 +150,8 @@ def cycles(group: Group) -> Iterator[Finding]:
             after = run.case.spec.timeout_s
             limit = after * NS_PER_S if after else None
             yield Finding(sentences.timeout, where=_name(run), limit_ns=limit, reason=trial.note)
-    yield from _fastest(
-        group, [(run, times) for run, trial, times in measured if times and trial.outcome == "done"]
-    )
+    done = [(run, times) for run, trial, times in measured if times and trial.outcome == "done"]
+    yield from _fastest(group, done)
     for run, trial, times in measured:
         if times:
             yield from _checkpoints(run, trial, times)
@@ -167,7 +166,8 @@ def _fastest(group: Group, compared: Sequence[tuple[Run, CycleTimes]]) -> Iterat
         yield Finding(shared.cannot_tell, advice=more_trials(group.case))
         return
     lead = leaders(tested, [run for run, _ in compared])
-    near = sorted((times.total, _name(run)) for run, times in compared if run in lead.runs)
+    leading = {*map(id, lead.runs)}  # runs are not hashable
+    near = sorted((times.total, _name(run)) for run, times in compared if id(run) in leading)
     finding = Finding(
         sentences.fastest,
         settings=tuple(name for _, name in near),
