@@ -200,7 +200,7 @@ def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]
         seen=None if seen is None else Checkpoint(seen, times.cycles[seen - 1] if in_range else None),
         later=tuple(later[:FEW]),
         spike=times.slowest,
-        spike_ns=times.slowest_ns,
+        spike_ns=times.cycles[times.slowest - 1],
         median_ns=median(times.cycles),
         is_it=times.slowest in times.checkpoints,
     )

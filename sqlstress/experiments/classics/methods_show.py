@@ -283,7 +283,7 @@ def factor_cell(ratio: float) -> str:
 
 
 def _relative(
-    name: str, meaning: str, base_of: Callable[[MethodsCell], MethodsCell | None], **more: int
+    name: str, meaning: str, base_of: Callable[[MethodsCell], MethodsCell | None], leaves: int | None = None
 ) -> Column[MethodsCell]:
     """Return the column of the ratio of a rate to that of another cell."""
 
@@ -293,7 +293,7 @@ def _relative(
         return factor_cell(shown.rows_per_s / base.rows_per_s) if base and known else None
 
     return Column(
-        f"{name} = 1", (name, "= 1"), cell=cell, meaning=f"{name} = 1: relative to {meaning}", **more
+        f"{name} = 1", (name, "= 1"), cell=cell, meaning=f"{name} = 1: relative to {meaning}", leaves=leaves
     )
 
 

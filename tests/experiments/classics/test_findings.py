@@ -176,7 +176,7 @@ def test_invalid_figures_count_as_failures(change: dict[str, Any], outcome: str)
 # Keys.
 
 
-WRONG = Verdict((Check("picks", "failed", 5, 1, ("user 1's pick of item 2 is gone",)),))
+WRONG_PICKS = Verdict((Check("picks", "failed", 5, 1, ("user 1's pick of item 2 is gone",)),))
 
 
 def advice(*runs: Run, noise: float | None = 0.01) -> dict[str, Mapping[str, Any]]:
@@ -257,7 +257,7 @@ def test_cases_with_the_most_processes_are_compared() -> None:
 
 
 def test_wrong_data_is_reported_and_excluded_from_conclusions() -> None:
-    known = sentences(keys_run("no-key", "uuid4"), keys_run("no-key", "ulid", verdict=WRONG))
+    known = sentences(keys_run("no-key", "uuid4"), keys_run("no-key", "ulid", verdict=WRONG_PICKS))
     assert "picks, 1 of 5 wrong (user 1's pick of item 2 is gone)" in known["data-wrong"]
     assert "id-type" not in known
     assert (
