@@ -13,9 +13,9 @@ from sqlstress.options.option import NoOptions
 
 EXPERIMENTS: dict[str, str] = {
     "kv": "sqlstress.experiments.kv.experiment:KeyValueExperiment",
-    "methods": "sqlstress.experiments.classics.methods_experiment:MethodsExperiment",
-    "keys": "sqlstress.experiments.classics.keys_experiment:KeysExperiment",
-    "cycles": "sqlstress.experiments.classics.cycles_experiment:CyclesExperiment",
+    "methods": "sqlstress.experiments.classics.experiment:MethodsExperiment",
+    "keys": "sqlstress.experiments.classics.experiment:KeysExperiment",
+    "cycles": "sqlstress.experiments.classics.experiment:CyclesExperiment",
     "crash": "sqlstress.experiments.crash.experiment:CrashExperiment",
     "sql": "sqlstress.experiments.sql.experiment:SqlExperiment",
     "classic": "sqlstress.experiments.kv.experiment:ClassicExperiment",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.spec import Cycling
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series

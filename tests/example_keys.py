@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiments.classics.keys import ID_TYPES, Picks
+from sqlstress.experiments.classics.spec import ID_TYPES, Picks
 from sqlstress.report import Check, Latency, Report, Run, Space, TreeSpace, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.example_report import example_report

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Method
 from sqlstress.report import Check, Run, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.example_report import corpus_report, example_report

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlstress import target
 from sqlstress.experiment import Experiment, all_experiments, get_experiment
 from sqlstress.experiments import classics
-from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.spec import Cycling
 from sqlstress.experiments.crash.spec import Kills
 from sqlstress.experiments.hunt.result import Hunt
 from sqlstress.experiments.watch.spec import Watch

@@ -147,7 +147,6 @@ ADDED = {
     "sqlstress hunt": HUNT_SHORT,
     "sqlstress cycles": "--repeat 1 --cycles 5",
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--repeat 1 --cycles 5",
-    "sqlstress cycles --concurrency 1,4 --settings wal,wal-cycle": "--repeat 1 --cycles 5",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     TICKETS: "--repeat 1 --duration 500ms",
     LOCKED: "--repeat 1 --duration 500ms",

@@ -29,7 +29,7 @@ SHORT: dict[str, dict[str, Any]] = {
     "methods": {"scale": 20, "repeat": 1},
     "keys": {"users": 40, "picks": 20, "items": 100, "concurrency": 2},
     "exec": {"ops": 3, "concurrency": 2, "repeat": 1},
-    "cycles": {"cycles": 5, "concurrency": 2, "repeat": 1},
+    "cycles": {"cycles": 5, "repeat": 1},
 }
 """Options that make a workload's cases take less than a second."""
 TIMEOUT_S = 300

@@ -12,9 +12,7 @@ import pytest
 
 from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import all_experiments, experiment_of
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Cycling, Method, Picks
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from tests.halves import open_work

@@ -13,9 +13,7 @@ from sqlstress.analysis import wording
 from sqlstress.analysis.group import rate_of
 from sqlstress.experiment import rate_units_of
 from sqlstress.experiments.classics import STATEMENTS
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Cycling, Method, Picks
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics import units

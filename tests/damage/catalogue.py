@@ -8,9 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Cycling, Method, Picks
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.hunt.rounds import draw_round
 from sqlstress.experiments.kv.spec import Load
@@ -194,7 +192,7 @@ def _keys(schema: str, id_type: str) -> Workload:
 
 def _cycles(name: str, transaction: str, settings: Settings) -> Workload:
     spec = Cycling(cycles=3, rows=30, transaction=transaction)
-    case = Case(workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, spec=spec)
+    case = Case(workload="cycles", duration_s=0, warmup_s=0, settings=settings, spec=spec)
     torn: Possible = {"tear": ONE_ROW} if transaction == "none" else {}
     possible = _possible(rows.cycle_words, {**CYCLES, **torn}, NO_INDEX)
     return Workload(f"cycles, {name}", lambda _: case, possible)

@@ -14,9 +14,8 @@ from random import Random
 from typing import Any
 
 from sqlstress.engine.values import Values
-from sqlstress.experiments.classics.cycles_worker import table
 from sqlstress.experiments.classics.keys_worker import ITEMS, MAKERS, USERS, picked_by
-from sqlstress.experiments.classics.methods_tables import PATH, PENDING
+from sqlstress.experiments.classics.methods_worker import PATH, PENDING
 from sqlstress.experiments.classics.proof import short_id
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.experiments.kv import acks
@@ -411,13 +410,12 @@ def pick_words(trial: Trial, table: str, row: Cells) -> list[str]:
     return words
 
 
-# Tables of the experiment with cycles: each process has one of its own
+# Table of the experiment with cycles
 
 
-def cycles(trial: Trial, random: Random) -> list[Row]:
-    """Return the rows of a process that remain from its last insertions."""
-    name = table(random.randint(1, trial.case.concurrency))
-    return Table(trial, name, "id", "value").rows(lambda _, value: repr(value))
+def cycles(trial: Trial, _: Random) -> list[Row]:
+    """Return the rows that remain from the last insertions."""
+    return Table(trial, "t1", "id", "value").rows(lambda _, value: repr(value))
 
 
 def cycle_restore(trial: Trial, random: Random) -> Change:

@@ -13,9 +13,7 @@ import pytest
 from sqlstress.engine import pool
 from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import experiment_of
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Cycling, Method, Picks
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.processes import process_starter

@@ -10,9 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, Method
+from sqlstress.experiments.classics.spec import (
+    ID_TYPES,
+    METHOD_NAMES,
+    PHASES,
+    SCHEMAS,
+    Cycling,
+    Method,
+    Picks,
+)
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.show.markdown import report_markdown

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.pool import to_namespace
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.methods import PHASES, Method
+from sqlstress.experiments.classics.spec import PHASES, Cycling, Method, Picks
 from sqlstress.report.case import Case, Settings
 
 DELETE, EVERY_50 = Settings(journal_mode="delete"), Settings(wal_autocheckpoint=50)

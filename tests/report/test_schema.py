@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.spec import Cycling
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report, from_json, json_schema, to_json
 from tests.drawing import examples

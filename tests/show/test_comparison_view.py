@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.differences import LETTERS
-from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.spec import Picks
 from sqlstress.report import Check, Latency, Report, Run, Verdict, Warning
 from sqlstress.report.case import Case
 from sqlstress.show.comparison_view import tables

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.spec import Picks
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case, Settings

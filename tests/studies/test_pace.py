@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.engine.study import Progress
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Method
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case

@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.keys_work import definitions
+from sqlstress.experiments.classics.spec import Picks
+from sqlstress.experiments.classics.work import definitions
 
 ID_TYPES = ("int", "uuid4")
 USERS, ITEMS, PICKS = 40, 400, 80

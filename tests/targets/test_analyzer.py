@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.classics.keys import SCHEMAS
+from sqlstress.experiments.classics.spec import SCHEMAS
 from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.report.file_space import Portion

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.classics.keys import SCHEMAS
+from sqlstress.experiments.classics.spec import SCHEMAS
 from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile, PageFile
 from tests.drawing import examples
 from tests.targets.both_ways import agreed, needs_dbstat, numbers, overflow_pages

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, Interrupted
-from sqlstress.experiments.classics.keys import SCHEMAS
+from sqlstress.experiments.classics.spec import SCHEMAS
 from sqlstress.report.case import Case, Settings
 from sqlstress.system import processes
 from sqlstress.targets.sqlite import files, pages

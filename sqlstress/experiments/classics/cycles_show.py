@@ -1,23 +1,22 @@
-"""Tables, legend and plot of cycles, as pure functions of a report."""
+"""The table, the plot and the findings of cycles, as pure functions of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
+from statistics import median
 
+from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.advice import partial_proofs
+from sqlstress.analysis.answers import inconclusive_findings, leaders, more_trials
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.classics.cycles import Cycling, setting_of
-from sqlstress.experiments.classics.cycles_findings import (
-    LONGEST_NAME,
-    CycleTimes,
-    cycles,
-    rates,
-    setting_label,
-    times_of,
-    total_ns,
-)
-from sqlstress.report import Run
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
+from sqlstress.experiments.classics.sentences import Checkpoint
+from sqlstress.experiments.classics.spec import Cycling, setting_of
+from sqlstress.report import Run, Trial
+from sqlstress.report.case import Case
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
     VERIFIED,
@@ -31,34 +30,203 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, name, small_multiples
 from sqlstress.show.shown import Presenter
+from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
+
+LONGEST_NAME = 24
+"""Characters of a setting's name."""
+FEW = 3
+"""Maximum number of later checkpoints that are named."""
+
+
+# The times of a trial, from its series.
 
 
 @dataclass(frozen=True, slots=True)
-class CycleRow(case_table.Row):
-    """A case, its typical trial, and the times of that trial."""
+class CycleTimes:
+    """The times of a trial, in ns, and the cycles with a checkpoint."""
 
-    times: CycleTimes | None
+    statements: tuple[int, ...]
+    """Inserts and deletes of each cycle."""
+    bounds: tuple[int, ...]
+    """BEGIN and COMMIT, in the cycle in which they fell; empty if each statement includes its own."""
+    cycles: tuple[int, ...]
+    """Time of each cycle, with BEGIN and COMMIT if each cycle has its own."""
+    checkpoints: tuple[int, ...]
+    """Cycles, counted from 1, in which a checkpoint was seen."""
+    closing: int | None
+    """The closing checkpoint; None if there is none."""
+
+    @property
+    def total(self) -> int:
+        """Time of everything except the closing checkpoint."""
+        return sum(self.statements) + sum(self.bounds)
+
+    @property
+    def slowest(self) -> int | None:
+        """Number of the slowest cycle except the first; None if there is no other."""
+        numbers = range(2, len(self.cycles) + 1)
+        return max(numbers, key=lambda number: self.cycles[number - 1], default=None)
+
+    @property
+    def slowest_ns(self) -> int | None:
+        """Time of this cycle."""
+        return self.cycles[self.slowest - 1] if self.slowest else None
 
 
-def rows_of(group: Group) -> list[CycleRow]:
-    """Return a row for each run of a group."""
-    shown = [(run, run.valid_median_trial()) for run in group.runs]
-    return [CycleRow(run, trial, times_of(run.case, trial) if trial else None) for run, trial in shown]
+def times_of(case: Case, trial: Trial) -> CycleTimes | None:
+    """Return the times of a trial; None if no cycle was done, or if an old report has several processes."""
+    known = {series.name: series.values for series in trial.series if series.worker == 1}
+    statements = known.get(STATEMENTS, ())
+    if case.concurrency > 1 or not statements:
+        return None
+    bounds, cycles = known.get(BEGIN_AND_COMMIT, ()), statements
+    if case.spec.transaction == "cycle" and len(bounds) == len(statements):
+        cycles = tuple(map(sum, zip(statements, bounds, strict=True)))
+    wal = [known.get(figure, ()) for figure in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS)]
+    closing = trial.latency.get("checkpoint")
+    return CycleTimes(
+        statements,
+        bounds,
+        cycles,
+        tuple(checkpoints_in(*wal)),
+        closing.max_ns if closing and closing.count else None,
+    )
 
 
-def _ms(figure: Callable[[CycleTimes], float | None]) -> Callable[[CycleRow], str | None]:
-    return lambda row: ms_cell(figure(row.times)) if row.times else None
+def checkpoints_in(
+    frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
+) -> Iterator[int]:
+    """Yield the cycles (from 1) with a checkpoint, from the state of the WAL at the end of each cycle.
+
+    A checkpoint increases the number of checkpointed frames. Or the WAL was restarted, which needs a
+    checkpoint of all its frames: in this cycle, unless all frames were checkpointed before it.
+    """
+    before = (0, 0, 0)
+    for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
+        anew, all_done = now[2] > before[2], before[1] >= before[0]
+        if (anew and (now[1] > 0 or not all_done)) or (not anew and now[1] > before[1]):
+            yield cycle
+        before = now
 
 
-def _done(row: CycleRow) -> str | None:
+def total_ns(case: Case, trial: Trial) -> float:
+    """Return the time without the closing checkpoint: the sum of the cycles, if known.
+
+    The duration of the trial also includes the looks at the WAL.
+    """
+    times = times_of(case, trial)
+    return times.total if times else trial.seconds * NS_PER_S
+
+
+def rates(run: Run) -> dict[int, float]:
+    """Return the cycles per second in each pass that reached its end."""
+
+    def rate(trial: Trial) -> float:
+        ns = total_ns(run.case, trial) if trial.outcome == "done" else 0.0
+        return NS_PER_S * run.case.spec.cycles / ns if ns > 0 else 0.0
+
+    return run.by_pass(rate)
+
+
+def _times(row: case_table.Row) -> CycleTimes | None:
+    """Return the times of the typical trial of a case."""
+    return times_of(row.run.case, row.trial) if row.trial else None
+
+
+def _name(run: Run) -> str:
+    """Return the name of the setting of a run, shortened."""
+    return setting_of(run.case)[:LONGEST_NAME]
+
+
+# The findings: the fastest settings, and whether the slowest cycle is a checkpoint.
+
+
+def cycles(group: Group) -> Iterator[Finding]:
+    """Yield the findings of a group."""
+    measured = [(run, trial, times_of(run.case, trial)) for run, trial in group.measured()]
+    for run, trial, _ in measured:
+        if trial.outcome != "done":
+            after = run.case.spec.timeout_s
+            limit = after * NS_PER_S if after else None
+            yield Finding(sentences.timeout, where=_name(run), limit_ns=limit, reason=trial.note)
+    done = [(run, times) for run, trial, times in measured if times and trial.outcome == "done"]
+    yield from _fastest(group, done)
+    for run, trial, times in measured:
+        if times:
+            yield from _checkpoints(run, trial, times)
+
+
+def _fastest(group: Group, compared: Sequence[tuple[Run, CycleTimes]]) -> Iterator[Finding]:
+    """Yield the fastest settings, as far as the passes tell them apart."""
+    if len(compared) < 2:
+        return
+    tested = group.pairwise_tests([run for run, _ in compared], rates)
+    if tested is None:
+        yield Finding(shared.cannot_tell, advice=more_trials(group.case))
+        return
+    lead = leaders(tested, [run for run, _ in compared])
+    leading = {*map(id, lead.runs)}  # runs are not hashable
+    near = sorted((times.total, _name(run)) for run, times in compared if id(run) in leading)
+    finding = Finding(
+        sentences.fastest,
+        settings=tuple(name for _, name in near),
+        total_ns=near[0][0],
+        equal=lead.equal,
+        unclear=lead.unclear,
+    )
+    yield finding
+    yield from inconclusive_findings(tested, [finding], group.case)
+
+
+def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]:
+    """Yield the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
+    cycling: Cycling = run.case.spec
+    frames = _checkpoint_frames(trial)
+    if run.case.settings.journal_mode != "wal" or not frames or cycling.transaction == "run":
+        return
+    commits = 2 * cycling.rows + 1 if cycling.transaction == "none" else 1
+    due = ceil(frames / max(1, commits))
+    if not times.slowest or (not times.checkpoints and due > cycling.cycles):
+        return
+    seen, *later = times.checkpoints or (None,)
+    in_range = seen is not None and seen <= len(times.cycles)
+    yield Finding(
+        sentences.checkpoint,
+        where=_name(run),
+        commits=commits,
+        frames=frames,
+        due=due,
+        seen=None if seen is None else Checkpoint(seen, times.cycles[seen - 1] if in_range else None),
+        later=tuple(later[:FEW]),
+        spike=times.slowest,
+        spike_ns=times.cycles[times.slowest - 1],
+        median_ns=median(times.cycles),
+        is_it=times.slowest in times.checkpoints,
+    )
+
+
+def _checkpoint_frames(trial: Trial) -> int | None:
+    """Return the frames after which a commit does a checkpoint; None if it never does, or if unknown."""
+    answer = trial.effective.get("wal_autocheckpoint", "")
+    return int(answer) or None if len(answer) < 12 and answer.isdecimal() else None
+
+
+# The table: a row for each setting.
+
+
+def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
+    return lambda row: ms_cell(figure(times)) if (times := _times(row)) else None
+
+
+def _done(row: case_table.Row) -> str | None:
     """Return the number of completed cycles of a run that met its time-out."""
     if row.trial is None or row.trial.outcome == "done":
         return None
-    return whole_cell(min(len(process.cycles) for process in row.times.processes) if row.times else 0)
+    return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
 
 
-def _total(row: CycleRow) -> str | None:
+def _total(row: case_table.Row) -> str | None:
     if row.trial is None:
         return case_table.FAILED
     if row.trial.outcome != "done":
@@ -66,48 +234,41 @@ def _total(row: CycleRow) -> str | None:
     return case_table.marked_cell(row.run, ms_cell(total_ns(row.run.case, row.trial)), rates(row.run))
 
 
-def _slowest_ms(times: CycleTimes | None) -> str | None:
-    return ms_cell(times.slowest[0]) if times and times.slowest else None
+def _slowest_cycle(row: case_table.Row) -> str | None:
+    times = _times(row)
+    return whole_cell(times.slowest) if times and times.slowest else None
 
 
-def _slowest_cycle(times: CycleTimes | None) -> str | None:
-    return whole_cell(times.slowest[1]) if times and times.slowest else None
-
-
-SETTING: Column[CycleRow] = Column(
-    "setting", align="left", cell=lambda row: setting_of(row.run.case)[:LONGEST_NAME]
+SETTING: Column[case_table.Row] = Column("setting", align="left", cell=lambda row: _name(row.run))
+SLOWEST: tuple[Column[case_table.Row], ...] = (
+    Column(
+        "slowest ms",
+        ("slowest", "ms"),
+        cell=_ms(lambda times: times.slowest_ns),
+        meaning="slowest: the slowest cycle except the first",
+    ),
+    Column("slowest cycle", ("in", "cycle"), cell=_slowest_cycle),
 )
-FIGURES: tuple[Column[CycleRow], ...] = (
+FIGURES: tuple[Column[case_table.Row], ...] = (
     Column("cycles done", cell=_done),
     Column(
         "statements ms",
         ("statements", "ms"),
-        cell=_ms(lambda times: times.statements),
+        cell=_ms(lambda times: sum(times.statements)),
         meaning="statements: the inserts and deletes of all cycles, including commits if each row has "
         "its own",
     ),
     Column(
         "BEGIN, COMMIT ms",
         ("BEGIN,", "COMMIT"),
-        cell=_ms(lambda times: times.bounds),
+        cell=_ms(lambda times: sum(times.bounds) if times.bounds else None),
         meaning="BEGIN, COMMIT: time of these, counted separately",
     ),
     Column("total ms", cell=_total, meaning="total: all of this, without the closing checkpoint"),
-    Column(
-        "closing checkpoint ms",
-        ("closing", "ckpt ms"),
-        cell=_ms(lambda times: times.closing),
-        leaves=30,
-    ),
-    Column("first ms", cell=_ms(lambda times: times.first), leaves=20),
-    Column("median ms", cell=_ms(lambda times: times.median), leaves=10),
-    Column(
-        "slowest ms",
-        ("slowest", "ms"),
-        cell=lambda row: _slowest_ms(row.times),
-        meaning="slowest: the slowest cycle except the first",
-    ),
-    Column("slowest cycle", ("in", "cycle"), cell=lambda row: _slowest_cycle(row.times)),
+    Column("closing checkpoint ms", ("closing", "ckpt ms"), cell=_ms(lambda times: times.closing), leaves=30),
+    Column("first ms", cell=_ms(lambda times: times.cycles[0]), leaves=20),
+    Column("median ms", cell=_ms(lambda times: median(times.cycles)), leaves=10),
+    *SLOWEST,
 )
 _SETTINGS = {
     "tx": "one transaction over the whole run",
@@ -128,14 +289,8 @@ def _legend(group: Group) -> Iterator[str]:
     """Yield the clauses of the legend that concern several columns."""
     if any(run.case.spec.transaction == "cycle" for run in group.runs):
         yield "the time of a cycle includes its BEGIN and COMMIT"
-    if any(run.case.concurrency > 1 for run in group.runs):
-        yield "with several processes: means, but for first and slowest the slowest of all processes"
     yield from case_table.spread_legend(group, "total")
-    yield from verified_legend(group, "each table holds what the last acknowledged commit left")
-
-
-def _trial_cell(figure: Callable[[CycleTimes | None], str | None]) -> case_table.ComparedCell:
-    return case_table.run_cell(lambda run, trial: figure(times_of(run.case, trial)))
+    yield from verified_legend(group, "the table holds what the last acknowledged commit left")
 
 
 class CyclesShown(Presenter):
@@ -147,7 +302,7 @@ class CyclesShown(Presenter):
             case_table.ComparisonFigure(
                 "{letter} cycles/s",
                 ("{letter} {system}", "cycles/s"),
-                "cycles/s: cycles per second, all processes together, without the closing checkpoint",
+                "cycles/s: cycles per second, without the closing checkpoint",
                 case_table.compared_rate_cell,
             ),
             case_table.RATIO,
@@ -160,15 +315,7 @@ class CyclesShown(Presenter):
                 "total: time of all cycles",
                 case_table.run_cell(lambda run, trial: ms_cell(total_ns(run.case, trial))),
             ),
-            case_table.ComparisonFigure(
-                "{letter} slowest ms",
-                ("{letter}", "slowest ms"),
-                "slowest: the slowest cycle except the first",
-                _trial_cell(_slowest_ms),
-            ),
-            case_table.ComparisonFigure(
-                "{letter} slowest cycle", ("{letter} in", "cycle"), "", _trial_cell(_slowest_cycle)
-            ),
+            *map(case_table.comparison_figure, SLOWEST),
         ),
     )
 
@@ -179,18 +326,12 @@ class CyclesShown(Presenter):
         limit = f"; given up after {format_duration(max(limits))}" if limits else ""
         return (
             f"{format_count(work.cycles)} cycles: insert {rows} rows one by one, delete all with one "
-            f"statement, insert {rows}; each process uses its own table in one file{limit}"
+            f"statement, insert {rows}{limit}"
         )
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        several = any(run.case.concurrency > 1 for run in group.runs)
-        columns = (
-            SETTING.explained(_setting_legend(group)),
-            *((case_table.PROCESSES, case_table.FAIRNESS) if several else ()),
-            *FIGURES,
-            VERIFIED.explained(_legend(group)),
-        )
-        table = table_of(rows_of(group), columns)
+        columns = (SETTING.explained(_setting_legend(group)), *FIGURES, VERIFIED.explained(_legend(group)))
+        table = table_of(case_table.rows_of(group), columns)
         yield table
         yield Legend(table)
 
@@ -198,33 +339,34 @@ class CyclesShown(Presenter):
         """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
-            times, label = times_of(run.case, trial), name(setting_label(run.case))
-            if times is None:
-                continue
-            pace = [ns / NS_PER_MS for ns in times.pace]
-            hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
-            trace = line(label, range(1, len(pace) + 1), pace, number, hover)
-            data.append({**trace, "mode": "lines", "legendgroup": label})
-            if marked := sorted(cycle for cycle in times.checkpoints if 1 <= cycle <= len(pace)):
-                data.append(
-                    {
-                        "type": "scatter",
-                        "mode": "markers",
-                        "name": f"{label}: checkpoint",
-                        "legendgroup": label,
-                        "showlegend": False,
-                        "x": marked,
-                        "y": [pace[cycle - 1] for cycle in marked],
-                        "marker": {"color": colour(number), "size": 10, "symbol": "diamond"},
-                        "hovertemplate": f"{hover}, with a checkpoint",
-                    }
-                )
+            if times := times_of(run.case, trial):
+                data += _traces(name(_name(run)), times, number)
         if data:
-            note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
+            note = "The time of each cycle. Diamonds: a checkpoint was seen in it."
             axes = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
             yield Plot("Each cycle", note, (View("", data, {**axes, **small_multiples(data)}),), wide=True)
 
     def rate(self, run: Run) -> float | None:
         trial = run.valid_median_trial()
         total = total_ns(run.case, trial) if trial else 0
-        return NS_PER_S * run.case.spec.cycles * run.case.concurrency / total if total > 0 else None
+        return NS_PER_S * run.case.spec.cycles / total if total > 0 else None
+
+
+def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
+    """Yield the line of a setting, and the marks of its checkpoints; `number` chooses the colour."""
+    ms = [ns / NS_PER_MS for ns in times.cycles]
+    hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
+    trace = line(label, range(1, len(ms) + 1), ms, number, hover)
+    yield {**trace, "mode": "lines", "legendgroup": label}
+    if marked := [cycle for cycle in times.checkpoints if cycle <= len(ms)]:
+        yield {
+            "type": "scatter",
+            "mode": "markers",
+            "name": f"{label}: checkpoint",
+            "legendgroup": label,
+            "showlegend": False,
+            "x": marked,
+            "y": [ms[cycle - 1] for cycle in marked],
+            "marker": {"color": colour(number), "size": 10, "symbol": "diamond"},
+            "hovertemplate": f"{hover}, with a checkpoint",
+        }

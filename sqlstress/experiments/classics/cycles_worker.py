@@ -13,12 +13,11 @@ from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlstress.experiments.classics.cycles import Cycling
+    from sqlstress.experiments.classics.spec import Cycling
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.sqlite.connections import SqliteClient
@@ -27,11 +26,13 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 
-# The statements of a worker, and the rows of its table after each of them.
+# The statements, and the rows of the table after each of them.
 
 
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
 BEGIN, INSERT, DELETE, COMMIT, CHECKPOINT = range(len(KINDS))
+SQL = ("BEGIN IMMEDIATE", "INSERT INTO t1 (value) VALUES (?)", "DELETE FROM t1", "COMMIT")
+"""Statements of the kinds before CHECKPOINT."""
 
 
 class Move(NamedTuple):
@@ -43,23 +44,17 @@ class Move(NamedTuple):
     """Value of the row of an INSERT."""
 
 
-def table(worker: int) -> str:
-    """Return the name of a worker's own table."""
-    return f"t{worker}"
+DEFINITION = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
+"""Definition of the table: without AUTOINCREMENT, so an insert writes one page."""
 
 
-def definition(worker: int) -> str:
-    """Return the definition of a worker's table: without AUTOINCREMENT, so an insert writes one page."""
-    return f"CREATE TABLE {table(worker)} (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-
-
-def moves_of(cycling: Cycling, cycle: int, worker: int, salt: int) -> Iterator[Move]:
+def moves_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Move]:
     """Yield the statements of one cycle: inserts, a DELETE of all rows, and inserts again.
 
     BEGIN and COMMIT are included if a transaction begins or ends in this cycle. `cycle` counts from 1. The
     value of each row is unique.
     """
-    prefix = f"salt {salt} worker {worker} cycle {cycle}"
+    prefix = f"salt {salt} cycle {cycle}"
     if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == 1):
         yield Move(BEGIN)
     for insertion in (1, 2):
@@ -71,10 +66,10 @@ def moves_of(cycling: Cycling, cycle: int, worker: int, salt: int) -> Iterator[M
         yield Move(COMMIT)
 
 
-def committed(cycling: Cycling, worker: int, salt: int, done: int) -> list[str]:
-    """Return the values in a worker's table after its first `done` statements, in the order of insertion."""
+def committed(cycling: Cycling, salt: int, done: int) -> list[str]:
+    """Return the values in the table after the first `done` statements, in the order of insertion."""
     cycles = range(1, cycling.cycles + 1)
-    moves = (move for cycle in cycles for move in moves_of(cycling, cycle, worker, salt))
+    moves = (move for cycle in cycles for move in moves_of(cycling, cycle, salt))
     rows: list[str] = []
     durable: list[str] = []
     for kind, value in islice(moves, done):
@@ -87,7 +82,7 @@ def committed(cycling: Cycling, worker: int, salt: int, done: int) -> list[str]:
     return rows if cycling.transaction == "none" else durable
 
 
-# The steps of a worker.
+# The steps.
 
 
 class CyclesSource(OrderedSource):
@@ -104,11 +99,11 @@ class CyclesSource(OrderedSource):
         shared: tuple[Any, ...],
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        words, self._finished = shared
+        (words,) = shared
         client = place.client(worker) if place.stores else None
         super().__init__(words, worker, client, iter(()))
-        self._cycling, self._worker, self._salt, self._clock = case.spec, worker, salt, clock
-        self._calls = calls_of(client, table(worker)) if client else [lambda _: None] * len(KINDS)
+        self._cycling, self._salt, self._clock = case.spec, salt, clock
+        self._calls = calls_of(client) if client else [lambda _: None] * len(KINDS)
         has_wal = case.settings.journal_mode == "wal"
         self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
         self._sums = [0] * len(KINDS)
@@ -119,7 +114,7 @@ class CyclesSource(OrderedSource):
         self._until_ns: float | None = None
 
     def _stretch_by_stretch(self) -> Iterator[Iterator[OrderedStep]]:
-        """Yield the steps of each cycle, then the closing checkpoint of the worker that finishes last.
+        """Yield the steps of each cycle, then the closing checkpoint.
 
         The caller takes the next item only after all steps of the last item are done.
         """
@@ -130,13 +125,13 @@ class CyclesSource(OrderedSource):
             self._sums = [0] * len(KINDS)
             if self._looks:
                 self._looks.take()
-        if self._looks and is_last(self._finished, self._worker):
+        if self._looks:
             yield iter((OrderedStep(CHECKPOINT, self._calls[CHECKPOINT], (), 0),))
 
     def _steps_of(self, cycle: int) -> Iterator[OrderedStep]:
         left_over = self._cycling.rows if cycle > 1 else 0
         rows = {INSERT: 1, DELETE: self._cycling.rows + left_over}
-        for kind, value in moves_of(self._cycling, cycle, self._worker, self._salt):
+        for kind, value in moves_of(self._cycling, cycle, self._salt):
             yield OrderedStep(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
 
     def next_chunk(self, size: int) -> Chunk | None:
@@ -174,16 +169,10 @@ class CyclesSource(OrderedSource):
             self._looks.close()
 
 
-def calls_of(client: SqliteClient, name: str) -> list[Operation]:
-    """Return the functions that run each kind of statement on a table, in the order of KINDS."""
+def calls_of(client: SqliteClient) -> list[Operation]:
+    """Return the functions that run each kind of statement, in the order of KINDS."""
     connection = client.connect(0)
-    statements = (
-        "BEGIN IMMEDIATE",
-        f"INSERT INTO {name} (value) VALUES (?)",
-        f"DELETE FROM {name}",
-        "COMMIT",
-    )
-    calls: list[Operation] = [connection.writer(sql) for sql in statements]
+    calls: list[Operation] = [connection.writer(sql) for sql in SQL]
 
     def checkpoint(_: object) -> None:
         # Closing the connection would do a checkpoint too, but without reporting that a lock prevented it.
@@ -204,7 +193,7 @@ _TRIES = 100
 
 
 class Looks:
-    """States of the WAL, one for each cycle of a worker, until the wal-index cannot be read."""
+    """States of the WAL, one for each cycle, until the wal-index cannot be read."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -253,15 +242,3 @@ class Looks:
         """Close the wal-index, in the order that OpenIndex.close demands."""
         if self._index:
             self._index.close()
-
-
-def words_of_finished(workers: int) -> Any:
-    """Return shared words, one per worker. A word becomes 1 after the last cycle of its worker."""
-    return shared_array("q", workers)
-
-
-def is_last(words: Any, worker: int) -> bool:
-    """Note that a worker has done all its cycles; return whether all workers have."""
-    finished = memoryview(words).cast("B").cast("q")
-    finished[worker - 1] = 1
-    return all(finished)

@@ -1,26 +1,25 @@
-"""Tables and legend of primary keys, as pure functions of a report."""
+"""The tables and the findings of primary keys, as pure functions of a report.
+
+The times of two types are compared over the passes, against the noise of this pair. Sizes have no noise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, more_trials
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, PairwiseTests
 from sqlstress.analysis.wording import size
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.keys_findings import (
-    BYTES_IN_MB,
-    KeysCell,
-    KeysCells,
-    cell_of,
-    keys,
-    ratio,
-    space_figure,
-)
-from sqlstress.report import Trial
+from sqlstress.experiments.classics import sentences
+from sqlstress.experiments.classics.sentences import TypeCost
+from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.report import Run, Space, Trial
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
     NAME,
@@ -39,27 +38,148 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.plots import Plot
 from sqlstress.show.shown import TIME, Presenter
-from sqlstress.statistics.units import format_count
+from sqlstress.statistics.compare import NEAR
+from sqlstress.statistics.units import finite, format_count
+
+TABLE = "picks"
+SPACE: Mapping[str, Callable[[Space], float | None]] = {
+    "file_bytes": lambda space: space.file_bytes,
+    "bytes_per_row": lambda space: space.bytes_per_row(TABLE),
+    "table_share": lambda space: space.table_alone(TABLE).share,
+    "indices_share": lambda space: space.indices_of(TABLE).share,
+    "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
+    "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
+}
+"""Functions that compute a figure of the space, by its column in the CSV.
+
+Sizes are in bytes, shares of the file from 0 to 1, and fan-outs in children per internal page."""
+BYTES_IN_MB = 1e6
+BASE = "uuid4"
+"""The type with which the others are compared."""
+ORDER = ("uuid7", "ulid-monotonic", "ulid", BASE, "int")
+"""Types in the order of preference, if time and space are equal: a standard first, and types that contain
+their creation time before uuid4. "int" needs a database that assigns all ids."""
 
 
-@dataclass(frozen=True, slots=True)
+def space_figure(space: Space | None, name: str) -> float | None:
+    """Return a figure of SPACE; None if it was not measured, or if the report contradicts itself."""
+    if space is None:
+        return None
+    try:
+        return finite(SPACE[name](space))
+    except (KeyError, ZeroDivisionError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class KeyRow(case_table.Row):
-    """A case, its typical trial, and the case that it is compared with."""
+    """A case and its typical trial."""
 
-    cell: KeysCell | None
-    """Figures of the case; None if they are not plausible."""
-    base: KeysCell | None
-    """Figures of the same case with uuid4; None if there is no such case."""
+    base: KeyRow | None = None
+    """The same case with uuid4; None if there is no such case."""
+
+    @property
+    def picks(self) -> Picks:
+        """Schema, type of id, and load."""
+        spec: Picks = self.run.case.spec
+        return spec
+
+    def figure(self, name: str) -> float | None:
+        """Return the figure with this name: "time" (s, above 0), or one of SPACE.
+
+        It is None if it was not measured or is not plausible, and for wrong data.
+        """
+        if self.trial is None or self.run.verdict.status == "failed":
+            return None
+        seconds = finite(self.trial.seconds)
+        if not seconds or seconds < 0:
+            return None
+        return seconds if name == "time" else space_figure(self.trial.space, name)
+
+    def ratio(self, name: str) -> float | None:
+        """Return a figure divided by that of uuid4; None if either is unknown."""
+        over, under = self.figure(name), self.base.figure(name) if self.base else None
+        return over / under if over is not None and under else None
 
 
 def rows_of(group: Group) -> list[KeyRow]:
     """Return the rows of a group, in the order of its runs."""
-    cells = KeysCells(group)
-    known = [(run, cell_of(run)) for run in group.runs]
-    return [
-        KeyRow(run, run.valid_median_trial(), cell, cells.twin(cell, id_type="uuid4") if cell else None)
-        for run, cell in known
-    ]
+
+    def place(run: Run) -> tuple[Picks, int]:
+        return replace(run.case.spec, id_type=BASE), run.case.concurrency
+
+    bases = {
+        place(run): KeyRow(run, run.valid_median_trial())
+        for run in group.runs
+        if run.case.spec.id_type == BASE
+    }
+    return [KeyRow(run, run.valid_median_trial(), bases.get(place(run))) for run in group.runs]
+
+
+# The findings: the type of id to use with each schema, and its cost.
+
+
+def keys(group: Group) -> Iterator[Finding]:
+    """Yield the type of id to use with each schema, from the cases with the most processes."""
+    rows = [row for row in rows_of(group) if row.figure("time")]
+    most = max((row.run.case.concurrency for row in rows), default=0)
+    compared = [row for row in rows if row.run.case.concurrency == most]
+    tested = group.pairwise_tests([row.run for row in compared]) if compared else None
+    if tested is None:
+        if len(compared) > 1:
+            yield Finding(shared.cannot_tell, advice=more_trials(group.case))
+        return
+    findings = []
+    for schema in SCHEMAS:
+        by_type = {row.picks.id_type: row for row in compared if row.picks.schema == schema}
+        if BASE in by_type and len(by_type.keys() & {*ID_TYPES}) > 1:
+            findings.append(_advice(schema, by_type, tested))
+    yield from findings
+    yield from inconclusive_findings(tested, findings, group.case)
+
+
+def _advice(schema: str, by_type: Mapping[str, KeyRow], tested: PairwiseTests) -> Finding:
+    """Return the type to use with a schema, and its cost compared with uuid4."""
+    base, integers = by_type[BASE], by_type.get("int")
+    candidates = [by_type[id_type] for id_type in ORDER if id_type in by_type and id_type != "int"]
+    # Drop each type that another one beats: in time beyond doubt, or in space.
+    quick = [row for row in candidates if not any(_is_quicker(rival, row, tested) for rival in candidates)]
+    files = {row.picks.id_type: row.figure("file_bytes") or 0.0 for row in quick}
+    least = min(filter(None, files.values()), default=0.0)
+    chosen = next((row for row in quick if files[row.picks.id_type] * (1 - NEAR) <= least), quick[0])
+    takes_int = integers is not None and not tested.is_less(integers.run, chosen.run)
+    stays = chosen is base
+    return Finding(
+        sentences.id_type,
+        schema=schema,
+        chosen=None if stays else chosen.picks.id_type,
+        cost=None if stays else _cost(chosen, base, tested),
+        int_cost=_cost(integers, base, tested) if integers and takes_int else None,
+        dated=not stays and not tested.is_less(base.run, chosen.run),
+        unclear=tuple(
+            row.picks.id_type
+            for row in candidates
+            if row not in (chosen, base) and not tested.adds_little(chosen.run, row.run)
+        ),
+    )
+
+
+def _is_quicker(row: KeyRow, other: KeyRow, tested: PairwiseTests) -> bool:
+    """Return whether `row` is quicker than `other` by more than NEAR, beyond doubt."""
+    rates = None if row is other else tested.ratio(other.run, row.run)
+    return rates is not None and rates.low > 1 / (1 - NEAR)
+
+
+def _cost(row: KeyRow, base: KeyRow, tested: PairwiseTests) -> TypeCost:
+    """Return the time and the space of a case compared with uuid4."""
+    time, file = tested.ratio(row.run, base.run), row.ratio("file_bytes")
+    if time is None or not is_conclusive(time):
+        return TypeCost(unclear=True, file=file)
+    equal = time.is_within(NEAR)
+    return TypeCost(None if equal else time, equal=equal, file=file)
+
+
+# The tables of time and of space: a row for each type, schema by schema.
 
 
 def _seconds(row: KeyRow) -> str | None:
@@ -74,10 +194,6 @@ def _retries(trial: Trial) -> str | None:
     return count_cell(sum(counts)) if counts else None
 
 
-def _relative(figure: str) -> Callable[[KeyRow], str | None]:
-    return lambda row: share_cell(ratio(row.cell, row.base, figure))
-
-
 def _space_of(figure: str, trial: Trial) -> Value:
     value = space_figure(trial.space, figure)
     return int(value) if value is not None and value.is_integer() else value
@@ -87,7 +203,7 @@ def _space_column(name: str, csv: str, write: Callable[[float], str | None], **m
     """Return the column of a figure of SPACE, which has this name in the CSV."""
 
     def cell(row: KeyRow) -> str | None:
-        value = row.cell.figure(csv) if row.cell else None
+        value = row.figure(csv)
         return None if value is None else write(value)
 
     return Column(name, cell=cell, csv=csv, value=partial(_space_of, csv), **more)
@@ -109,16 +225,10 @@ def fan_out_cell(children: float) -> str:
     return whole_cell(round(children))
 
 
-def _latency(percentile: str, leaves: int | None = None) -> Column[KeyRow]:
-    cell = case_table.latency_cell("picks", lambda latency: getattr(latency, f"{percentile}_ns"))
-    meaning = f"{PERCENTILES} of the transactions took at most this long"
-    return Column(f"{percentile} ms", cell=cell, meaning=meaning, leaves=leaves)
-
-
-_SCHEMA: Column[KeyRow] = Column("schema", ("", "schema"), "left", NAME, lambda row: row.run.case.spec.schema)
-_ID_TYPE: Column[KeyRow] = Column(
-    "id type", ("", "id type"), "left", NAME, lambda row: row.run.case.spec.id_type
-)
+_PICKS = case_table.kind_latency("picks")
+_LATENCY = f"{PERCENTILES} of the transactions took at most this long"
+_SCHEMA: Column[KeyRow] = Column("schema", ("", "schema"), "left", NAME, lambda row: row.picks.schema)
+_ID_TYPE: Column[KeyRow] = Column("id type", ("", "id type"), "left", NAME, lambda row: row.picks.id_type)
 TIME_COLUMNS: tuple[Column[KeyRow], ...] = (
     Column(
         "time s",
@@ -128,7 +238,7 @@ TIME_COLUMNS: tuple[Column[KeyRow], ...] = (
     Column(
         "uuid4 = 1 (time)",
         ("uuid4", "= 1"),
-        cell=_relative("time"),
+        cell=lambda row: share_cell(row.ratio("time")),
         meaning="uuid4 = 1: relative to uuid4 in the same schema",
     ),
     replace(case_table.ROWS_PER_S, leaves=None),
@@ -138,8 +248,8 @@ TIME_COLUMNS: tuple[Column[KeyRow], ...] = (
         meaning="TPS: transactions per second",
         leaves=10,
     ),
-    _latency("p50", leaves=20),
-    _latency("p99"),
+    case_table.percentile_column("p50", _PICKS, meaning=_LATENCY, leaves=20),
+    case_table.percentile_column("p99", _PICKS, meaning=_LATENCY),
     Column(
         "retries",
         ("", "retries"),
@@ -150,12 +260,9 @@ TIME_COLUMNS: tuple[Column[KeyRow], ...] = (
 )
 SPACE_COLUMNS: tuple[Column[KeyRow], ...] = (
     _space_column(
-        "file MB",
-        "file_bytes",
-        mb_cell,
-        meaning="file: the whole database, including users and items",
+        "file MB", "file_bytes", mb_cell, meaning="file: the whole database, including users and items"
     ),
-    Column("uuid4 = 1 (file)", ("uuid4", "= 1"), cell=_relative("file_bytes")),
+    Column("uuid4 = 1 (file)", ("uuid4", "= 1"), cell=lambda row: share_cell(row.ratio("file_bytes"))),
     _space_column(
         "bytes per row",
         "bytes_per_row",
@@ -212,7 +319,7 @@ class KeysShown(Presenter):
         times = table_of(rows, (*names, *TIME_COLUMNS, VERIFIED.explained(legend)))
         yield times
         yield Legend(times)
-        if measured := [row for row in rows if row.cell and row.cell.space]:
+        if measured := [row for row in rows if row.figure("time") and row.trial and row.trial.space]:
             spaces = table_of(measured, (*names, *SPACE_COLUMNS))
             yield spaces
             yield Legend(spaces)

@@ -18,7 +18,7 @@ from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.statistics.units import NS_PER_MS
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.classics.keys import Picks
+    from sqlstress.experiments.classics.spec import Picks
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.sqlite.drivers import Connection

@@ -1,25 +1,21 @@
-"""The table of methods, as pure functions of a report."""
+"""The table and the findings of methods, as pure functions of a report.
+
+A difference is reported if the passes tell it from noise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.advice import partial_proofs
-from sqlstress.analysis.group import Group
-from sqlstress.experiments.classics.methods import tricks_of
-from sqlstress.experiments.classics.methods_findings import (
-    BARE,
-    BASE,
-    DONE,
-    LIMIT,
-    TIMEOUT,
-    WRONG,
-    MethodsCell,
-    MethodsCells,
-    best,
-    methods,
-    rates,
-)
+from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, leaders, more_trials
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, PairwiseTests
+from sqlstress.experiments.classics import sentences
+from sqlstress.experiments.classics.sentences import Gain, MethodLead, Phase
+from sqlstress.experiments.classics.spec import METHOD_NAMES, PHASES, Method, tricks_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show import case_table
@@ -36,9 +32,236 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.plots import Plot
 from sqlstress.show.shown import Presenter
-from sqlstress.statistics.units import digits, format_count
+from sqlstress.statistics.compare import MIN_PASSES, NEAR, Ratio
+from sqlstress.statistics.units import digits, finite, format_count
 
+DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
+"""Outcomes of a cell: those of a trial; FAILED if it could not be measured, WRONG if its data was wrong."""
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
+BASE = "1b1"
+"""The method without tricks, to which the others are compared."""
+BARE = "sqlite3"
+"""The driver without an object-relational mapper, to which the others are compared."""
+INSIDE = "SPC"
+"""The method that only some problems allow."""
+DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
+"""Verb of each phase."""
+WORKING = {"insert": "BLK/n or JSON", "allocate": "BLK/n or JSON", "query": "VALUES or JSON"}
+"""Methods without a limit, by phase."""
+
+
+# The cells: one method at one scale, through one driver.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MethodsCell:
+    """A run, and the figures of its typical trial."""
+
+    run: Run
+    outcome: str
+    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; the outcome of a smaller scale if it was skipped."""
+    rows_per_s: float = 0.0
+    """Above 0 if it was done, else 0."""
+    seconds: float = 0.0
+    note: str = ""
+    """SQLite's text about a limit."""
+
+    @property
+    def method(self) -> Method:
+        """Method, phase and scale."""
+        spec: Method = self.run.case.spec
+        return spec
+
+    @property
+    def tricks(self) -> str:
+        """Name of the method with WAL and TSC, as in "1b1 + WAL"."""
+        return tricks_of(self.run.case)
+
+    @property
+    def driver(self) -> str:
+        """Name of the driver."""
+        return self.run.case.driver
+
+
+class MethodsCells:
+    """The cells of a group."""
+
+    def __init__(self, group: Group) -> None:
+        self.all: list[MethodsCell] = []
+        """In the order of the report."""
+        self._series: dict[tuple[str, str, str], list[MethodsCell]] = {}
+        for run in group.runs:
+            method: Method = run.case.spec
+            if method.name in METHOD_NAMES and method.phase in PHASES:
+                key = method.phase, tricks_of(run.case), run.case.driver
+                series = self._series.setdefault(key, [])
+                series.append(_cell(run, series))
+                self.all.append(series[-1])
+        self.drivers = tuple(dict.fromkeys(cell.driver for cell in self.all))
+        """In the order of the report."""
+
+    def series(self, phase: str, tricks: str, driver: str | None = None) -> list[MethodsCell]:
+        """Return the cells of a method at all scales; `driver` is the first one by default."""
+        return self._series.get((phase, tricks, driver or self.drivers[0]), [])
+
+    def by_work(self) -> list[MethodsCell]:
+        """Return the cells by phase, driver and rows, otherwise in the order of the report."""
+
+        def work(cell: MethodsCell) -> tuple[int, int, int]:
+            return PHASES.index(cell.method.phase), self.drivers.index(cell.driver), cell.method.rows
+
+        return sorted(self.all, key=work)
+
+
+def _cell(run: Run, smaller: Sequence[MethodsCell]) -> MethodsCell:
+    """Return the cell of a run; `smaller` are the cells of its method at smaller scales."""
+    if run.skipped is not None:
+        before = (cell.outcome for cell in reversed(smaller) if cell.outcome in (TIMEOUT, LIMIT))
+        return MethodsCell(run, next(before, FAILED))
+    if run.verdict.status == "failed":
+        return MethodsCell(run, WRONG)
+    unfinished = next((trial for trial in run.valid if trial.outcome != DONE), None)
+    if unfinished:
+        known = unfinished.outcome if unfinished.outcome in (TIMEOUT, LIMIT) else FAILED
+        return MethodsCell(run, known, note=unfinished.note)
+    trial = run.valid_median_trial()
+    rate, seconds = (finite(trial.rows_per_s), finite(trial.seconds)) if trial else (None, None)
+    if not rate or rate < 0 or seconds is None:
+        return MethodsCell(run, FAILED)
+    return MethodsCell(run, DONE, rate, seconds)
+
+
+def best(cells: Sequence[MethodsCell]) -> MethodsCell | None:
+    """Return the cell with most rows per second; None if none was done."""
+    done = (cell for cell in cells if cell.outcome == DONE)
+    return max(done, key=lambda cell: cell.rows_per_s, default=None)
+
+
+def rates(run: Run) -> dict[int, float]:
+    """Return the rows per second of each pass."""
+    return run.by_pass(lambda trial: trial.rows_per_s)
+
+
+# The findings: the fastest way to write and to read, the gain of a transaction and of WAL, and limits.
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The cells that were done in enough passes, tested together."""
+
+    cells: MethodsCells
+    known: frozenset[MethodsCell]
+    tested: PairwiseTests
+
+    def ratio(self, base: MethodsCell | None, other: MethodsCell) -> Ratio | None:
+        """Return the other cell's rate divided by the base's; None if there were too few passes."""
+        if base is None or not {base, other} <= self.known:
+            return None
+        return self.tested.ratio(base.run, other.run)
+
+
+def methods(group: Group) -> Iterator[Finding]:
+    """Yield the findings of a group, about the first driver."""
+    cells = MethodsCells(group)
+    known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= MIN_PASSES]
+    tested = group.pairwise_tests([cell.run for cell in known], rates) if known else None
+    if tested:
+        judged = Judged(cells, frozenset(known), tested)
+        findings = [*_fastest(judged), *_gains(judged)]
+        yield from findings
+        yield from inconclusive_findings(tested, findings, group.case)
+    elif any(cell.outcome == DONE for cell in cells.all):
+        yield Finding(shared.cannot_tell, advice=more_trials(group.case))
+    yield from _limits(cells)
+
+
+def _fastest(judged: Judged) -> Iterator[Finding]:
+    """Yield the fastest methods of each phase, with SPC and without it."""
+    driver = judged.cells.drivers[0]
+    phases = []
+    for phase in PHASES:
+        of_phase = (cell for cell in judged.cells.all if (cell.method.phase, cell.driver) == (phase, driver))
+        known = [cell for cell in of_phase if cell in judged.known]
+        if not known:
+            continue
+        first = max(known, key=lambda cell: judged.tested.middle(cell.run))
+        general = [cell for cell in known if cell.method.name != INSIDE]
+        others = _lead(judged, general) if general and first not in general else None
+        phases.append(Phase(DOING[phase], _lead(judged, known), others))
+    if phases:
+        yield Finding(sentences.methods_fastest, driver=driver, phases=tuple(phases))
+
+
+def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
+    """Return the methods with a cell that may be the fastest, compared with 1b1."""
+    lead = leaders(judged.tested, [cell.run for cell in known], families=2)
+    near = lead.among(known)
+    first = next(cell for cell in near if cell.run is lead.best)
+    names = tuple(dict.fromkeys(cell.tricks for cell in near))
+    base = best(judged.cells.series(first.method.phase, BASE))
+    compared = base is not None and base.tricks != first.tricks
+    ratio = judged.ratio(base, first) if compared else None
+    told = is_conclusive(ratio)
+    unranked = len(names) > 1 and lead.unclear
+    return MethodLead(
+        names,
+        first.rows_per_s,
+        ratio if told else None,
+        equal=len(names) > 1 and lead.equal,
+        unranked=unranked,
+        unclear=unranked or (compared and not told),
+    )
+
+
+def _gains(judged: Judged) -> Iterator[Finding]:
+    """Yield the gain of one transaction for writes, and the gain of WAL."""
+    together = _gain(judged, BASE, f"{BASE} + TSC")
+    if any(ratio and ratio.is_above and not ratio.is_within(NEAR) for ratio in together.values()):
+        yield _gain_finding(sentences.transaction, together)
+    for how, tricks in (("with a commit per row", ""), ("in one transaction", " + TSC")):
+        if changed := _gain(judged, BASE + tricks, f"{BASE} + WAL{tricks}"):
+            yield _gain_finding(sentences.wal, changed, how=how)
+
+
+def _gain(judged: Judged, slow: str, fast: str) -> dict[str, Ratio | None]:
+    """Return the ratio of two methods at the largest scale that both have done, by the verb of the phase."""
+    ratios = {}
+    for phase in ("insert", "allocate"):
+        slow_cells, fast_cells = (
+            {cell.method.scale: cell for cell in judged.cells.series(phase, tricks) if cell.outcome == DONE}
+            for tricks in (slow, fast)
+        )
+        if common := slow_cells.keys() & fast_cells.keys():
+            ratios[DOING[phase]] = judged.ratio(slow_cells[max(common)], fast_cells[max(common)])
+    return ratios
+
+
+def _gain_finding(sentence: Callable[..., str], ratios: Mapping[str, Ratio | None], **more: str) -> Finding:
+    """Return the conclusive ratios, and the phases without one."""
+    gains = tuple(Gain(doing, ratio) for doing, ratio in ratios.items() if ratio and is_conclusive(ratio))
+    unclear = tuple(doing for doing in ratios if doing not in {gain.doing for gain in gains})
+    return Finding(sentence, gains=gains, unclear=unclear, **more)
+
+
+def _limits(cells: MethodsCells) -> Iterator[Finding]:
+    """Yield each limit of SQLite once, with methods that work without it."""
+    reasons: dict[tuple[str, str, str], list[MethodsCell]] = {}
+    for cell in cells.all:
+        if cell.outcome == LIMIT and cell.note:
+            reasons.setdefault((cell.method.phase, cell.method.name, cell.note), []).append(cell)
+    for (phase, method, note), refused in reasons.items():
+        yield Finding(
+            sentences.method_limit,
+            doing=DOING[phase],
+            rows=refused[0].method.rows,
+            method=method,
+            drivers=tuple(dict.fromkeys(cell.driver for cell in refused)),
+            reason=note,
+            instead=WORKING[phase],
+        )
+
+
+# The table: a row for each cell.
 
 
 def _rate(cell: MethodsCell) -> str:
@@ -48,7 +271,7 @@ def _rate(cell: MethodsCell) -> str:
     return case_table.marked_cell(cell.run, count_cell(cell.rows_per_s), rates(cell.run))
 
 
-def _factor(ratio: float) -> str:
+def factor_cell(ratio: float) -> str:
     """Write a ratio in at most six characters: "1x", "1.2x", "90x", "17kx"."""
     if ratio < 0.095:
         return "<0.01x" if ratio < 0.01 else f"{ratio:.2f}x"
@@ -59,26 +282,30 @@ def _factor(ratio: float) -> str:
     return f"{ratio / 1000:.0f}kx" if ratio < 999_500 else f"{ratio:.0e}x"
 
 
-def _relative(base_of: Callable[[MethodsCell], MethodsCell | None]) -> Callable[[MethodsCell], str | None]:
-    """Return the cell of the ratio of a rate to that of another cell."""
+def _relative(
+    name: str, meaning: str, base_of: Callable[[MethodsCell], MethodsCell | None], leaves: int | None = None
+) -> Column[MethodsCell]:
+    """Return the column of the ratio of a rate to that of another cell."""
 
-    def ratio(cell: MethodsCell) -> str | None:
-        base = base_of(cell)
-        known = base and base.rows_per_s and cell.rows_per_s
-        return _factor(cell.rows_per_s / base.rows_per_s) if base and known else None
+    def cell(shown: MethodsCell) -> str | None:
+        base = base_of(shown)
+        known = base and base.rows_per_s and shown.rows_per_s
+        return factor_cell(shown.rows_per_s / base.rows_per_s) if base and known else None
 
-    return ratio
+    return Column(
+        f"{name} = 1", (name, "= 1"), cell=cell, meaning=f"{name} = 1: relative to {meaning}", leaves=leaves
+    )
 
 
 def _columns(group: Group, cells: MethodsCells) -> Iterator[Column[MethodsCell]]:
     def base(cell: MethodsCell) -> MethodsCell | None:
-        return best(cells.series(cell.phase, BASE, cell.driver))
+        return best(cells.series(cell.method.phase, BASE, cell.driver))
 
     def bare(cell: MethodsCell) -> MethodsCell | None:
-        same = cells.series(cell.phase, cell.tricks, BARE)
-        return next((other for other in same if other.scale == cell.scale), None)
+        same = cells.series(cell.method.phase, cell.tricks, BARE)
+        return next((other for other in same if other.method.scale == cell.method.scale), None)
 
-    yield Column("phase", align="left", role=NAME, cell=lambda cell: cell.phase)
+    yield Column("phase", align="left", role=NAME, cell=lambda cell: cell.method.phase)
     yield Column(
         "method",
         align="left",
@@ -86,24 +313,13 @@ def _columns(group: Group, cells: MethodsCells) -> Iterator[Column[MethodsCell]]
         cell=lambda cell: cell.tricks,
         meaning="WAL: journal mode WAL, otherwise DELETE; TSC: all in one transaction",
     )
-    yield Column("rows", role=NAME, cell=lambda cell: format_count(cell.rows))
+    yield Column("rows", role=NAME, cell=lambda cell: format_count(cell.method.rows))
     if len(cells.drivers) > 1:
         yield Column("driver", align="left", role=NAME, cell=lambda cell: cell.driver)
     yield Column("rows/s", ("rows", "per s"), cell=_rate)
-    yield Column(
-        f"{BASE} = 1",
-        (BASE, "= 1"),
-        cell=_relative(base),
-        meaning=f"{BASE} = 1: relative to the best figure of {BASE} in the same phase",
-    )
+    yield _relative(BASE, f"the best figure of {BASE} in the same phase", base)
     if {BARE} < {*cells.drivers}:
-        yield Column(
-            f"{BARE} = 1",
-            (BARE, "= 1"),
-            cell=_relative(bare),
-            meaning=f"{BARE} = 1: relative to {BARE}, with the same method and as many rows",
-            leaves=20,
-        )
+        yield _relative(BARE, f"{BARE}, with the same method and as many rows", bare, leaves=20)
     yield Column("time s", cell=lambda cell: seconds_cell(cell.seconds) if cell.seconds else None, leaves=10)
     yield VERIFIED.explained(_legend(group))
 
@@ -115,7 +331,7 @@ def _legend(group: Group) -> Iterator[str]:
         rows = format_count(samples * (samples - 1) // 2)
         yield f"queries read a table of {rows} results: all pairs of {format_count(samples)} samples"
     yield from case_table.spread_legend(group, "figure")
-    yield "TIMEOUT: given up, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
+    yield "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
     yield from verified_legend(group, "the tables and the answers are right")
 
 

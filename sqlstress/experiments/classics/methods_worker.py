@@ -7,32 +7,97 @@ include opening the database and drawing the queried pairs.
 from __future__ import annotations
 
 import json
+import time
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from threading import Event, Thread
+from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress import sqlite_codes as codes
 from sqlstress.engine.ordered import OrderedSource, OrderedStep
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
-from sqlstress.experiments.classics.methods_tables import (
-    PATH,
-    PENDING,
-    Pair,
-    pairs,
-    queried_pairs,
-    queried_sets,
-    value,
-)
 from sqlstress.statistics.units import format_duration
 from sqlstress.targets.sqlite.drivers import Connection, Row
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.classics.methods import Method
+    from sqlstress.experiments.classics.spec import Method
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
+
+
+SCHEMA = (
+    'CREATE TABLE "sample" ("id" INTEGER NOT NULL PRIMARY KEY, "path" TEXT NOT NULL)',
+    'CREATE UNIQUE INDEX "sample_path" ON "sample" ("path")',
+    'CREATE TABLE "result" ("a_id" INTEGER NOT NULL, "b_id" INTEGER NOT NULL, "val" REAL NOT NULL, '
+    'PRIMARY KEY ("a_id", "b_id"), FOREIGN KEY ("a_id") REFERENCES "sample" ("id"), '
+    'FOREIGN KEY ("b_id") REFERENCES "sample" ("id"), CHECK (a_id < b_id))',
+    'CREATE INDEX "result_a_id" ON "result" ("a_id")',
+    'CREATE INDEX "result_b_id" ON "result" ("b_id")',
+)
+"""Statements of Peewee for the models in orm.py; it makes an index for each foreign key."""
+
+PATH = "/dataset/{:06}.mat"
+"""Path of the sample at a place."""
+PENDING = -1.0
+"""Value of a result that has been allocated but not computed."""
+VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
+"""Value of a computed result, in SQL, from the ids of its samples and a seed."""
+
+Pair = tuple[int, int]
+
+
+def value(a: int, b: int, seed: int) -> float:
+    """Return the value of a computed result, as SQLite computes it."""
+    return (a * 31 + b * 17 + seed) % 997 / 8.0
+
+
+def sample_place(path: object) -> int | None:
+    """Return the place of a sample; None if no sample has this path."""
+    digits = path[9:-4] if isinstance(path, str) else ""
+    return int(digits) if digits.isdecimal() and PATH.format(int(digits)) == path else None
+
+
+def pairs(samples: int) -> Iterator[Pair]:
+    """Yield all pairs of samples, in the order of their places."""
+    return ((a, b) for a in range(1, samples) for b in range(a + 1, samples + 1))
+
+
+def pairs_below(a: int, samples: int) -> int:
+    """Return the number of pairs whose lower id is below `a`."""
+    return (a - 1) * samples - a * (a - 1) // 2
+
+
+def pair_place(a: object, b: object, samples: int) -> int | None:
+    """Return the place of a result; None if there is no such pair of samples."""
+    if isinstance(a, int) and isinstance(b, int) and 1 <= a < b <= samples:
+        return pairs_below(a, samples) + b - a - 1
+    return None
+
+
+def pair_at(place: int, samples: int) -> Pair:
+    """Return the pair at a place."""
+    a = bisect_right(range(1, samples + 1), place, key=lambda a: pairs_below(a, samples))
+    return a, a + 1 + place - pairs_below(a, samples)
+
+
+def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
+    """Return two disjoint sets of ids; a cell queries all pairs between them."""
+    method: Method = case.spec
+    lower, higher = method.sets
+    drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
+    return drawn[:lower], drawn[lower:]
+
+
+def queried_pairs(case: Case, sets: tuple[Sequence[int], Sequence[int]]) -> list[Pair]:
+    """Return the pairs between two sets, each with the lower id first, in random order."""
+    first, second = sets
+    found = [(min(a, b), max(a, b)) for a in first for b in second]
+    Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
+    return found
+
 
 T = TypeVar("T")
 
@@ -48,7 +113,7 @@ class MethodsSource(OrderedSource):
         words, written = shared
         self._client = place.client(worker)
         connection = self._client.connect(0)
-        self._course = CellCourse(connection, self.method.timeout_s, memoryview(written).cast("B").cast("q"))
+        self._course = CellCourse(self.method.timeout_s, memoryview(written).cast("B").cast("q"))
         binding: type[Binding] = Binding
         # Peewee is imported only if it is used, because users wait for the start of a worker.
         if case.driver == "peewee":
@@ -62,17 +127,15 @@ class MethodsSource(OrderedSource):
         yield OrderedStep(0, lambda _: operation(), None, self.method.rows)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        self._course.end()
         self._ledger.settle(0)
         self.seen.outcome, self.seen.note = self._outcome_of(error)
         chunk.kinds[index] = FAILED
 
     def _outcome_of(self, error: Exception) -> tuple[str, str]:
         """Return the outcome and its reason: time-out or limit. Raises any other error."""
-        was_busy = self._client.was_busy(error)
-        if isinstance(error, TimedOut) or self._was_interrupted(error):
+        if isinstance(error, TimedOut):
             return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
-        if was_busy:
+        if self._client.was_busy(error):
             waited = format_duration(self.case.settings.busy_timeout_ms / 1000)
             return TIMEOUT, f"a lock was not to be had within {waited}"
         text = refusal(error)
@@ -80,20 +143,13 @@ class MethodsSource(OrderedSource):
             raise error
         return LIMIT, text
 
-    def _was_interrupted(self, error: BaseException | None) -> bool:
-        """Return whether an error is an interrupt or follows one: after it Peewee fails to roll back."""
-        if error is None:
-            return False
-        # SQLite has this text for an interrupt during the set-up of json_each.
-        unset = self._course.late and "vtable constructor failed" in str(error)
-        interrupted = unset or self._client.result_code(error) == codes.INTERRUPT
-        return interrupted or self._was_interrupted(error.__context__)
-
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        self._course.end()
         if chunk.kinds[0] == FAILED:
             return
         super().settle(chunk, done, results, stamps)
+        if self._course.is_late():
+            self.seen.outcome = TIMEOUT
+            self.seen.note = f"took longer than {format_duration(self.method.timeout_s)}"
         if self.method.phase == "query" and self.case.verify != "none":
             rows = [self._binding.row(found) for found in results[0] if found is not None]
             check_answer(rows, self._binding.pairs, self.case.seed, self.seen)
@@ -183,50 +239,36 @@ def query_statement(form: str, count: int) -> str:
 # The time limit and the progress of the operation.
 
 
-INTERRUPT_EVERY_S = 0.01
-"""Pause between interrupts. An interrupt has no effect between two statements, so it is repeated."""
-
-
 class TimedOut(Exception):
     """The operation was stopped between two statements."""
 
 
 class CellCourse:
-    """Time limit and progress of the operation, which it interrupts after its time-out."""
+    """Time limit and progress of the operation."""
 
-    def __init__(self, connection: Connection, timeout_s: float, written: Any) -> None:
+    def __init__(self, timeout_s: float, written: Any) -> None:
         """`written` is one shared word: the number of acknowledged rows."""
-        self.late = False
-        self._connection, self._timeout_s, self._written = connection, timeout_s, written
-        self._over = Event()
-        self._watch = Thread(target=self._stop_when_late, daemon=True)
+        self._timeout_s, self._written = timeout_s, written
+        self._until_s = 0.0
 
     def begin(self) -> None:
         """Start the time limit."""
-        self._watch.start()
+        self._until_s = time.monotonic() + self._timeout_s
 
-    def _stop_when_late(self) -> None:
-        if self._over.wait(self._timeout_s):
-            return
-        self.late = True
-        while not self._over.wait(INTERRUPT_EVERY_S):
-            self._connection.interrupt()
+    def is_late(self) -> bool:
+        """Return whether the time limit has passed."""
+        return time.monotonic() >= self._until_s
 
     def steps(self, items: Iterable[T]) -> Iterator[T]:
         """Yield items, and count an item as written when the next is requested. Raises TimedOut."""
         written = 0
         for item in items:
             self._written[0] = written
-            if self.late:
+            if self.is_late():
                 raise TimedOut
             yield item
             written += 1
         self._written[0] = written
-
-    def end(self) -> None:
-        """Stop the time limit."""
-        self._over.set()
-        self._watch.join()
 
 
 # The methods.

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import peewee
 
-from sqlstress.experiments.classics.methods_tables import Pair
-from sqlstress.experiments.classics.methods_worker import Binding
+from sqlstress.experiments.classics.methods_worker import Binding, Pair
 from sqlstress.targets.sqlite.drivers import Row
 
 

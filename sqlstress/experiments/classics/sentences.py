@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.wording import (
-    between,
-    duration,
-    listing,
-    with_interval,
-    without_interval,
-)
+from sqlstress.analysis.wording import between, duration, listing, with_interval, without_interval
 from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import digits, plural, rounded
 
@@ -90,13 +84,7 @@ def wal(*, how: str, gains: Sequence[Gain], unclear: Sequence[str] = ()) -> str:
 
 
 def method_limit(
-    *,
-    doing: str,
-    rows: int,
-    method: str,
-    drivers: Sequence[str],
-    reason: str,
-    instead: str,
+    *, doing: str, rows: int, method: str, drivers: Sequence[str], reason: str, instead: str
 ) -> str:
     return (
         f"LIMIT when {doing} {plural(rows, 'row')} by {method} ({listing(drivers)}): {reason}. Use {instead} "
@@ -169,13 +157,7 @@ def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
     return f"TIMEOUT at {where}{after}: {reason}."
 
 
-def fastest(
-    *,
-    settings: Sequence[str],
-    total_ns: float,
-    equal: bool = False,
-    unclear: bool = False,
-) -> str:
+def fastest(*, settings: Sequence[str], total_ns: float, equal: bool = False, unclear: bool = False) -> str:
     """Name the fastest settings; `total_ns` is the time of the first."""
     text = f"Fastest: {listing(settings)}, {'about ' if len(settings) > 1 else ''}{duration(total_ns)}"
     if equal:
@@ -195,25 +177,21 @@ def checkpoint(
     spike_ns: float,
     median_ns: float,
     is_it: bool,
-    processes: int = 1,
-    process: int | None = None,
     seen: Checkpoint | None = None,
     later: Sequence[int] = (),
 ) -> str:
     """Report the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
-    several = f" of each of {digits(processes)} processes in step" if processes > 1 else ""
-    of_process = f" of process {digits(process)}" if process is not None else ""
     found = "None was seen"
     if seen:
-        there = "there" if seen.cycle == due and process is None else f"in cycle {digits(seen.cycle)}"
+        there = "there" if seen.cycle == due else f"in cycle {digits(seen.cycle)}"
         time = f" ({duration(seen.ns)})" if seen.ns is not None else ""
-        found = f"It was seen {there}{of_process}{time}"
+        found = f"It was seen {there}{time}"
     if later:
         found += f", then in {listing(list(map(digits, later)))}"
     return (
         f"{where}: the checkpoint at {plural(frames, 'frame')} was due in cycle {digits(due)} "
-        f"({plural(commits, 'commit')} per cycle{several}, one frame each). {found}. The slowest cycle "
-        f"except the first is {digits(spike)}{of_process} ({duration(spike_ns)}; "
+        f"({plural(commits, 'commit')} per cycle, one frame each). {found}. The slowest cycle "
+        f"except the first is {digits(spike)} ({duration(spike_ns)}; "
         f"median {duration(median_ns)}): "
         f"{'the checkpoint' if is_it else 'not a checkpoint'}."
     )

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Method, Picks
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Report, SyncCost, Warning
 from sqlstress.report.case import Case

@@ -9,8 +9,7 @@ import pytest
 
 from sqlstress.analysis.comparison import ComparedTable, comparison_findings
 from sqlstress.experiments.classics import STATEMENTS
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Cycling, Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series

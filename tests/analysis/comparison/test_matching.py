@@ -10,9 +10,7 @@ from sqlstress.analysis import differences
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.differences import DifferencesTable, differing_options, match
 from sqlstress.errors import UsageError
-from sqlstress.experiments.classics.cycles import Cycling
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Cycling, Method, Picks
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings

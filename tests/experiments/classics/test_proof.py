@@ -11,9 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.classics.cycles_work import nearest
-from sqlstress.experiments.classics.keys import Picks
-from sqlstress.experiments.classics.keys_work import KeysPlan, pick_name
 from sqlstress.experiments.classics.keys_worker import picked_by
 from sqlstress.experiments.classics.proof import (
     Acknowledged,
@@ -22,6 +19,8 @@ from sqlstress.experiments.classics.proof import (
     check_rows,
     preparation,
 )
+from sqlstress.experiments.classics.spec import Picks
+from sqlstress.experiments.classics.work import KeysPlan, nearest, pick_name
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from tests.example_report import assert_golden_texts

@@ -1,4 +1,4 @@
-"""One cell of the `methods` experiment, run in this process: no other process is started."""
+"""Cases of methods, keys and cycles that sync nothing, and cells of methods run in this process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from typing import Any
 from sqlstress.engine.loop import FOREVER_NS, Totals, Window, closed_loop, timed_loop
 from sqlstress.engine.pool import to_namespace
 from sqlstress.engine.protocols import Findings, Outcome, Work
-from sqlstress.experiments.classics.methods import Method
+from sqlstress.experiments.classics.spec import Cycling, Method, Picks
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from tests.experiments.measured import SALT, OnFiles
+from tests.experiments.measured import SALT, Measured, OnFiles
 from tests.halves import open_source, open_work
 from tests.pulses import nothing
+
+# Methods: no other process is started.
+
 
 FAST = Settings(journal_mode="delete", synchronous="off")
 PATIENT_S = 60.0
@@ -81,3 +84,39 @@ def work_as(ran: Ran, worker: int) -> None:
         window, run = Window(now, now, FOREVER_NS), closed_loop(source)
         ran.totals.append(timed_loop(source, window, None, [0], [0], run))
         ran.findings.append(source.findings())
+
+
+# Keys.
+
+
+KEYS_FAST = Settings(synchronous="off", pragmas=(("foreign_keys", "on"),))
+
+
+def keys_case(schema: str, id_type: str, **fields: Any) -> Case:
+    load = Picks(schema, id_type, users=30, picks=10, items=60)
+    return Case(
+        **{"workload": "keys", "concurrency": 2, "settings": KEYS_FAST, "spec": load, "seed": 3, **fields}
+    )
+
+
+# Cycles.
+
+
+def cycles_case(
+    settings: Settings | None = None, *, concurrency: int = 1, driver: str = "sqlite3", **cycling: Any
+) -> Case:
+    """Return a case of cycles that syncs as little as it can, unless its settings say so."""
+    return Case(
+        workload="cycles",
+        driver=driver,
+        concurrency=concurrency,
+        duration_s=0,
+        warmup_s=0,
+        settings=settings or Settings(synchronous="off"),
+        spec=Cycling(**{"cycles": 6, "rows": 3, **cycling}),
+    )
+
+
+def values(done: Measured) -> list[str]:
+    """Return the values in the table, by id."""
+    return [value for (value,) in done.rows("SELECT value FROM t1 ORDER BY id")]

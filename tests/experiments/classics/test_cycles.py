@@ -1,10 +1,13 @@
-"""A worker's half: its chunks, its times, its time-out; then whole trials."""
+"""The worker of cycles: its chunks, times and time-out, whole trials, and its looks at the WAL."""
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import pairwise, product
+from contextlib import closing, contextmanager
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +22,37 @@ from sqlstress.experiments.classics.cycles_worker import (
     BEGIN,
     CHECKPOINT,
     COMMIT,
+    DEFINITION,
     INSERT,
+    SQL,
     CyclesSource,
+    Looks,
+    Move,
     calls_of,
-    definition,
+    committed,
+    moves_of,
 )
+from sqlstress.experiments.classics.spec import Cycling
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.dry import DryPlace
 from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.place import SqlitePlace
+from sqlstress.targets.sqlite.walindex import WalIndex
 from sqlstress.targets.views import Operation
-from tests.experiments.cycles.cases import case_of, values
+from tests.experiments.classics.cases import cycles_case, values
 from tests.experiments.measured import SALT, Measured, measure
 from tests.halves import open_work
 from tests.pulses import nothing
-from tests.rows import mostly_thorough, thorough
+from tests.rows import thorough
 
 NOWHERE = Path()
 
 
 def dry(clock: Callable[[], int] = lambda: 0, **cycling: Any) -> CyclesSource:
-    case = case_of(driver="dry", **cycling)
+    case = cycles_case(driver="dry", **cycling)
     return CyclesSource(
         case, DryPlace(case, NOWHERE), 1, SALT, open_work(case, NOWHERE, SALT, {}).shared, clock
     )
@@ -135,47 +146,30 @@ def test_every_setting_leaves_the_last_cycles_rows(
     tmp_path: Path, settings: str, transaction: str, driver: str
 ) -> None:
     pytest.importorskip(driver)
-    done = valid_trial(case_of(SETTINGS[settings], driver=driver, transaction=transaction), tmp_path)
-    assert values(done) == [f"salt 7 worker 1 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
+    done = valid_trial(cycles_case(SETTINGS[settings], driver=driver, transaction=transaction), tmp_path)
+    assert values(done) == [f"salt 7 cycle 6 insertion 2 row {row}" for row in (1, 2, 3)]
     assert len(done.series(STATEMENTS)) == 6
     assert len(done.series(BEGIN_AND_COMMIT)) == (0 if transaction == "none" else 6)
     for name in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS):
         assert len(done.series(name)) == (0 if settings == "delete" else 6)
 
 
-@pytest.mark.parametrize(
-    ("journal_mode", "transaction"),
-    mostly_thorough(
-        product(("delete", "wal"), ("none", "cycle", "run")), [("delete", "cycle"), ("wal", "none")]
-    ),
-)
-def test_several_workers_wait_for_each_other(tmp_path: Path, journal_mode: str, transaction: str) -> None:
-    settings = Settings(journal_mode=journal_mode, synchronous="off")
-    done = valid_trial(case_of(settings, concurrency=3, transaction=transaction), tmp_path)
-    for worker in (1, 2, 3):
-        assert values(done, f"t{worker}")[0].startswith(f"salt 7 worker {worker} cycle 6 insertion 2 ")
-
-
-def test_closing_checkpoint_is_a_step_of_the_last_worker(tmp_path: Path) -> None:
-    done = valid_trial(case_of(concurrency=2), tmp_path)
-    assert [exit_.done.totals.operations.get("checkpoint", 0) for exit_ in done.ended if exit_.done] in (
-        [0, 1],
-        [1, 0],
-        [1, 1],  # both finished at the same moment
-    )
+def test_closing_checkpoint_is_the_last_step(tmp_path: Path) -> None:
+    (exit_,) = valid_trial(cycles_case(), tmp_path).ended
+    assert exit_.done and exit_.done.totals.operations["checkpoint"] == 1
 
 
 @pytest.mark.parametrize(
     ("transaction", "frames"), [("none", [7] * 5), thorough("cycle", [1] * 5), ("run", [0] * 4 + [1])]
 )
 def test_every_commit_is_a_frame(tmp_path: Path, transaction: str, frames: list[int]) -> None:
-    frame_counts = valid_trial(case_of(transaction=transaction), tmp_path).series(WAL_FRAMES)
+    frame_counts = valid_trial(cycles_case(transaction=transaction), tmp_path).series(WAL_FRAMES)
     assert [after - before for before, after in pairwise(frame_counts)] == frames
 
 
 def test_default_checkpoint_is_seen_in_cycle_91(tmp_path: Path) -> None:
     settings = Settings(synchronous="normal")
-    done = valid_trial(case_of(settings, cycles=100, rows=5), tmp_path)
+    done = valid_trial(cycles_case(settings, cycles=100, rows=5), tmp_path)
     frames, restarts = done.series(WAL_FRAMES), done.series(WAL_RESTARTS)
     assert frames[:90] == tuple(range(11, 991, 11))
     # The tenth commit of cycle 91 is number 1000; the eleventh restarts the WAL.
@@ -185,13 +179,13 @@ def test_default_checkpoint_is_seen_in_cycle_91(tmp_path: Path) -> None:
 
 def test_wal_grows_to_the_end_if_checkpoints_are_off(tmp_path: Path) -> None:
     settings = Settings(synchronous="normal", wal_autocheckpoint=0)
-    done = valid_trial(case_of(settings, cycles=100, rows=5), tmp_path)
+    done = valid_trial(cycles_case(settings, cycles=100, rows=5), tmp_path)
     assert done.series(WAL_FRAMES)[-1] == 1100
     assert set(done.series(WAL_RESTARTS)) == {0}
 
 
 def test_timed_out_run_keeps_its_finished_cycles(tmp_path: Path) -> None:
-    case = case_of(SETTINGS["delete"], cycles=100_000, timeout_s=0.3)
+    case = cycles_case(SETTINGS["delete"], cycles=100_000, timeout_s=0.3)
     done = valid_trial(case, tmp_path)
     (exit_,) = done.ended
     assert exit_.done
@@ -204,7 +198,7 @@ def test_timed_out_run_keeps_its_finished_cycles(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_transaction_over_a_timed_out_run_is_rolled_back(tmp_path: Path) -> None:
-    done = valid_trial(case_of(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
+    done = valid_trial(cycles_case(cycles=100_000, transaction="run", timeout_s=0.3), tmp_path)
     assert values(done) == []
 
 
@@ -214,9 +208,9 @@ def test_transaction_over_a_timed_out_run_is_rolled_back(tmp_path: Path) -> None
 @contextmanager
 def calls(case: Case, folder: Path) -> Iterator[list[Operation]]:
     place = SqlitePlace(case, folder)
-    place.create_tables([definition(1)], nothing)
+    place.create_tables([DEFINITION], nothing)
     client = place.client(1)
-    yield calls_of(client, "t1")
+    yield calls_of(client)
     client.close()
 
 
@@ -228,7 +222,7 @@ def insert_a_row_and_checkpoint(calls: list[Operation]) -> None:
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_closing_checkpoint_blocked_by_a_reader_is_reported(tmp_path: Path, driver: str) -> None:
     pytest.importorskip(driver)
-    case = case_of(Settings(synchronous="off", busy_timeout_ms=50), driver=driver)
+    case = cycles_case(Settings(synchronous="off", busy_timeout_ms=50), driver=driver)
     # Use the same library: two libraries in one process would not see each other's locks.
     with calls(case, tmp_path) as made, files.opened(case, files.paths(case, tmp_path)[0]) as reader:
         reader.rows("BEGIN")
@@ -238,6 +232,121 @@ def test_closing_checkpoint_blocked_by_a_reader_is_reported(tmp_path: Path, driv
 
 
 def test_a_closing_checkpoint_leaves_the_wal_empty(tmp_path: Path) -> None:
-    with calls(case_of(), tmp_path) as made:
+    with calls(cycles_case(), tmp_path) as made:
         insert_a_row_and_checkpoint(made)
         assert (tmp_path / "kv.db-wal").stat().st_size == 0
+
+
+# The moves, and the expected content of the table, compared with SQLite itself.
+
+
+cyclings = st.builds(
+    Cycling, st.integers(1, 4), st.integers(1, 3), st.sampled_from(("none", "cycle", "run")), st.none()
+)
+
+
+def all_moves(cycling: Cycling) -> list[Move]:
+    cycles = range(1, cycling.cycles + 1)
+    return list(chain.from_iterable(moves_of(cycling, cycle, SALT) for cycle in cycles))
+
+
+def kept_by_sqlite(moves: list[Move]) -> list[str]:
+    """Return the values in a table after these moves and the close of the connection."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.execute(DEFINITION)
+        for kind, value in moves:
+            connection.execute(SQL[kind], (value,) if kind == INSERT else ())
+        if connection.in_transaction:
+            connection.rollback()
+        return [row[0] for row in connection.execute("SELECT value FROM t1 ORDER BY id")]
+
+
+@given(cyclings, st.data())
+def test_committed_values_are_those_that_sqlite_keeps(cycling: Cycling, data: st.DataObject) -> None:
+    moves = all_moves(cycling)
+    done = data.draw(st.integers(0, len(moves) + 2))
+    assert committed(cycling, SALT, done) == kept_by_sqlite(moves[:done])
+
+
+@given(cyclings)
+def test_last_cycles_second_insertion_remains_at_the_end(cycling: Cycling) -> None:
+    moves = all_moves(cycling)
+    last = [move.value for move in moves if move.kind == INSERT][-cycling.rows :]
+    assert committed(cycling, SALT, len(moves)) == last
+
+
+@given(cyclings)
+def test_row_values_are_unique(cycling: Cycling) -> None:
+    values = [move.value for move in all_moves(cycling) if move.kind == INSERT]
+    assert len(values) == 2 * cycling.cycles * cycling.rows
+    assert len(set(values)) == len(values)
+
+
+# The state of the WAL at the end of each cycle, on a file that stays open.
+
+
+def noted(*states: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
+    """Return the series of these states: frames, checkpointed frames, salt."""
+    looks = Looks(Path())
+    for frames, checkpointed, salt in states:
+        looks.note(WalIndex(frames, checkpointed, salt, 4096))
+    return {name: tuple(values) for name, _, values in looks.series()}
+
+
+def test_wal_with_another_salt_was_restarted() -> None:
+    found = noted((11, 0, 5), (22, 22, 5), (3, 0, 6), (14, 0, 6), (2, 1, 9))
+    assert found == {
+        WAL_FRAMES: (11, 22, 3, 14, 2),
+        CHECKPOINTED_FRAMES: (0, 22, 0, 0, 1),
+        WAL_RESTARTS: (0, 0, 1, 1, 2),
+    }
+
+
+def test_wal_with_its_first_frames_was_not_restarted() -> None:
+    assert noted((0, 0, 0), (0, 0, 0), (1, 0, 77))[WAL_RESTARTS] == (0, 0, 0)
+    assert noted() == {}
+
+
+IS_LOCKED = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=0)
+try:
+    connection.execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: Path) -> None:
+    pytest.importorskip(driver)
+    database = tmp_path / "kv.db"
+    connection = load_driver(driver).connect(database, 0)
+    for sql in ("PRAGMA journal_mode=wal", "PRAGMA wal_autocheckpoint=0", "CREATE TABLE t (id INTEGER)"):
+        connection.rows(sql)
+    looks = Looks(database)
+    for _ in range(3):
+        connection.rows("INSERT INTO t VALUES (1)")
+        looks.take()
+    connection.rows("PRAGMA wal_checkpoint(PASSIVE)")
+    looks.take()
+    connection.rows("BEGIN IMMEDIATE")
+    looks.take()
+    answer = subprocess.run(
+        [sys.executable, "-c", IS_LOCKED, database], capture_output=True, text=True, check=True
+    ).stdout
+    assert answer == "database is locked\n"
+    connection.close()
+    looks.close()
+    found = {name: values for name, _, values in looks.series()}
+    frames = found[WAL_FRAMES]
+    assert [after - before for before, after in pairwise(frames)] == [1, 1, 0, 0]
+    assert found[CHECKPOINTED_FRAMES] == [0, 0, 0, frames[-1], frames[-1]]
+    assert found[WAL_RESTARTS] == [0] * 5
+
+
+def test_missing_index_gives_no_looks(tmp_path: Path) -> None:
+    looks = Looks(tmp_path / "kv.db")
+    looks.take()
+    assert looks.series() == []
+    looks.close()

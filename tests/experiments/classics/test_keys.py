@@ -1,24 +1,28 @@
-"""The tables match docs/keys.md; then the experiment on real files, with real processes."""
+"""The tables match docs/keys.md, real processes fill them, and ids keep their guarantees."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import cycle, product
+from itertools import count, cycle, pairwise, product, repeat
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.classics import keys_worker as worker
-from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.keys_work import definitions
-from sqlstress.experiments.classics.keys_worker import insert_statement, picked_by, users_of
+from sqlstress.experiments.classics.keys_worker import first_number, insert_statement, picked_by, users_of
+from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.work import definitions
+from sqlstress.report.case import Case
 from tests.example_report import example_report
-from tests.experiments.keys.cases import case_of
+from tests.experiments.classics.cases import keys_case
 from tests.experiments.measured import SALT, measure, statuses
 from tests.halves import open_work
 from tests.pulses import nothing, stopped_everywhere
@@ -35,7 +39,7 @@ MIXED = [(driver, *each) for driver, each in zip(cycle(["sqlite3", "apsw"]), COM
 @pytest.mark.parametrize(("driver", "schema", "id_type"), mostly_thorough(MIXED, MIXED[::8]))
 def test_acknowledged_picks_are_in_the_file(tmp_path: Path, driver: str, schema: str, id_type: str) -> None:
     pytest.importorskip(driver)
-    case = case_of(schema, id_type, driver=driver)
+    case = keys_case(schema, id_type, driver=driver)
     done = measure(case, tmp_path)
     verdict = done.verdict()
     own = ["identifiers"] if schema.startswith("id-") else []
@@ -56,7 +60,7 @@ def test_acknowledged_picks_are_in_the_file(tmp_path: Path, driver: str, schema:
 
 
 def test_each_user_has_a_range_of_integers(tmp_path: Path) -> None:
-    done = measure(case_of("id-rowid", "int"), tmp_path)
+    done = measure(keys_case("id-rowid", "int"), tmp_path)
     numbers = {row[0] for row in done.rows("SELECT id FROM picks")}
     assert {number for number in numbers if number - 1 not in numbers} <= {
         user * 11 + 1 for user in range(30)
@@ -65,7 +69,7 @@ def test_each_user_has_a_range_of_integers(tmp_path: Path) -> None:
 
 
 def test_dry_driver_makes_the_rows_and_writes_no_file(tmp_path: Path) -> None:
-    done = measure(case_of("id-rowid", "uuid4", driver="dry"), tmp_path)
+    done = measure(keys_case("id-rowid", "uuid4", driver="dry"), tmp_path)
     assert [exit_.done.totals.operations for exit_ in done.ended if exit_.done] == [{"picks": 15}] * 2
     assert statuses(done.verdict()) == {"verification": "skipped"}
     assert not any(tmp_path.iterdir())
@@ -98,7 +102,7 @@ def test_a_users_picks_are_one_transaction_in_which_ids_are_made(
 
 
 def test_space_is_measured_only_if_the_data_is_right(tmp_path: Path) -> None:
-    done = measure(case_of("no-key", "int"), tmp_path)
+    done = measure(keys_case("no-key", "int"), tmp_path)
     trial = replace(example_report().runs[0].trials[0], verdict=done.verdict())
     space = done.work.complete(trial, nothing).space
     assert space
@@ -112,7 +116,7 @@ def test_space_is_measured_only_if_the_data_is_right(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_preparing_and_verifying_can_be_interrupted_and_repeated(tmp_path: Path) -> None:
     load = Picks("id-rowid", "uuid7", users=300, picks=10, items=600)
-    case = case_of("", "", spec=load)
+    case = keys_case("", "", spec=load)
     work = open_work(case, tmp_path, SALT, {})
     # The ids of 300 users and 600 items are made and written, with a pulse per 256 of each.
     assert stopped_everywhere(work.prepare) >= 2 * (2 + 3)
@@ -198,3 +202,143 @@ def test_a_library_without_unixepoch_gets_the_same_time() -> None:
         connection.execute(insert_statement(picks), (1, 2))
         found = connection.execute(f"SELECT typeof(created_at), {NOW} - created_at < 60 FROM picks")
         assert found.fetchone() == ("integer", 1)
+
+
+# Identifiers, and the picks that follow from the seed.
+
+
+BLOBS = [id_type for id_type in ID_TYPES if id_type != "int"]
+NOW_NS = 1_689_379_200_123_456_789
+ORDERED: list[Callable[..., worker.Make]] = [worker.monotonic_ulid_maker, worker.uuid7_maker]
+
+clocks = st.lists(st.integers(NOW_NS - 10**10, NOW_NS + 10**10), min_size=2, max_size=60)
+"""Answers of a system clock that may stop and may be set back."""
+
+
+def ticking(times_ns: list[int]) -> worker.Clock:
+    answers: Iterator[int] = iter(times_ns)
+    return lambda: next(answers)
+
+
+def ascends(made: list[bytes]) -> bool:
+    return all(earlier < later for earlier, later in pairwise(made))
+
+
+@pytest.mark.parametrize("id_type", BLOBS)
+def test_ids_are_unique_and_ascend_if_their_type_guarantees_it(id_type: str) -> None:
+    make = worker.MAKERS[id_type]()
+    made = [make() for _ in range(30_000)]
+    assert len(set(made)) == len(made)
+    assert set(map(len, made)) == {worker.SIZE}
+    assert ascends(made) == (id_type in worker.ASCENDING)
+
+
+@pytest.mark.parametrize("maker", ORDERED)
+@given(times_ns=clocks)
+def test_ids_keep_their_order_if_the_clock_stops_or_is_set_back(
+    maker: Callable[..., worker.Make], times_ns: list[int]
+) -> None:
+    make = maker(ticking(times_ns))
+    made = [make() for _ in times_ns]
+    assert ascends(made)
+    steady = worker.steady_ms(ticking(times_ns))
+    assert [int.from_bytes(blob[:6]) for blob in made] == [steady() for _ in times_ns]
+
+
+@given(clocks)
+def test_a_steady_clock_never_goes_back_and_follows_the_latest(times_ns: list[int]) -> None:
+    steady = worker.steady_ms(ticking(times_ns))
+    times_ms = [steady() for _ in times_ns]
+    assert times_ms == [max(times_ns[: place + 1]) // 1_000_000 for place in range(len(times_ns))]
+
+
+def test_within_a_millisecond_the_random_part_of_a_monotonic_ulid_is_incremented_by_one() -> None:
+    parts = iter([b"\x00" * 8 + b"\xff\xff", b"\x07" * 10])
+    times = [NOW_NS, NOW_NS + 1, NOW_NS + 2, NOW_NS + 1_000_000]
+    make = worker.monotonic_ulid_maker(ticking(times), lambda size: next(parts))
+    first, second, third, later = (make() for _ in times)
+    assert int.from_bytes(second) == int.from_bytes(first) + 1
+    assert int.from_bytes(third) == int.from_bytes(first) + 2
+    assert int.from_bytes(later[:6]) == int.from_bytes(first[:6]) + 1
+    assert later[6:] == b"\x07" * 10
+
+
+def test_a_monotonic_ulid_whose_random_part_overflows_is_refused_as_the_specification_asks() -> None:
+    make = worker.monotonic_ulid_maker(ticking([NOW_NS] * 3), lambda size: b"\xff" * (size - 1) + b"\xfe")
+    make()
+    assert make()[6:] == b"\xff" * 10
+    with pytest.raises(ValueError, match="exhausted"):
+        make()
+
+
+@pytest.mark.parametrize(("id_type", "version"), [("uuid4", 4), ("uuid7", 7)])
+def test_uuid_states_its_version(id_type: str, version: int) -> None:
+    make = worker.MAKERS[id_type]()
+    for made in (uuid.UUID(bytes=make()) for _ in range(1000)):
+        assert (made.variant, made.version) == (uuid.RFC_4122, version)
+
+
+def test_uuid7_has_the_layout_of_rfc_9562() -> None:
+    drawn = iter([bytes.fromhex("ffffffffffff01020304"), bytes.fromhex("00000000000005060708")])
+    make = worker.uuid7_maker(lambda: NOW_NS, lambda size: next(drawn))
+    first, second = (uuid.UUID(bytes=make()) for _ in range(2))
+    assert (first.int >> 80, second.int >> 80) == (NOW_NS // 1_000_000, NOW_NS // 1_000_000)
+    assert {(made.variant, made.version) for made in (first, second)} == {(uuid.RFC_4122, 7)}
+
+    def counter(made: uuid.UUID) -> int:
+        return (made.int >> 64 & 0xFFF) << 30 | made.int >> 32 & 0x3FFF_FFFF
+
+    # The counter starts at a random number whose highest bit is 0, and increases by 1.
+    assert (counter(first), counter(second)) == (2**41 - 1, 2**41)
+    assert (first.int & 0xFFFF_FFFF, second.int & 0xFFFF_FFFF) == (0x01020304, 0x05060708)
+
+
+def test_two_processes_never_make_the_same_ones_of_the_same_moment() -> None:
+    same = repeat(NOW_NS)
+    makers = [maker(lambda: next(same)) for maker in ORDERED for _ in range(2)]
+    made = [make() for make in makers for _ in zip(range(1000), count())]
+    assert len(set(made)) == len(made)
+
+
+loads = st.builds(
+    lambda users, picks, more: Picks(
+        "no-key", "int", users=users, picks=picks, items=picks + picks // 10 + more
+    ),
+    st.integers(1, 300),
+    st.integers(1, 60),
+    st.integers(0, 50),
+)
+
+
+def case_of_load(load: Picks, seed: int = 5, concurrency: int = 1) -> Case:
+    return Case(workload="keys", seed=seed, concurrency=concurrency, spec=load)
+
+
+@given(loads, st.integers(1, 9))
+def test_every_user_belongs_to_one_worker(load: Picks, workers: int) -> None:
+    case = case_of_load(load, concurrency=workers)
+    users = [user for number in range(1, workers + 1) for user in users_of(case, number)]
+    assert sorted(users) == list(range(load.users))
+
+
+@given(loads, st.integers(0, 1000))
+def test_a_user_picks_distinct_items_as_many_as_the_option_says_give_or_take_a_tenth(
+    load: Picks, user: int
+) -> None:
+    picked = picked_by(case_of_load(load), user)
+    assert len(set(picked)) == len(picked)
+    assert all(0 <= item < load.items for item in picked)
+    assert load.picks - load.picks // 10 <= len(picked) <= load.picks + load.picks // 10
+
+
+def test_a_seed_is_the_same_work_whatever_the_schema_and_the_type() -> None:
+    one, other = case_of_load(Picks("no-key", "int")), case_of_load(Picks("id-rowid", "uuid7"), concurrency=4)
+    assert [picked_by(one, user) for user in range(20)] == [picked_by(other, user) for user in range(20)]
+    again = replace(one, seed=6)
+    assert [picked_by(again, user) for user in range(20)] != [picked_by(one, user) for user in range(20)]
+
+
+@given(loads, st.integers(0, 1000))
+def test_no_two_users_have_a_number_in_common(load: Picks, user: int) -> None:
+    last = first_number(load, user) + load.most_picks - 1
+    assert first_number(load, user + 1) > last

@@ -4,33 +4,50 @@ from __future__ import annotations
 
 import importlib
 import sqlite3
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from array import array
+from contextlib import closing
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import peewee
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
+from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT, Findings
 from sqlstress.errors import UsageError
 from sqlstress.experiments.classics import methods_worker as worker
 from sqlstress.experiments.classics import orm
-from sqlstress.experiments.classics.methods_experiment import SCALES as PLANNED
-from sqlstress.experiments.classics.methods_tables import queried_pairs, queried_sets
+from sqlstress.experiments.classics.experiment import SCALES as PLANNED
+from sqlstress.experiments.classics.methods_worker import (
+    PATH,
+    SCHEMA,
+    VALUE,
+    CellCourse,
+    LimitReached,
+    TimedOut,
+    check_answer,
+    objections,
+    pair_place,
+    pairs,
+    pairs_below,
+    queried_pairs,
+    queried_sets,
+    refusal,
+    sample_place,
+    value,
+)
 from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
+from sqlstress.targets.sqlite.drivers import DRIVERS, Row, load_driver
+from tests.drawing import CHARACTERS
 from tests.drivers import WHOLE
-from tests.experiments.measured import wait_for
-from tests.experiments.methods.cells import FAST, Ran, cell, prepare_cell, run, work_as
-from tests.rows import mostly_thorough, thorough
+from tests.experiments.classics.cases import FAST, Ran, cell, prepare_cell, run, work_as
+from tests.rows import mostly_thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
 EVERY = sorted({(each.phase, *tricks.split(" + ")) for each in PLANNED for tricks in each.tricks})
@@ -138,8 +155,6 @@ def test_nested_conditions_meet_a_limit(driver: str, tmp_path: Path) -> None:
         ("insert", "1b1", False, 300_000),
         ("insert", "1b1", True, 300_000),
         ("insert", "BLK/n", True, 900_000),
-        thorough("allocate", "JSON", False, 1200),
-        thorough("allocate", "SPC", False, 1500),
         ("query", "1b1", False, 14_000),
     ],
 )
@@ -160,57 +175,30 @@ def test_timed_out_cell_stops_and_keeps_its_acknowledged_rows(
     assert written > 0 if each_commits else written == 0
 
 
-@contextmanager
-def locked(ran: Ran) -> Iterator[Connection]:
-    """Hold the write lock of a file: another library in this process would not see it."""
-    with files.opened(ran.case, ran.path) as connection:
-        connection.rows("BEGIN IMMEDIATE")
-        yield connection
-
-
-WAITING = [("1b1", False, "delete"), ("1b1", True, "delete"), ("1b1", True, "wal"), ("JSON", False, "wal")]
-
-
-@pytest.mark.parametrize("busy_timeout_ms", [60_000, 20])
-@pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
-def test_lock_wait_ends_at_the_time_limit_or_the_busy_timeout(
-    name: str,
-    transaction: bool,
-    journal: str,
-    busy_timeout_ms: int,
-    driver: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("name", "transaction"), [("1b1", False), ("1b1", True), ("JSON", False)])
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+def test_wait_for_a_lock_ends_at_the_busy_timeout(
+    name: str, transaction: bool, journal: str, driver: str, tmp_path: Path
 ) -> None:
-    settings = replace(FAST, journal_mode=journal, busy_timeout_ms=busy_timeout_ms)
-    patient = busy_timeout_ms > 50
-    more: dict[str, Any] = {"timeout_s": 0.05} if patient else {}
-    case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings, **more)
+    settings = replace(FAST, journal_mode=journal, busy_timeout_ms=20)
+    case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings)
     ran = prepare_cell(case, tmp_path)
-    releases: list[threading.Thread] = []
-    with locked(ran) as connection:
-
-        def release(course: worker.CellCourse) -> None:
-            # A patient worker gets the lock in the end, in a statement that was interrupted before.
-            wait_for(lambda: course.late)
-            time.sleep(0.1)
-            connection.rows("COMMIT")
-
-        def begin(course: worker.CellCourse) -> None:
-            begun(course)
-            if patient:
-                releases.append(threading.Thread(target=release, args=(course,)))
-                releases[0].start()
-
-        begun = worker.CellCourse.begin
-        monkeypatch.setattr(worker.CellCourse, "begin", begin)
+    # Another library in this process would not see the lock.
+    with files.opened(case, ran.path) as connection:
+        connection.rows("BEGIN IMMEDIATE")
         work_as(ran, 1)
-        for thread in releases:
-            thread.join()
     assert (ran.outcome, ran.totals[0].failed, written_rows(ran)) == (TIMEOUT, 1, 0)
-    note = "given up after 50ms" if patient else "a lock was not to be had within 20ms"
-    assert ran.findings[0].note == note
-    assert patient or ran.totals[0].busy == 1
+    assert ran.findings[0].note == "a lock was not to be had within 20ms"
+    assert ran.totals[0].busy == 1
+    assert ran.verdict().status == "ok"
+
+
+@pytest.mark.parametrize(("phase", "name"), [("allocate", "JSON"), ("query", "SPC")])
+def test_statement_that_ends_late_is_a_time_out_with_its_rows(
+    phase: str, name: str, driver: str, tmp_path: Path
+) -> None:
+    ran = run(cell(phase, name, SCALES[phase], driver=driver, timeout_s=0.0), tmp_path)
+    assert (ran.outcome, ran.findings[0].note) == (TIMEOUT, "took longer than 0s")
     assert ran.verdict().status == "ok"
 
 
@@ -255,3 +243,160 @@ def test_cells_that_write_leave_no_file(tmp_path: Path) -> None:
     ran = run(cell("insert", "BLK", 5), tmp_path)
     ran.work.discard()
     assert list(tmp_path.iterdir()) == []
+
+
+# The tables, the place of every row in them, and the queried pairs.
+
+
+DEFINITIONS = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"
+
+
+def test_the_tables_are_those_that_peewee_creates_for_the_models() -> None:
+    database = peewee.SqliteDatabase(":memory:")
+    database.bind(MODELS)
+    database.create_tables(MODELS, safe=False)
+    created = [row[0] for row in database.connection().execute(DEFINITIONS)]  # type: ignore[no-untyped-call]
+    database.close()
+    assert sorted(created) == sorted(SCHEMA)
+
+
+@given(st.integers(2, 40))
+def test_the_pairs_of_some_samples_have_the_places_from_0_on(samples: int) -> None:
+    found = list(pairs(samples))
+    assert [pair_place(a, b, samples) for a, b in found] == list(range(len(found)))
+    assert pairs_below(samples, samples) == len(found)
+    assert found == sorted((a, b) for a in range(1, samples + 1) for b in range(a + 1, samples + 1))
+
+
+@given(st.integers(-3, 45), st.integers(-3, 45), st.integers(2, 40))
+def test_pairs_that_are_not_of_two_samples_have_no_place(a: int, b: int, samples: int) -> None:
+    assert (pair_place(a, b, samples) is None) == (not 1 <= a < b <= samples)
+
+
+@given(st.integers(0, 10**7))
+def test_a_sample_has_the_place_that_its_path_says(place: int) -> None:
+    assert sample_place(PATH.format(place)) == place
+
+
+@given(
+    st.text(CHARACTERS)
+    | st.integers()
+    | st.none()
+    | st.sampled_from(["/dataset/1.mat", "/dataset/٣٣٣٣٣٣.mat"])
+)
+def test_any_other_path_has_no_place(path: object) -> None:
+    assert sample_place(path) is None
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, (1 << 32) - 1))
+def test_sqlite_computes_the_value_that_python_expects(a: int, b: int, seed: int) -> None:
+    query = f"SELECT {VALUE.format(a=a, b=b, seed=seed)}"
+    with closing(sqlite3.connect(":memory:")) as connection:
+        assert connection.execute(query).fetchone() == (value(a, b, seed),)
+
+
+@given(st.sampled_from([1, 2, 12, 36, 100, 221]))
+def test_all_pairs_between_two_disjoint_sets_are_queried_once(scale: int) -> None:
+    case = cell("query", "1b1", scale)
+    first, second = sets = queried_sets(case)
+    assert len({*first, *second}) == len(first) + len(second) == sum(case.spec.sets)
+    found = queried_pairs(case, sets)
+    assert sorted(found) == sorted((min(a, b), max(a, b)) for a in first for b in second)
+    assert len(found) == scale
+
+
+def test_pairs_follow_from_the_seed_in_random_order() -> None:
+    cases = [cell("query", "1b1", 100, seed=seed) for seed in (1, 1, 2)]
+    one, again, different = (queried_pairs(case, queried_sets(case)) for case in cases)
+    assert one == again
+    assert sorted(one) != sorted(different)
+    first, second = queried_sets(cases[0])
+    assert one != [(min(a, b), max(a, b)) for a in first for b in second]
+
+
+# The time limit, the refusals of SQLite, and the proof of an answer.
+
+
+def word() -> array[int]:
+    return array("q", [0])
+
+
+def test_late_steps_end_between_two_steps_and_are_counted() -> None:
+    acknowledged, done = word(), 0
+    course = CellCourse(0.05, acknowledged)
+    course.begin()
+    with pytest.raises(TimedOut):
+        for _ in course.steps(count()):
+            done += 1
+    assert acknowledged[0] == done > 0
+    assert course.is_late()
+
+
+def test_row_counts_once_its_successor_is_requested() -> None:
+    acknowledged = word()
+    course = CellCourse(60, acknowledged)
+    course.begin()
+    assert [acknowledged[0] for _ in course.steps("abc")] == [0, 1, 2]
+    assert acknowledged[0] == 3
+    assert list(course.steps("")) == []
+    assert acknowledged[0] == 0
+    assert not course.is_late()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT {'(' * 3000}1{')' * 3000}",
+        f"SELECT {'+'.join(['1'] * 5000)}",
+        " UNION ALL ".join(["SELECT 1"] * 600),
+        f"SELECT {','.join(['?'] * 260_000)}",
+    ],
+    ids=["nesting", "depth", "compound", "variables"],
+)
+def test_sqlite_refusing_a_large_statement_is_a_limit(query: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as refused:
+        connection.execute(query)
+    assert refusal(refused.value) == str(refused.value)
+
+
+def test_recursion_limit_is_a_limit_and_other_errors_are_not() -> None:
+    assert "Python's recursion limit" in (refusal(RecursionError("maximum recursion depth")) or "")
+    assert refusal(LimitReached("9 parameters")) == "9 parameters"
+    for query in ("SELECT * FROM nothing", "SELECT ((1", "SELEC 1"):
+        with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as failed:
+            connection.execute(query)
+        assert refusal(failed.value) is None
+
+
+SEED = 3
+WANTED = [(1, 2), (4, 9), (2, 3)]
+RIGHT: list[Row] = [(a, b, value(a, b, SEED)) for a, b in WANTED]
+
+
+@pytest.mark.parametrize("answer", [RIGHT, RIGHT[::-1]])
+def test_the_right_rows_are_accepted_in_any_order(answer: list[Row]) -> None:
+    assert list(objections(answer, WANTED, SEED)) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "because"),
+    [
+        (RIGHT[1:], ["lacks the result (1, 2, "]),
+        ([*RIGHT, RIGHT[0]], ["has the result (1, 2, "]),
+        ([*RIGHT, (5, 6, 1.0)], ["has the result (5, 6, 1.0)"]),
+        ([*RIGHT[:2], (2, 3, -1.0)], ["lacks the result (2, 3, ", "has the result (2, 3, -1.0)"]),
+        ([], ["lacks"] * 3),
+    ],
+)
+def test_every_wrong_row_is_named(answer: list[Row], because: list[str]) -> None:
+    found = list(objections(answer, WANTED, SEED))
+    assert len(found) == len(because)
+    for text, part in zip(found, because, strict=True):
+        assert part in text
+
+
+def test_wrong_answers_and_checked_answers_are_counted() -> None:
+    findings = Findings()
+    check_answer(RIGHT, WANTED, SEED, findings)
+    check_answer([], WANTED * 2, SEED, findings)
+    assert (findings.reads_checked, findings.bad_reads, len(findings.bad_read_examples)) == (9, 3, 3)

@@ -1,0 +1,461 @@
+"""The commands methods, keys and cycles: their options and cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, NamedTuple
+
+from sqlstress.errors import UsageError
+from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
+from sqlstress.experiments.classics.spec import (
+    ID_TYPES,
+    MOST_SAMPLES,
+    SCHEMAS,
+    WORDS,
+    CyclesRequest,
+    CyclesSelection,
+    Cycling,
+    KeysRequest,
+    KeysSelection,
+    Method,
+    MethodsRequest,
+    MethodsSelection,
+    Picks,
+    setting_of,
+    tricks_of,
+)
+from sqlstress.options.option import SWEEP, options_of, select_options
+from sqlstress.options.parsing import choices, whole_number
+from sqlstress.report import Run
+from sqlstress.report.case import SETTINGS, Case, common, otherwise
+from sqlstress.request import check_locking, is_exclusive
+
+
+class _Experiment(Experiment):
+    """Halves and presenters of methods, keys and cycles, by the name of the experiment."""
+
+    def rate_units(self, case: Case) -> str:
+        return "rows"
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
+        from sqlstress.experiments.classics import work
+
+        works = {"methods": work.MethodsWork, "keys": work.KeysWork, "cycles": work.CyclesWork}
+        return works[self.name](case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., Any]:
+        from sqlstress.experiments.classics import cycles_worker, keys_worker, methods_worker
+
+        sources: dict[str, Callable[..., Any]] = {
+            "methods": methods_worker.MethodsSource,
+            "keys": keys_worker.KeysSource,
+            "cycles": cycles_worker.CyclesSource,
+        }
+        return sources[self.name]
+
+    def presenter(self) -> Any:
+        from sqlstress.experiments.classics import cycles_show, keys_show, methods_show
+
+        shown = {
+            "methods": methods_show.MethodsShown,
+            "keys": keys_show.KeysShown,
+            "cycles": cycles_show.CyclesShown,
+        }
+        return shown[self.name]()
+
+
+# Methods.
+
+
+LOOP_S = 2.6
+"""Time-out of insertions and allocations, as the published tables have it."""
+PATIENT_S = 10.0
+"""Time-out of queries and of SPC."""
+
+
+class Scales(NamedTuple):
+    """Methods of a phase that are measured at the same scales."""
+
+    phase: str
+    tricks: tuple[str, ...]
+    """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
+    published: Sequence[int]
+    """Scales in the published tables."""
+    chosen: Sequence[int]
+    """Scales that are measured by default."""
+
+
+_INSERTED = (100, 1000, 10_000, 100_000)
+_PAIRED_ROW_BY_ROW = (10, 30, 50, 70, 90)
+_PAIRED = range(100, 1001, 50)
+_QUERIED = (100, 1000, 2000, 4000, 8000, *range(10_000, 14_001, 1000))
+SCALES = (
+    Scales("insert", ("1b1", "1b1 + WAL"), _INSERTED, (100,)),
+    Scales("insert", ("1b1 + TSC",), _INSERTED, (100, 10_000)),
+    Scales("insert", ("1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (10_000,)),
+    Scales("allocate", ("1b1", "1b1 + WAL"), _PAIRED_ROW_BY_ROW, (10,)),
+    Scales("allocate", ("1b1 + TSC",), _PAIRED_ROW_BY_ROW, (10, 90)),
+    Scales("allocate", ("1b1 + WAL + TSC",), _PAIRED, (100,)),
+    Scales("allocate", ("BLK", "BLK/n + TSC"), _PAIRED, (100, 450)),
+    Scales("allocate", ("JSON",), _PAIRED, (450,)),
+    Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (300,)),
+    Scales("query", ("BLK",), _QUERIED, (100, 2000)),
+    Scales("query", ("1b1", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
+    Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (2000,)),
+)
+
+
+def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
+    name, *others = tricks.split(" + ")
+    default_s = PATIENT_S if phase == "query" or name == "SPC" else LOOP_S
+    method = replace(
+        request.spec,
+        phase=phase,
+        name=name,
+        transaction="TSC" in others,
+        scale=scale,
+        timeout_s=default_s if request.spec.timeout_s is None else request.spec.timeout_s,
+    )
+    settings = request.with_settings(journal_mode="wal" if "WAL" in others else "delete")
+    return replace(request.case, settings=settings, spec=method)
+
+
+def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
+    """Refuse what no cell would use."""
+    if not planned:
+        raise UsageError(
+            f"--method {','.join(request.selection.method or ())} does not exist in this --phase. Choose "
+            "another."
+        )
+    phases = {method.phase for method in planned}
+    in_chunks = any(method.name == "BLK/n" for method in planned)
+    used = {
+        "samples": ("query" in phases, "applies to queries. Add --phase query"),
+        "chunk": (in_chunks, "applies to BLK/n. Add it to --method"),
+    }
+    for name, (is_used, what) in used.items():
+        if name in request.given and not is_used:
+            raise UsageError(f"--{name} {what}, or leave it out.")
+
+
+def _check_scale(method: Method) -> None:
+    """Refuse a scale that has no meaning in its phase."""
+    if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
+        raise UsageError(
+            f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
+            "samples."
+        )
+    if method.phase == "query" and sum(method.sets) > method.samples:
+        first, second = method.sets
+        raise UsageError(
+            f"--scale {method.scale:,}: these pairs need {first:,} and {second:,} samples, and the "
+            f"queried table has {method.samples:,}. Raise --samples, or change --scale."
+        )
+
+
+def _queried(case: Case) -> int | None:
+    """Return the number of samples in the queried table; None if the case does not query."""
+    return case.spec.samples if case.spec.phase == "query" else None
+
+
+ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
+"""A row that is a transaction, a row that is a statement, and a row among others in one statement."""
+
+
+REASONS = {"timeout": "timed out", "limit": "met a limit"}
+"""Reasons to skip larger scales, by the outcome of a trial."""
+_EXTRA = options_of(MethodsSelection)
+
+
+class MethodsExperiment(_Experiment):
+    """Ways to write and read rows."""
+
+    name = "methods"
+    spec = Method
+    key = "method"
+    command = CommandLine(
+        name="methods",
+        summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
+        help=(
+            "Measure ways to write and read rows: one by one, in bulk, from JSON, or inside SQLite, with and "
+            "without WAL. It takes about a minute."
+        ),
+        main_options=("phase", "method", "driver", "scale", "full", "repeat", "output"),
+        example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
+    )
+    options = (
+        *select_options(_EXTRA, "phase", "method"),
+        otherwise(
+            "driver",
+            parse=choices("peewee", "sqlite3", "apsw"),
+            default="peewee,sqlite3",
+            group=SWEEP,
+            help="Drivers: a list of peewee, sqlite3 (standard library; Peewee uses it too), apsw "
+            "(optional).",
+            metavar="LIST",
+            varies=True,
+        ),
+        *select_options(_EXTRA, "scale", "full"),
+        otherwise("repeat", default=3),
+        *select_options(options_of(Method)),
+        *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
+        *common("pragma", "busy-timeout", "verify", "seed"),
+    )
+    selection = MethodsSelection
+    label_fields = frozenset(Method.__slots__)
+
+    def cases(self, request: MethodsRequest) -> Iterator[Case]:
+        """Yield the cases: drivers outside, then phases and methods, scales inside.
+
+        Raises UsageError if options contradict each other.
+        """
+        selection = request.selection
+        if selection.scale is not None and selection.full:
+            raise UsageError("--scale and --full contradict each other. Leave one of them out.")
+        if selection.scale is not None and len(selection.phase) > 1:
+            raise UsageError("--scale counts samples or pairs, which depends on the phase. Give one --phase.")
+        check_locking(request)
+        planned = [
+            _case(request, phase, tricks, scale)
+            for phase in selection.phase
+            for scales in SCALES
+            if scales.phase == phase
+            for tricks in scales.tricks
+            if selection.method is None or tricks.partition(" ")[0].lower() in selection.method
+            for scale in (
+                sorted(selection.scale or ()) or (scales.published if selection.full else scales.chosen)
+            )
+        ]
+        _check_use([case.spec for case in planned], request)
+        for case in planned:
+            _check_scale(case.spec)
+        for driver in request.values_for("driver"):
+            yield from (replace(case, driver=driver) for case in planned)
+
+    def table_key(self, case: Case) -> Case:
+        settings = replace(case.settings, journal_mode="")
+        return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
+
+    def work_key(self, case: Case) -> Case:
+        return replace(case, spec=replace(case.spec, timeout_s=0.0, samples=_queried(case) or 0))
+
+    def unknown_figures(self) -> dict[str, UnknownFigure]:
+        def without_samples(case: Case) -> Case:
+            return replace(case, spec=replace(case.spec, samples=0))
+
+        label = "the size of the table that is queried"
+        return {"samples of the queried table": UnknownFigure(label, _queried, without_samples)}
+
+    def work_label(self, case: Case) -> str:
+        return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
+
+    def estimated_s(self, case: Case) -> float:
+        method: Method = case.spec
+        row_s = IN_BULK_S if method.name != "1b1" else ROW_S
+        if method.name == "1b1" and method.phase != "query" and not method.transaction:
+            row_s = ROW_COMMIT_S
+        return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
+
+    def timeout_s(self, case: Case) -> float:
+        return float(case.spec.timeout_s)
+
+    def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
+        """Return the reason not to measure a cell (again) after the runs of other cells, or None.
+
+        A cell counts as timed out if any of its trials timed out, even if its other trials succeed.
+        """
+        for run in runs:
+            if run.case.workload != self.name or run.case.spec.scale > case.spec.scale:
+                continue
+            # The cells of a method at all its scales are one series.
+            if replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) != case:
+                continue
+            scale = run.case.spec.scale
+            outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
+            if outcome and (scale < case.spec.scale or outcome == "timeout"):
+                return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
+        return None
+
+
+# Keys.
+
+
+MOST_PICKS = 10_000_000
+"""Maximum number of picks: the proof compares all of them in memory."""
+PICK_S = 50e-6
+USERS = 150
+"""Default number of users: with the published 1000, five passes take several minutes."""
+
+
+def _check_keys(request: KeysRequest) -> None:
+    if request.selection.full and "schema" in request.given:
+        raise UsageError("--full measures every schema. Leave out --full or --schema.")
+    load = request.spec
+    if load.most_picks > load.items:
+        raise UsageError(
+            f"--picks {load.picks} needs up to {load.most_picks:,} distinct items, and --items is "
+            f"{load.items:,}. Lower --picks or raise --items."
+        )
+    if load.users * load.picks > MOST_PICKS:
+        raise UsageError(f"--users times --picks is more than {MOST_PICKS:,} rows. Lower one of them.")
+    if (most := request.most_processes) > load.users:
+        raise UsageError(f"--users {load.users} is less than the {most} processes. Raise --users.")
+    check_locking(request)
+
+
+_PICKS = options_of(Picks)
+_OTHERWISE = {
+    "synchronous": otherwise("synchronous", default="normal"),
+    "pragma": otherwise("pragma", help="Any other PRAGMA. May be repeated. foreign_keys is on by default."),
+}
+
+
+class KeysExperiment(_Experiment):
+    """Primary keys."""
+
+    name = "keys"
+    spec = Picks
+    key = "picks"
+    command = CommandLine(
+        name="keys",
+        summary="Primary keys: integers, UUIDs and ULIDs, in five schemas.",
+        help=(
+            "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
+            "Each user picks about 100 items in one transaction. The report shows the time and space of each "
+            "type of id, by schema. It takes less than a minute."
+        ),
+        main_options=("schema", "id-type", "full", "users", "concurrency", "synchronous", "output"),
+        example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
+    )
+    options = (
+        otherwise("concurrency", default="4"),
+        *select_options(_PICKS, "schema"),
+        *select_options(options_of(KeysSelection)),
+        *select_options(_PICKS, "id-type"),
+        otherwise("repeat", default=5),
+        replace(_PICKS["users"], default=USERS),
+        *select_options(_PICKS, "picks", "items", "begin"),
+        *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
+        *common("driver", "verify", "max-failed", "seed"),
+    )
+    selection = KeysSelection
+    label_fields = frozenset(("schema", "id_type"))
+
+    def cases(self, request: KeysRequest) -> Iterator[Case]:
+        """Yield the cases, schemas outside, types inside. Raises UsageError."""
+        full = request.selection.full
+        schemas = SCHEMAS if full else request.values_for("schema")
+        id_types = ID_TYPES if full and "id-type" not in request.given else request.values_for("id-type")
+        _check_keys(request)
+        settings = request.settings
+        if "foreign_keys" not in dict(settings.pragmas):
+            settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
+        for schema, concurrency, id_type in product(schemas, request.values_for("concurrency"), id_types):
+            picks = replace(request.spec, schema=schema, id_type=id_type)
+            yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
+
+    def table_key(self, case: Case) -> Case:
+        work = replace(case.spec, schema="", id_type="")
+        return replace(case, concurrency=1, seed=0, spec=work)
+
+    def work_label(self, case: Case) -> str:
+        return f"{case.spec.schema}, {case.spec.id_type}"
+
+    def estimated_s(self, case: Case) -> float:
+        picks: Picks = case.spec
+        return PICK_S * picks.users * picks.picks
+
+
+# Cycles.
+
+
+COMMIT_S, STATEMENT_S = 250e-6, 10e-6
+
+
+def _check_cycles(request: CyclesRequest) -> None:
+    names = request.selection.settings
+    if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
+        raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
+    check_locking(request)
+    if is_exclusive(request.settings) and any(name.startswith("wal") for name in names):
+        raise UsageError(
+            "PRAGMA locking_mode=exclusive hides the WAL index, so checkpoints cannot be counted. Use it "
+            "with --settings delete,delete-tx only."
+        )
+
+
+class CyclesExperiment(_Experiment):
+    """Cycles of inserting and deleting rows."""
+
+    name = "cycles"
+    spec = Cycling
+    key = "cycling"
+    command = CommandLine(
+        name="cycles",
+        summary="Insert, delete all, insert again: the time of each cycle.",
+        help=(
+            "Measure cycles of inserting rows, deleting all of them and inserting again, under five "
+            "settings.\n\n"
+            "The settings are: rollback journal (delete) or WAL; each row or the whole run in one "
+            "transaction "
+            "(tx); WAL without automatic checkpoints (off). The report shows the time and the checkpoints of "
+            "each cycle. It takes about a minute."
+        ),
+        main_options=("settings", "cycles", "rows", "synchronous", "output"),
+        example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
+    )
+    options = (
+        *select_options(options_of(CyclesSelection), "settings"),
+        otherwise("repeat", default=5),
+        *select_options(options_of(Cycling), "cycles", "rows", "timeout"),
+        *common("synchronous", "fullfsync"),
+        otherwise(
+            "wal-autocheckpoint",
+            parse=whole_number(1, 10**9),
+            help="PRAGMA wal_autocheckpoint for the settings wal and wal-tx.",
+        ),
+        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout"),
+        *common("driver", "verify", "max-failed", "seed"),
+    )
+    selection = CyclesSelection
+    label_fields = frozenset(("transaction",))
+
+    def cases(self, request: CyclesRequest) -> Iterator[Case]:
+        """Yield a case for each setting. Raises UsageError."""
+        _check_cycles(request)
+        for name in dict.fromkeys(request.selection.settings):
+            journal, *rest = name.split("-")
+            frames = request.settings.wal_autocheckpoint if journal == "wal" else None
+            settings = request.with_settings(
+                journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
+            )
+            held = next((what for what, word in WORDS.items() if word in rest), "none")
+            yield replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
+
+    def table_key(self, case: Case) -> Case:
+        settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
+        cycling = replace(case.spec, transaction="", timeout_s=None)
+        return replace(case, seed=0, spec=cycling, settings=settings)
+
+    def work_key(self, case: Case) -> Case:
+        return replace(case, spec=replace(case.spec, timeout_s=None))
+
+    def work_label(self, case: Case) -> str:
+        return setting_of(case)
+
+    def unit(self, case: Case) -> str:
+        return "statement"
+
+    def rate_units(self, case: Case) -> str:
+        return "cycles"
+
+    def estimated_s(self, case: Case) -> float:
+        work: Cycling = case.spec
+        statements = work.cycles * (2 * work.rows + 1)
+        commits = {"none": statements, "cycle": work.cycles}.get(work.transaction, 1)
+        # A commit of a rollback journal waits for several syncs.
+        commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
+        load = commits * commit_s + statements * STATEMENT_S
+        return load if work.timeout_s is None else min(load, work.timeout_s)

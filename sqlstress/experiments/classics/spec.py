@@ -1,0 +1,238 @@
+"""Options and specs of methods, keys and cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+from sqlstress.options.option import LOAD, SWEEP, option
+from sqlstress.options.parsing import (
+    choice,
+    choices,
+    duration,
+    join_alternatives,
+    ranges,
+    switch,
+    whole_number,
+)
+from sqlstress.report.case import BEGIN_MODES, Case
+from sqlstress.request import Request
+
+# Methods.
+
+
+PHASES = ("insert", "allocate", "query")
+METHOD_NAMES = ("1b1", "BLK", "BLK/n", "VALUES", "JSON", "SPC")
+MOST_ROWS = 1_000_000
+MOST_SAMPLES = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One cell of the experiment with methods: a way to write or read a number of rows."""
+
+    phase: str
+    """Work: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
+    name: str
+    """Name of the method, without WAL and TSC: one of METHOD_NAMES."""
+    transaction: bool
+    """Whether all of it is one transaction (TSC)."""
+    scale: int
+    """Samples to insert, samples whose pairs are allocated, or pairs to query."""
+    timeout_s: float = option(
+        duration(0.01),
+        None,
+        LOAD,
+        "Stop a measurement between two statements after this time. Default: 2.6s, and 10s for queries "
+        "and SPC.",
+        name="timeout",
+        metavar="TIME",
+        meaning="Time of work after which the measurement stops, in seconds.",
+        required=True,
+    )
+    samples: int = option(
+        whole_number(2, MOST_SAMPLES),
+        300,
+        LOAD,
+        "Samples in the queried table. It holds every pair of them.",
+        meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
+        unsaid=1000,
+    )
+    chunk: int = option(
+        whole_number(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS"
+    )
+
+    @property
+    def rows(self) -> int:
+        """Rows that are written or read."""
+        return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
+
+    @property
+    def sets(self) -> tuple[int, int]:
+        """Sizes of the two sets of ids between which the queried pairs lie: the nearest, the lower first."""
+        lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
+        return lower, self.scale // lower
+
+
+@dataclass(frozen=True, slots=True)
+class MethodsSelection:
+    """Options that only say which cases there are."""
+
+    phase: tuple[str, ...] = option(
+        choices(*PHASES),
+        ",".join(PHASES),
+        SWEEP,
+        "Work to measure: insert (samples), allocate (results), query (pairs).",
+        metavar="LIST",
+    )
+    method: tuple[str, ...] | None = option(
+        choices(*map(str.lower, METHOD_NAMES)),
+        None,
+        SWEEP,
+        f"Methods to measure: a list of {', '.join(METHOD_NAMES)}. Each includes its published WAL and "
+        "TSC variants.",
+        metavar="LIST",
+    )
+    scale: tuple[int, ...] | None = option(
+        ranges(MOST_ROWS),
+        None,
+        SWEEP,
+        "Samples to insert, samples to pair, or pairs to query. Needs a single --phase. Default: some of the "
+        "published scales.",
+        metavar="LIST",
+    )
+    full: bool = option(switch, False, SWEEP, "Measure all published scales.", flag=True)
+
+
+MethodsRequest = Request[Any, MethodsSelection]
+
+
+def tricks_of(case: Case) -> str:
+    """Return the name of a case's method with WAL and TSC: "1b1 + WAL + TSC"."""
+    parts = [case.spec.name, *["TSC"] * case.spec.transaction]
+    parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
+    return " + ".join(parts)
+
+
+# Keys.
+
+
+SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
+ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
+USUAL_TYPES = ("int", "uuid4", "ulid", "uuid7")
+"""The types that are measured by default. Monotonic ULIDs cost as much as other ULIDs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """The experiment with primary keys: users pick items, a transaction for each user."""
+
+    schema: str = option(
+        choices(*SCHEMAS),
+        "id-rowid,no-key",
+        SWEEP,
+        f"Schemas of the table of picks: a list of {', '.join(SCHEMAS)}.",
+        metavar="LIST",
+        varies=True,
+        meaning="Name of the schema of the table of picks.",
+        required=True,
+    )
+    id_type: str = option(
+        choices(*ID_TYPES),
+        ",".join(USUAL_TYPES),
+        SWEEP,
+        f"Types of the primary keys: a list of {', '.join(ID_TYPES)}.",
+        metavar="LIST",
+        varies=True,
+        meaning="What identifies users, items and, where they have an id of their own, picks.",
+        required=True,
+    )
+    users: int = option(whole_number(1, 10**6), 1000, LOAD, "Number of users. Each is one transaction.")
+    picks: int = option(whole_number(1, 10**5), 100, LOAD, "Items that a user picks, give or take 10%.")
+    items: int = option(whole_number(1, 10**6), 10_000, LOAD, "Number of items to pick from.")
+    begin: str = option(
+        choice(*BEGIN_MODES),
+        "deferred",
+        LOAD,
+        f"BEGIN of each transaction: {join_alternatives(BEGIN_MODES)}.",
+        metavar="HOW",
+    )
+
+    @property
+    def own_id(self) -> bool:
+        """Whether a pick has an id of its own; else it is the user and the item that identify it."""
+        return self.schema.startswith("id-")
+
+    @property
+    def most_picks(self) -> int:
+        """The largest number of items that one user can pick."""
+        return self.picks + self.picks // 10
+
+
+@dataclass(frozen=True, slots=True)
+class KeysSelection:
+    """Options that only say which cases there are."""
+
+    full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
+
+
+KeysRequest = Request[Picks, KeysSelection]
+
+
+# Cycles.
+
+
+PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
+"""The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
+SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
+WORDS = {"run": "tx", "cycle": "cycle"}
+"""Content of one transaction → its word in the name of a setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycling:
+    """The experiment with cycles: insert rows, delete all of them, insert rows again."""
+
+    cycles: int = option(
+        whole_number(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
+    )
+    rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
+    transaction: str = "none"
+    """Content of one transaction: none (each statement is its own transaction), cycle or run."""
+    timeout_s: float | None = option(
+        duration(0.001),
+        "60s",
+        LOAD,
+        "Stop a run after this time. The report shows the completed cycles.",
+        name="timeout",
+        metavar="TIME",
+        meaning="Time of work after which a run stops, in seconds; None: never.",
+        unsaid=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CyclesSelection:
+    """Options that only say which cases there are."""
+
+    settings: tuple[str, ...] = option(
+        choices(*SETTINGS),
+        ",".join(PUBLISHED),
+        SWEEP,
+        f"Settings to measure: a list of {', '.join(SETTINGS)}. In these names, tx means one transaction for "
+        "the run, cycle one for each cycle, and off no automatic checkpoints.",
+        metavar="LIST",
+    )
+
+
+CyclesRequest = Request[Cycling, CyclesSelection]
+
+
+def setting_of(case: Case) -> str:
+    """Return the name of a case's setting, as in --settings, with its --wal-autocheckpoint at the end."""
+    held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
+    parts = [case.settings.journal_mode]
+    parts += [WORDS.get(held, held)] * (held != "none")
+    parts += [str(frames) if frames else "off"] * (frames is not None)
+    return "-".join(parts)
