@@ -19,6 +19,20 @@ NamedValues = Mapping[str, Any]
 # Keys and values: the worker's interface (in C: a `NativeStore`), and the parent's interface.
 
 
+class Refusal(NamedTuple):
+    """Failures of a statement with one result code of SQLite. Failures that were retried count, too."""
+
+    sql: str
+    history: tuple[str, ...]
+    """Statements of the same transaction before it; empty outside of a transaction."""
+    code: int
+    """Extended result code."""
+    times: int
+    waits_s: Sequence[float]
+    """Time of the last failures, from the start of the transaction, in seconds."""
+    longest_s: float
+
+
 class Connections(Protocol):
     """A worker's connections to a database."""
 
@@ -34,6 +48,9 @@ class NativeLoop(Connections, Protocol):
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run a plan and return its results. Raises EnvironmentFailure if an error of the store stops it."""
+
+    def refusals(self) -> list[Refusal]:
+        """Return the failed statements of the last run by kind; empty if nothing failed."""
 
 
 class WaitingConnections(Connections, Protocol):
@@ -88,6 +105,16 @@ class TableView(Protocol):
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
         """Return the counters of a bucket: their numbers and values."""
+
+
+class RefusalStore(Store, Protocol):
+    """A key-value interface that records failed statements. Targets other than SQLite need not have it."""
+
+    def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
+        """Count the failure of a get, a pair or a single replace. Other transactions count theirs."""
+
+    def refusals(self) -> list[Refusal]:
+        """Return the failed statements by kind."""
 
 
 # The user's SQL: the worker's interface, and the parent's interface.

@@ -30,6 +30,7 @@ from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
+from sqlstress.user_work.failures_view import failure_findings, failures_of
 
 MIN_JUDGED_WINDOW_S = 1.0
 """Minimum length of a window, in seconds, for reporting that an operation waited during all of it.
@@ -54,10 +55,12 @@ def given_up(group: Group) -> Iterator[Finding]:
     number, cases = tally(group, lambda trial: trial.failed)
     if group.case.server or not number:
         return
+    is_explained = any(finding.facts["explanation"] for finding in failure_findings(group))
     most = max(group.runs, key=Run.failed_share)
     wait = wait_of(group, group.case.settings.busy_timeout_ms)
     # An immediate failure does not depend on the timeout or on other processes.
-    ways = ("a longer --busy-timeout", *_ways(group, cases)) if wait and wait.waited_count else ()
+    is_late = wait and wait.waited_count
+    ways = ("a longer --busy-timeout", *_ways(group, cases)) if is_late and not is_explained else ()
     yield Finding(
         shared.given_up,
         count=number,
@@ -87,7 +90,7 @@ def waiting(group: Group) -> Iterator[Finding]:
     if group.case.spec.begin == "deferred":
         number, cases = tally(group, lambda trial: trial.busy_snapshot)
         refused, refused_cases = tally(group, lambda trial: trial.busy)
-        if number or refused:
+        if (number or refused) and not failures_of(group):
             where = places([*cases, *refused_cases])
             yield Finding(
                 shared.busy_snapshot, where=where, count=number, retried=True, refused=refused or None
