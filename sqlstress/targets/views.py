@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from sqlstress.report.results import WalUse
     from sqlstress.system.interrupt import Pulse
 
 T = TypeVar("T")
@@ -115,6 +116,22 @@ class RefusalStore(Store, Protocol):
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements by kind."""
+
+
+class LogObserver(Protocol):
+    """Observer of a write-ahead log during a load, in the parent."""
+
+    def look(self) -> None:
+        """Take a sample."""
+
+    def end(self) -> None:
+        """Call it when the load has ended."""
+
+    def close(self) -> None:
+        """Close the log, once the parent has no connection to the database."""
+
+    def use(self) -> WalUse | None:
+        """Return the use of the log; None if there was no sample."""
 
 
 # The user's SQL: the worker's interface, and the parent's interface.
