@@ -112,8 +112,9 @@ RULES: tuple[Rule, ...] = (
         "held-longer",
         (5,),
         Facts(waited="the timeout"),
-        "Another connection held the lock for the whole busy timeout.",
-        "Find the holder (sqlstress watch FILE) and make its transactions shorter.",
+        "For the whole busy timeout, other connections held the lock at every try: in one long transaction,"
+        " or in many short ones.",
+        "Find the holder (sqlstress watch FILE) and make its transactions shorter, or use fewer writers.",
     ),
     Rule(
         "stale-snapshot",

@@ -933,11 +933,33 @@ def open_statement(
     )
 
 
-def wal_growth(*, wal_bytes: int) -> str:
+_WAL_GROWTH = {
+    "readers": "are in the database file, but readers that overlapped never let the WAL start again. Leave "
+    "gaps of some ms without a reader, or run wal_checkpoint(RESTART) with a short timeout.",
+    "snapshot": "could be copied into the database file: a transaction or an open cursor kept its snapshot. "
+    "End it sooner; sqlstress watch FILE names the process.",
+    "off": "are in the database file, because automatic checkpoints are off (wal_autocheckpoint 0). Run "
+    "wal_checkpoint more often.",
+}
+
+
+def wal_growth(
+    *,
+    where: str,
+    kind: str,
+    wal_bytes: int,
+    frames: int,
+    checkpointed: float,
+    live_frames: int,
+    end_bytes: int,
+) -> str:
+    grew = f"The WAL grew to {size(wal_bytes)} ({plural(frames, 'frame')}) at {where}."
+    if kind in _WAL_GROWTH:
+        return f"{grew} Of these, {percent(checkpointed)} {_WAL_GROWTH[kind]}"
     return (
-        f"The WAL grew to {size(wal_bytes)}; automatic checkpoints come every 4 MB. A reader kept its "
-        "snapshot, readers overlapped all the time, or a transaction was large. sqlstress watch names the "
-        "process."
+        f"{grew} A long reader or a large transaction caused it, and has ended: at the end "
+        f"{plural(live_frames, 'frame')} of the file's {size(end_bytes)} were in use. The space is reused; "
+        "wal_checkpoint(TRUNCATE) or journal_size_limit shrinks the file."
     )
 
 

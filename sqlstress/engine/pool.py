@@ -18,6 +18,7 @@ from operator import is_
 from types import SimpleNamespace
 from typing import Any, Self, TypeVar, cast
 
+from sqlstress.analysis.causes import SIGBUS, rules_of
 from sqlstress.engine import worker
 from sqlstress.engine.loop import Window
 from sqlstress.engine.worker import DISMISSED, READY_CALL, SLOT_WORDS, STOP, Done, FailedWork, Job, Observed
@@ -64,6 +65,16 @@ def clause(reason: str | None) -> str:
     """Return the reason of a failure as a clause that follows the name of the process."""
     verbs = ("was ", "did ", HUNG, "ended", "closed", "its ")
     return reason if reason and reason.startswith(verbs) else f"failed: {reason}"
+
+
+def death_clause(exitcode: int | None) -> str:
+    """Return a clause on the end of a process without a result, with cause and cure of SIGBUS."""
+    ending = processes.exit_clause(exitcode)
+    if not ending.endswith("SIGBUS"):
+        return ending
+    (rule,) = rules_of(SIGBUS)
+    cause = rule.cause[:1].lower() + rule.cause[1:]
+    return f"{ending} ({cause} {rule.cure.removesuffix('.')})"
 
 
 class Pool:
@@ -256,7 +267,7 @@ class Pool:
             process = self._processes[number - 1]
             process.join(GRACE_S)
             over_ns = 0 if process.exitcode is None else time.perf_counter_ns()
-            return WorkerExit(number, reason=processes.exit_clause(process.exitcode), over_ns=over_ns)
+            return WorkerExit(number, reason=death_clause(process.exitcode), over_ns=over_ns)
         if isinstance(message, FailedWork):
             return WorkerExit(number, reason=message.reason, over_ns=time.perf_counter_ns())
         return message

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
+from sqlstress.engine.loop import Window
 from sqlstress.engine.protocols import Findings, Outcome, Work
 from sqlstress.errors import SqlstressError, error_message
-from sqlstress.report import Check, Verdict
+from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.system.interrupt import Pulse
@@ -61,6 +63,7 @@ class ProvenWork(Work):
 
     def __init__(self, case: Case, place: Place) -> None:
         self.case, self.place = case, place
+        self._wal = place.wal_observer() if place.stores else None
         self._created: Sequence[Definition] = ()
 
     def create(self, pulse: Pulse) -> None:
@@ -75,6 +78,23 @@ class ProvenWork(Work):
         if self.place.stores:
             self.create(pulse)
             self._created = () if self.redefines else self.place.schema()
+
+    def meanwhile(self, window: Window, pulse: Pulse) -> None:
+        """Take a sample of the WAL."""
+        if self._wal and time.perf_counter_ns() < window.closes_ns:
+            self._wal.look()
+
+    def ended(self, pulse: Pulse) -> None:
+        if self._wal:
+            self._wal.end()
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        return replace(trial, wal=self._wal.use()) if self._wal else trial
+
+    def release(self) -> None:
+        """Close what is open. A subclass first closes its connections to the database."""
+        if self._wal:
+            self._wal.close()
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Return the verdict: whether the stored data agrees with the workers' acknowledged writes."""

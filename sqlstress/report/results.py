@@ -380,6 +380,26 @@ class WriteLock:
     """Reason why sampling ended early; empty if it was complete."""
 
 
+@dataclass(frozen=True, slots=True)
+class WalUse:
+    """Use of the WAL of a trial's first database file, as seen by ten samples per second."""
+
+    page_size: int
+    """Size of the page in a frame, in bytes."""
+    largest_bytes: int
+    """Largest size of the file, in bytes."""
+    end_bytes: int
+    """Size of the file at the last sample, in bytes."""
+    most_frames: int
+    """Largest number of frames in use."""
+    most_checkpointed: int
+    """Number of these frames that were in the database file."""
+    frames: int
+    """Number of frames in use at the last sample."""
+    checkpointed: int
+    """Number of these frames that were in the database file."""
+
+
 # Results of single processes, of a trial, and of all trials of a case.
 
 
@@ -530,6 +550,8 @@ class Trial:
     """Time of the workers by part, such as waits for locks and syncs; None if not requested."""
     write_lock: WriteLock | None = None
     """Holders of the write lock, as seen by samples; None if not requested."""
+    wal: WalUse | None = None
+    """Use of the WAL; None if there is no WAL, or it was not observed."""
     error: str | None = None
     """Reason why the trial is not valid; None if it is valid."""
 

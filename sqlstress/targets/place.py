@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a worker process imports only what it uses of a place
     from sqlstress.targets.views import (
         Client,
         ConnectionInfo,
+        LogObserver,
         Maker,
         NativeLoop,
         Operation,
@@ -206,6 +207,10 @@ class Place(Protocol):
 
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
         """Return the workers' time by cause, as recorded in `trace`; None if nothing was recorded."""
+        return None
+
+    def wal_observer(self) -> LogObserver | None:
+        """Return an observer of the first bucket's write-ahead log; None if the target has no log."""
         return None
 
     def table(self, key_type: str, value_size: int, counters: int) -> TableView | None:

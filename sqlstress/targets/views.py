@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from sqlstress.report.results import WalUse
     from sqlstress.system.interrupt import Pulse
 
 T = TypeVar("T")
@@ -17,6 +18,20 @@ NamedValues = Mapping[str, Any]
 """Values by parameter name, for parameters written as :name. Unused values are allowed."""
 
 # Keys and values: the worker's interface (in C: a `NativeStore`), and the parent's interface.
+
+
+class Refusal(NamedTuple):
+    """Failures of a statement with one result code of SQLite. Failures that were retried count, too."""
+
+    sql: str
+    history: tuple[str, ...]
+    """Statements of the same transaction before it; empty outside of a transaction."""
+    code: int
+    """Extended result code."""
+    times: int
+    waits_s: Sequence[float]
+    """Time of the last failures, from the start of the transaction, in seconds."""
+    longest_s: float
 
 
 class Connections(Protocol):
@@ -34,6 +49,9 @@ class NativeLoop(Connections, Protocol):
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run a plan and return its results. Raises EnvironmentFailure if an error of the store stops it."""
+
+    def refusals(self) -> list[Refusal]:
+        """Return the failed statements of the last run by kind; empty if nothing failed."""
 
 
 class WaitingConnections(Connections, Protocol):
@@ -90,6 +108,32 @@ class TableView(Protocol):
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
         """Return the counters of a bucket: their numbers and values."""
+
+
+class RefusalStore(Store, Protocol):
+    """A key-value interface that records failed statements. Targets other than SQLite need not have it."""
+
+    def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
+        """Count the failure of a get, a pair or a single replace. Other transactions count theirs."""
+
+    def refusals(self) -> list[Refusal]:
+        """Return the failed statements by kind."""
+
+
+class LogObserver(Protocol):
+    """Observer of a write-ahead log during a load, in the parent."""
+
+    def look(self) -> None:
+        """Take a sample."""
+
+    def end(self) -> None:
+        """Call it when the load has ended."""
+
+    def close(self) -> None:
+        """Close the log, once the parent has no connection to the database."""
+
+    def use(self) -> WalUse | None:
+        """Return the use of the log; None if there was no sample."""
 
 
 # The user's SQL: the worker's interface, and the parent's interface.

@@ -7,11 +7,16 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from statistics import median
 from types import CodeType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from sqlstress.sqlite_codes import name
 from sqlstress.user_work import FAILED_STATEMENT
 from sqlstress.user_work.messages import group_key
 from sqlstress.user_work.source import PlainObservation
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Settings
+    from sqlstress.targets.views import Refusal
 
 MAX_KINDS = 20
 """Kinds of failures that are distinguished."""
@@ -116,6 +121,32 @@ class FailureCounter:
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
             for kind, occurrences in self._kinds.items()
         ]
+
+
+def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
+    """Return the failures of our own statements, whose facts follow from their text and the settings."""
+    return [_refusal_record(refusal, settings) for refusal in refusals]
+
+
+def _refusal_record(refusal: Refusal, settings: Settings) -> PlainObservation:
+    steps: list[Step] = [(sql, number > 0, None) for number, sql in enumerate(refusal.history)]
+    state, began, _ = transaction_of(steps) if steps else ("none", "", None)
+    occurrences = Occurrences("")
+    occurrences.count, occurrences.longest_s = refusal.times, refusal.longest_s
+    occurrences.waits_s.extend(refusal.waits_s)
+    facts = FailureFacts(
+        timeout_ms=str(settings.busy_timeout_ms),
+        journal=settings.journal_mode,
+        statement=statement_kind(refusal.sql),
+        transaction=state,
+        began=began,
+        open_cursor="no",
+        shared_cache="no",
+        holder="",
+    )
+    occurrences.examined[facts] = 1
+    traits = occurrences.traits(Kind(refusal.code, refusal.sql, ""))
+    return FAILED_STATEMENT, refusal.sql, refusal.times, name(refusal.code), traits
 
 
 # Facts that follow from the text of statements.

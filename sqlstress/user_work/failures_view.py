@@ -9,11 +9,12 @@ from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.wal_growth import growth_kind
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_STATEMENT, WAL_SIZE
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_STATEMENT
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -22,8 +23,6 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 """Rules whose cure is that of another rule."""
 MAX_CAUSES = 3
 """Causes that are explained."""
-LARGE_WAL_BYTES = 16 << 20
-"""Size of a WAL, in bytes, from which its growth is reported: four automatic checkpoints."""
 NS_PER_MS = NS_PER_S // 1000
 
 
@@ -162,18 +161,40 @@ def lock_losses(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None)
 
 
+def wal_growth_findings(group: Group) -> Iterator[Finding]:
+    """Yield the kind of the growth of the largest WAL, if a WAL grew."""
+    growths = [
+        (trial.wal, kind, run.case)
+        for run in group.runs
+        for trial in run.trials
+        if trial.wal and (kind := growth_kind(trial.wal, run.case.settings.wal_autocheckpoint))
+    ]
+    if not growths:
+        return
+    wal, kind, case = max(growths, key=lambda growth: growth[0].most_frames)
+    yield Finding(
+        sentences.wal_growth,
+        where=group.place(case),
+        kind=kind,
+        wal_bytes=wal.most_frames * wal.page_size,
+        frames=wal.most_frames,
+        checkpointed=wal.most_checkpointed / wal.most_frames,
+        live_frames=wal.frames,
+        end_bytes=wal.end_bytes,
+    )
+
+
 def wal_findings(group: Group) -> Iterator[Finding]:
     """Yield the statements that stayed open, else the growth of the WAL if it is large."""
-    wal_bytes, statements = 0, dict[tuple[str, str], float]()
+    statements = dict[tuple[str, str], float]()
     for run in group.runs:
         for trial in run.trials:
             for sighting in trial.sightings:
-                if sighting.topic == WAL_SIZE:
-                    wal_bytes = max(wal_bytes, sighting.count)
-                elif sighting.topic == OPEN_STATEMENT:
+                if sighting.topic == OPEN_STATEMENT:
                     kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
                     statements[kind] = max(seconds, statements.get(kind, 0.0))
-    large = wal_bytes if wal_bytes >= LARGE_WAL_BYTES else None
+    growth = [*wal_growth_findings(group)]
+    large = growth[0].facts["wal_bytes"] if growth else None
     for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
         yield Finding(
             sentences.open_statement,
@@ -182,8 +203,8 @@ def wal_findings(group: Group) -> Iterator[Finding]:
             at=at or None,
             wal_bytes=large,
         )
-    if large and not statements:
-        yield Finding(sentences.wal_growth, wal_bytes=large)
+    if not statements:
+        yield from growth
 
 
 def open_findings(group: Group) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqlstress.user_work import LOST_LOCKS, WAL_SIZE
+from sqlstress.user_work import LOST_LOCKS
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.source import PlainObservation
 
@@ -71,9 +71,6 @@ class LostLocks:
             records.append((LOST_LOCKS, kind, count, "", {"file": name, "at": at}))
         if names := " and ".join(self._deleted()):
             records.append((LOST_LOCKS, DELETED, 1, "", {"file": names, "at": ""}))
-        with suppress(OSError):
-            name = self._names[1]
-            records.append((WAL_SIZE, name, self._file.with_name(name).stat().st_size, "", {}))
         return records
 
     def _deleted(self) -> Iterator[str]:

@@ -106,10 +106,12 @@ class UserWork(ProvenWork):
             self._carry["before", self.case.spec] = content(self.place.where)
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
+        super().meanwhile(window, pulse)
         if self._checking and self._checks_under_load:
             self._checking.look(window, pulse)
 
     def ended(self, pulse: Pulse) -> None:
+        super().release()  # before the checks connect, because closing it drops their locks
         if self._checking:
             self._checking.finish(pulse)
 
@@ -130,6 +132,7 @@ class UserWork(ProvenWork):
                 yield Check(AFTER, "unknown", note=str(error).removesuffix("."))
 
     def release(self) -> None:
+        super().release()
         if self._checking:
             self._checking.end()
 
@@ -178,6 +181,7 @@ class UserWork(ProvenWork):
         return suspicions
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        trial = super().complete(trial, pulse)
         trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(trial, pulse)))
         if self._checking:
             trial = replace(trial, error=trial.error or self._checking.failure or None)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.analysis.wal_growth import SNAPSHOT, growth_kind
 from sqlstress.report import Trial
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
@@ -18,6 +19,7 @@ from sqlstress.statistics.series import (
 )
 from tests.cli.conftest import Cli, saved
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SHORT = (
     "kv", "-c", "1", "--repeat", "1", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500",
     "--synchronous", "off", "--read-ratio", "0", "--verify", "full", "-o", "report.json",
@@ -82,6 +84,24 @@ def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
     }
     assert max(values(trial, WAL_FRAMES)) > 200
     assert max(values(trial, CHECKPOINTED_FRAMES)) < 50
+    assert trial.wal and growth_kind(trial.wal, 50) == SNAPSHOT
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        ("kv",),
+        ("sql", f"{EXAMPLES}/transfer/right.sql", "--setup", f"{EXAMPLES}/transfer/schema.sql"),
+        ("app", f"{EXAMPLES}/app/bank.py"),
+    ],
+    ids=lambda load: load[0],
+)
+def test_use_of_the_wal_is_reported(cli: Cli, load: tuple[str, ...]) -> None:
+    said = cli(*load, "-c", "2", "--repeat", "1", "--duration", "200ms", "-o", "report.json")
+    ((trial,),) = [run.trials for run in saved().runs]
+    assert said.code == 0
+    assert trial.wal and trial.wal.most_frames >= trial.wal.frames > 0
+    assert trial.wal.largest_bytes >= trial.wal.end_bytes > trial.wal.frames * trial.wal.page_size
 
 
 @pytest.mark.thorough

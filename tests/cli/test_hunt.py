@@ -13,6 +13,7 @@ from sqlstress.experiments.hunt.result import WAL_RESET
 from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import versions
+from sqlstress.user_work import FAILED_STATEMENT
 
 pytestmark = pytest.mark.skipif(
     native_unavailable("sqlite3") is not None, reason="there is no C extension here"
@@ -59,3 +60,64 @@ def test_doctor_hunts_in_the_folder_of_dir(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "Hunt         Nothing found." in done.stdout
     assert [*tmp_path.iterdir()] == []
+
+
+PROGRAM = """
+import os, sqlite3
+from sqlstress import connect, setup, transaction
+
+@setup
+def make(database):
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("CREATE TABLE t (a)")
+    connection.close()
+
+@connect
+def open_database(database):
+    return database, sqlite3.connect(database, isolation_level=None, timeout=0)
+
+@transaction
+def add(state):
+    database, connection = state
+    connection.execute("INSERT INTO t VALUES (1)")
+"""
+OPENS = """
+    open(database, "rb").close()
+    try:
+        connection.execute("INSERT INTO nothing VALUES (1)")
+    except sqlite3.OperationalError:
+        pass
+"""
+TRUNCATES = """
+    os.truncate(database + "-shm", 0)
+    connection.execute("INSERT INTO t VALUES (1)")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
+def test_hunt_in_a_program_reports_lost_locks_and_failed_statements(tmp_path: Path) -> None:
+    program, report = tmp_path / "program.py", tmp_path / "hunt.json"
+    program.write_text(PROGRAM + OPENS)
+    words = ("hunt", "--max-time", "1s", "--no-pauses", "--dir", tmp_path, "-o", report, "-o", "txt:-")
+    done = sqlstress(*words, "app", program, "-c", "1", "--duration", "100ms")
+    text = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "opened kv.db" in text and "Closing the file drops SQLite's locks" in text
+    (run,) = json.loads(report.read_text(encoding="utf-8"))["runs"]
+    sightings = run["trials"][0]["sightings"]
+    failed = [sighting["what"] for sighting in sightings if sighting["topic"] == FAILED_STATEMENT]
+    assert failed == ["INSERT INTO nothing VALUES (N)"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems may end the process in other ways")
+@pytest.mark.parametrize("command", [("app",), ("hunt", "--shrink-time", "0s", "app")], ids=["app", "hunt"])
+def test_bus_error_is_reported_with_cause_and_cure(tmp_path: Path, command: tuple[str, ...]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM + TRUNCATES)
+    first, *more = command
+    done = sqlstress(first, "--dir", tmp_path, *more, program, "-c", "1", "--duration", "100ms")
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 4
+    assert "worker 1 was killed by SIGBUS (the -shm file was truncated under a live connection" in text
+    assert "let no other code open or delete -shm" in text

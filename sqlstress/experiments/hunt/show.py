@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
 from sqlstress.analysis.study_parts import (
     PROVED,
     UNPROVED,
@@ -35,6 +36,7 @@ from sqlstress.report import Report
 from sqlstress.show.blocks import Block, Bullets, Lines, VerdictLine
 from sqlstress.show.shown import ResultShown, Tile, verdict_tile
 from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
+from sqlstress.user_work.failures_view import failure_findings, lock_losses
 
 _TORN, _DAMAGED = "returned an inconsistent snapshot", "damaged the database file"
 _FAULTS = {
@@ -63,7 +65,8 @@ class HuntShown(ResultShown[Hunt]):
             about.append(_rounds_text(result))
         yield Lines(tuple(about))
         yield VerdictLine(conclusion(result, library(report, result)).finding.text)
-        if texts := tuple(finding.text for finding in findings(result)):
+        causes = [finding for run in report.runs for finding in _causes(Group(run.case, (run,)))]
+        if texts := tuple(finding.text for finding in (*causes, *findings(result))):
             yield Bullets(texts)
 
     def tiles(self, result: Hunt) -> Iterator[Tile]:
@@ -74,6 +77,12 @@ class HuntShown(ResultShown[Hunt]):
 
     def progress(self, result: Hunt) -> str:
         return plural(result.rounds, "round")
+
+
+def _causes(group: Group) -> Iterator[Finding]:
+    """Yield the lost locks of the user's program, and the causes of its failed statements."""
+    yield from lock_losses(group)
+    yield from failure_findings(group)
 
 
 def library(report: Report, hunt: Hunt) -> str:

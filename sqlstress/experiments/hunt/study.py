@@ -22,9 +22,10 @@ from sqlstress.options.parsing import join_alternatives
 from sqlstress.plan import built, cases_of, options_of_command, parse_option, parse_options, plan_of, seeded
 from sqlstress.registry import DEFAULT as DEFAULT_LOAD
 from sqlstress.report import Report, Run, Trial
-from sqlstress.report.case import KEEP_JOURNAL_MODE
+from sqlstress.report.case import KEEP_JOURNAL_MODE, Case
 from sqlstress.statistics.units import plural
 from sqlstress.target import stores_nothing
+from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS
 
 AGAIN, MOST_AGAIN = 5, 15
 """Number of repetitions of a failed round, and their maximum if it does not fail again."""
@@ -33,6 +34,8 @@ MOST_TRIES = 8
 ENOUGH = 2
 """Number of failures after which a smaller round replaces the larger one."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
+_TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
+"""Topics of the sightings for which a trial is kept although its data is right."""
 
 
 class HuntStudy:
@@ -49,12 +52,12 @@ class HuntStudy:
         self.hunt, self._rounds, self._shrink_time_s, self._clock = hunt, rounds, shrink_time_s, clock
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
-        self._trial: Trial | None = None
+        self._trial: tuple[Case, Trial] | None = None
+        """Trial that failed, else the last trial in which statements failed or a process lost its locks."""
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the trial that failed."""
-        witness = self.hunt.found
-        runs = (Run(witness.case, trials=(self._trial,)),) if witness and self._trial else ()
+        """Return the report so far, with the trial that failed, or in which a statement failed."""
+        runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
     def steps(self, bench: Bench) -> Steps:
@@ -77,8 +80,10 @@ class HuntStudy:
             for worker in trial.workers:
                 self._operations.update(worker.operations)
             witness = None
+            if any(sighting.topic in _TOPICS for sighting in trial.sightings):
+                self._trial = current.case, trial
             if trial.verdict.status == "failed":
-                self._trial = trial
+                self._trial = current.case, trial
                 witness = Witness(
                     current.case, trial.verdict, current.schedule, command=self._rounds.command(current)
                 )

@@ -19,6 +19,7 @@ from sqlstress.analysis.scaling import (
     starvation,
     tally,
 )
+from sqlstress.analysis.wal_growth import AUTOCHECKPOINT, LARGE_FACTOR
 from sqlstress.analysis.wording import listing, place, places
 from sqlstress.experiment import has_window
 from sqlstress.experiments.kv import sentences
@@ -30,6 +31,7 @@ from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
+from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
 """Minimum length of a window, in seconds, for reporting that an operation waited during all of it.
@@ -54,10 +56,12 @@ def given_up(group: Group) -> Iterator[Finding]:
     number, cases = tally(group, lambda trial: trial.failed)
     if group.case.server or not number:
         return
+    is_explained = any(finding.facts["explanation"] for finding in failure_findings(group))
     most = max(group.runs, key=Run.failed_share)
     wait = wait_of(group, group.case.settings.busy_timeout_ms)
     # An immediate failure does not depend on the timeout or on other processes.
-    ways = ("a longer --busy-timeout", *_ways(group, cases)) if wait and wait.waited_count else ()
+    is_late = wait and wait.waited_count
+    ways = ("a longer --busy-timeout", *_ways(group, cases)) if is_late and not is_explained else ()
     yield Finding(
         shared.given_up,
         count=number,
@@ -87,7 +91,7 @@ def waiting(group: Group) -> Iterator[Finding]:
     if group.case.spec.begin == "deferred":
         number, cases = tally(group, lambda trial: trial.busy_snapshot)
         refused, refused_cases = tally(group, lambda trial: trial.busy)
-        if number or refused:
+        if (number or refused) and not failures_of(group):
             where = places([*cases, *refused_cases])
             yield Finding(
                 shared.busy_snapshot, where=where, count=number, retried=True, refused=refused or None
@@ -313,11 +317,7 @@ def _fairness(run: Run) -> float:
 # Findings on the WALs of groups with a WAL watcher.
 
 
-AUTOCHECKPOINT = 1000
-"""Frames at which SQLite checkpoints by default."""
 PAGE_SIZE = 4096
-LARGE_WAL_FACTOR = 4
-"""Factor by which a WAL may exceed the automatic checkpoint size before it is reported."""
 MIN_STUCK_CHECKPOINTS = 3
 """Number of consecutive checkpoints without progress that is reported as starvation."""
 
@@ -345,6 +345,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
     """Yield findings on checkpoints and WAL sizes of a group with a WAL watcher."""
     checkpointing = group.case.spec.checkpointing
     if checkpointing is None:
+        yield from wal_growth_findings(group)
         return
     measured = [(run.case, trial) for run, trial in group.measured()]
     in_a_row = [(case, most(trial, series.STUCK_CHECKPOINTS) or 0) for case, trial in measured]
@@ -374,7 +375,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
             sentences.large_wal,
             largest=max(largest for _, largest in large),
             where=places(case for case, _ in large),
-            times=LARGE_WAL_FACTOR,
+            times=LARGE_FACTOR,
             frames=_autocheckpoint(large[0][0]),
             snapshot=snapshot,
             passive=not snapshot and checkpointing.mode == "passive",
@@ -392,7 +393,7 @@ def _limit(case: Case, trial: Trial) -> int:
     """Return the size in bytes above which a WAL is reported as too large."""
     answer = trial.effective.get("page_size", "")
     page_size = int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
-    return LARGE_WAL_FACTOR * _autocheckpoint(case) * page_size
+    return LARGE_FACTOR * _autocheckpoint(case) * page_size
 
 
 # Accounts of time: the waits of the slowest operations, and remedies.

@@ -22,6 +22,7 @@ from sqlstress.experiments.kv.worker import (
     PATIENCE_S,
     RESOLUTION,
     foreign_read_text,
+    refusal_sightings,
     stale_read_text,
     torn_pair_text,
 )
@@ -129,6 +130,7 @@ class NativeSource(SelfDriven):
 
     def findings(self) -> Findings:
         self._findings.effective = self.store.effective()
+        self._findings.sightings = refusal_sightings(self.case, self.store.refusals())
         return self._findings
 
     def close(self) -> None:

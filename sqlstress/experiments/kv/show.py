@@ -57,6 +57,7 @@ from sqlstress.show.shown import LoadShown, option_columns
 from sqlstress.statistics import series
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
+from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 
 # The main table: a row per case, a column per figure, and the meanings of the columns.
 
@@ -317,7 +318,7 @@ class KeyValueShown(LoadShown):
     """Presenter of key-value cases: layouts with numbers of processes."""
 
     topics = (
-        *(given_up, throughput_findings, rate_findings, checkpoints),
+        *(given_up, failure_findings, throughput_findings, rate_findings, checkpoints),
         *(
             longer_window_findings,
             waits,
@@ -340,6 +341,7 @@ class KeyValueShown(LoadShown):
         )
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
+        yield from failure_blocks(group)
         yield from wal_blocks(group)
         yield from show_where.blocks(group)
 

@@ -123,6 +123,7 @@ class KeyValueWork(ProvenWork):
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add the cost of a binding call and, with --where, the account of the time."""
+        trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # a worker that failed may still run and write
             self.carry[_WORDS] = self.words
         trial = replace(trial, bare_call_ns=self.carry.get(self._bare_call))
@@ -131,12 +132,14 @@ class KeyValueWork(ProvenWork):
         return replace(trial, where=self.place.account(self.trace, trial.workers))
 
     def ended(self, pulse: Pulse) -> None:
+        super().ended(pulse)
         if self.table:
             self.table.settle()
 
     def release(self) -> None:
         if self.table:
             self.table.release()
+        super().release()
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         areas = [acks.area_of(self.case, self.words, outcome.worker) for outcome in outcomes]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import chain, compress, islice, repeat
 from operator import itemgetter
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.engine.values import HEADER, SALT_SHIFT, Stamp, Values
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.native_loop import NativeSource
     from sqlstress.report.case import Case
     from sqlstress.targets.place import Place
-    from sqlstress.targets.views import Operation
+    from sqlstress.targets.views import Operation, Refusal, RefusalStore
 
 
 # Checks of the values that a worker reads, during the run.
@@ -125,6 +125,8 @@ class KeyValueSource:
     kinds = KINDS
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
+    single_statements: tuple[int, ...] = (GET, REPLACE, PAIR)
+    """Kinds of operations without BEGIN and COMMIT. The store counts the failures of the others."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -145,6 +147,11 @@ class KeyValueSource:
         self.acknowledges = self.proves and not self.only_reads
         self.sequence = 1
         self._given_up = 0
+        self._refusals: RefusalStore | None = None
+        if hasattr(self.store, "refuse"):
+            self._refusals = cast("RefusalStore", self.store)
+        self._refused: list[tuple[int, int, Exception]] = []
+        """Failed operations of the chunk whose times are not known yet: index, kind and error."""
         self._make_value = values.maker(worker)
         self._make_values = values.series(worker)
 
@@ -192,11 +199,18 @@ class KeyValueSource:
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         if not self.store.was_busy(error):
             raise error
+        if self._refusals and chunk.kinds[index] in self.single_statements:
+            self._refused.append((index, chunk.kinds[index], error.with_traceback(None)))
         if chunk.kinds[index] == REPLACE:
             self.area.give_up(index)
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
+        if self._refusals and self._refused:
+            for index, kind, error in self._refused:
+                waited_s = (stamps.ends[index] - stamps.begins[index]) / 1e9
+                self._refusals.refuse(KINDS[kind], error, waited_s)
+            self._refused.clear()
         if self.proves:
             self._check_reads(chunk, done, results)
         if self.acknowledges:
@@ -226,10 +240,21 @@ class KeyValueSource:
 
     def findings(self) -> Findings:
         self.check.findings.effective = self.store.effective()
+        if self._refusals:
+            self.check.findings.sightings = refusal_sightings(self.case, self._refusals.refusals())
         return self.check.findings
 
     def close(self) -> None:
         self.store.close()
+
+
+def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
+    """Return the failed statements of a worker as sightings."""
+    if not refusals:
+        return []
+    from sqlstress.user_work.failures import refusal_records  # It is not needed without failures.
+
+    return list(refusal_records(refusals, case.settings))
 
 
 def open_source(
@@ -263,6 +288,7 @@ class TransactionSource(KeyValueSource):
         # Without writes there are still two kinds of reads; `kinds` of the chunk distinguishes them.
         self.only_reads = False
         self.row_weights = (1, load.batch, 1, 2)
+        self.single_statements = (GET, REPLACE, PAIR) if load.batch == 1 else (GET, PAIR)
         self._updates = [self._counting_update(bucket) for bucket in range(case.buckets)]
         self._read_below = round(load.read_ratio * RESOLUTION)
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
@@ -363,6 +389,8 @@ def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
 
 class ClassicSource(KeyValueSource):
     """Source that sets all of its keys, then gets them shuffled."""
+
+    single_statements = (GET,)
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)

@@ -12,14 +12,19 @@ from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Block, Value
 from sqlstress.statistics.units import digits
-from sqlstress.user_work.failures_view import failure_blocks, failure_findings
+from sqlstress.user_work.failures_view import failure_blocks, failure_findings, wal_growth_findings
 from sqlstress.user_work.show import UserPresenter, suspicion_findings
 
 
 class SqlShown(UserPresenter):
     """Presenter of SQL scripts: scripts with numbers of processes."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (failure_findings, suspicion_findings, *UserPresenter.topics)
+    topics: ClassVar[tuple[Topic, ...]] = (
+        failure_findings,
+        wal_growth_findings,
+        suspicion_findings,
+        *UserPresenter.topics,
+    )
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from super().more_blocks(group)

@@ -7,7 +7,7 @@ a plan. Each target has its own way to the driver's library and connections.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from sqlstress.targets.views import Connections
+    from sqlstress.targets.views import Connections, Refusal
 
 # The import of the C extension, if it was built and its clock agrees with Python's.
 
@@ -96,13 +96,21 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
 class NativeStore:
     """A worker's key-value interface with the whole loop in C."""
 
-    def __init__(self, view: Connections, plan: dict[str, Any], explained: Callable[[int, str], str]) -> None:
+    def __init__(
+        self,
+        view: Connections,
+        plan: dict[str, Any],
+        explained: Callable[[int, str], str],
+        histories: Sequence[tuple[str, ...]] = (),
+    ) -> None:
         """`plan` has the addresses of the connections of `view`. Raises NotToBeHad.
 
-        `explained` makes a sentence from a result code of SQLite and the store's message.
+        `explained` makes a sentence from a result code of SQLite and the store's message. `histories` has,
+        for each statement of the plan, the statements before it in its transaction.
         """
         self.effective, self.close = view.effective, view.close
-        self._native, self._explained = extension(), explained
+        self._native, self._explained, self._histories = extension(), explained, histories
+        self._refused: list[tuple[int, bool, int, int, list[int], int]] = []
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
@@ -115,4 +123,23 @@ class NativeStore:
             raise EnvironmentFailure(self._explained(result["code"], result["said"]))
         if result["ending"] == OUT_OF_PATIENCE:
             raise EnvironmentFailure(f"{result['given_up']} writes in a row failed, and none succeeded")
+        self._refused = result["refusals"]
         return result
+
+    def refusals(self) -> list[Refusal]:
+        """Return the failed statements of the last run by kind; empty if nothing failed."""
+        if not self._refused:
+            return []
+        from sqlstress.targets.views import Refusal
+
+        return [
+            Refusal(
+                self.plan["statements"][which],
+                self._histories[which] if in_transaction else (),
+                code,
+                count,
+                [wait_ns / 1e9 for wait_ns in waits_ns],
+                longest_ns / 1e9,
+            )
+            for which, in_transaction, code, count, waits_ns, longest_ns in self._refused
+        ]

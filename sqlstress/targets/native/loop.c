@@ -30,9 +30,10 @@ static int operate(Loop *loop, int i) {
     }
 }
 
-/* Handles an error; returns whether to continue. BUSY makes the operation fail, any other error ends the loop. */
-static int give_up(Loop *loop, int i, int code) {
+/* Handles an error of an operation that began at `begun`; returns whether to continue. BUSY makes the operation fail, any other error ends the loop. */
+static int give_up(Loop *loop, int i, int code, int64_t begun) {
     waiting_count(&loop->store.waiting, code);
+    store_refuse(&loop->store, code, begun);
     if ((code & 0xff) != SQLITE_BUSY) {
         loop->code = code;
         return 0;
@@ -50,7 +51,7 @@ static int run_chunk(Loop *loop, int64_t begin) {
     loop->acks.begins[0] = begin;
     for (int i = 0; i < loop->chunk.count; i++) {
         int code = operate(loop, i);
-        if (code != SQLITE_OK && !give_up(loop, i, code)) return i;
+        if (code != SQLITE_OK && !give_up(loop, i, code, i ? ends[i - 1] : begin)) return i;
         int64_t now = clock_ns();
         ends[i] = now;
         if (now >= loop->tally.closes) return i + 1;

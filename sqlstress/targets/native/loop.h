@@ -163,6 +163,16 @@ typedef struct {
     sqlite3_stmt *prepared[SQLS];
 } Bucket;
 
+#define MOST_REFUSALS 20
+#define MOST_WAITS 100
+
+/* Failures of a statement with one result code; failures that were retried count, too. */
+typedef struct {
+    Sql sql;
+    int in_transaction, code;
+    int64_t count, longest, waits[MOST_WAITS]; /* waits: those of the last failures */
+} Refusal;
+
 typedef struct Store Store;
 struct Store {
     Sqlite sqlite;
@@ -175,6 +185,10 @@ struct Store {
     Waiting waiting;
     Reads *reads; /* NULL if reads are not checked */
     char said[1024]; /* SQLite's message about the last error */
+    Sql refused; /* statement that has failed and is not counted yet; SQLS if there is none */
+    int refused_in_transaction;
+    Refusal refusals[MOST_REFUSALS];
+    int refusal_count;
     int (*get)(Store *, int bucket, int64_t number, int64_t *header);
     int (*put)(Store *, int bucket, int64_t number, int64_t sequence);
     int (*put_all)(Store *, int bucket, const int64_t *numbers, int64_t sequence);
@@ -184,6 +198,7 @@ struct Store {
 
 void store_over_sqlite(Store *store);
 void store_over_nothing(Store *store);
+void store_refuse(Store *store, int code, int64_t begun); /* counts the statement that has failed, if there is one */
 void store_close(Store *store);
 
 /* record.c: acknowledgements in shared memory. */

@@ -320,6 +320,18 @@ static void put_reads(PyObject *result, const Reads *reads) {
     put(result, "torn_examples", torn_pairs(reads));
 }
 
+static PyObject *refusals(const Store *store) {
+    PyObject *list = PyList_New(store->refusal_count);
+    for (int i = 0; list && i < store->refusal_count; i++) {
+        const Refusal *refusal = &store->refusals[i];
+        int kept = refusal->count < MOST_WAITS ? (int)refusal->count : MOST_WAITS;
+        PyList_SetItem(list, i, Py_BuildValue("(iOiLNL)", (int)refusal->sql, refusal->in_transaction ? Py_True : Py_False,
+                                              refusal->code, (long long)refusal->count, integers(refusal->waits, kept),
+                                              (long long)refusal->longest));
+    }
+    return list;
+}
+
 static PyObject *plan_result(const Plan *plan, Ending ending) {
     const Loop *loop = &plan->loop;
     PyObject *result = PyDict_New();
@@ -328,6 +340,7 @@ static PyObject *plan_result(const Plan *plan, Ending ending) {
     put(result, "code", PyLong_FromLong(loop->code));
     put(result, "said", PyUnicode_DecodeUTF8(loop->store.said, (Py_ssize_t)strlen(loop->store.said), "replace"));
     put(result, "given_up", PyLong_FromLongLong(loop->given_up));
+    put(result, "refusals", refusals(&loop->store));
     put(result, "sequence", PyLong_FromLongLong(loop->draws.sequence));
     put(result, "position", PyLong_FromLongLong(loop->draws.keys.position));
     put(result, "random", PyBytes_FromStringAndSize((const char *)&loop->draws.keys.random, sizeof(Random)));

@@ -46,10 +46,37 @@ static int failed(Store *store, const Bucket *bucket) {
     return code;
 }
 
+static void refused(Store *store, const Bucket *bucket, Sql which) {
+    store->refused = which;
+    store->refused_in_transaction = !store->sqlite.get_autocommit(bucket->db);
+}
+
+void store_refuse(Store *store, int code, int64_t begun) {
+    const Sql which = store->refused;
+    const int in_transaction = store->refused_in_transaction;
+    const int64_t waited = clock_ns() - begun;
+    store->refused = SQLS;
+    if (which == SQLS) return;
+    int i = 0;
+    for (; i < store->refusal_count; i++) {
+        const Refusal *refusal = &store->refusals[i];
+        if (refusal->sql == which && refusal->code == code && refusal->in_transaction == in_transaction) break;
+    }
+    if (i == MOST_REFUSALS) return;
+    Refusal *refusal = &store->refusals[i];
+    if (i == store->refusal_count) {
+        *refusal = (Refusal){.sql = which, .in_transaction = in_transaction, .code = code};
+        store->refusal_count++;
+    }
+    refusal->waits[refusal->count++ % MOST_WAITS] = waited;
+    if (waited > refusal->longest) refusal->longest = waited;
+}
+
 /* Returns a statement, prepared at its first use, as in the bindings. NULL on an error, which SQLite reports. */
 static sqlite3_stmt *statement(Store *store, Bucket *bucket, Sql which) {
     sqlite3_stmt **prepared = &bucket->prepared[which];
-    if (!*prepared) store->sqlite.prepare_v2(bucket->db, store->sql[which], -1, prepared, NULL);
+    if (!*prepared && store->sqlite.prepare_v2(bucket->db, store->sql[which], -1, prepared, NULL) != SQLITE_OK)
+        refused(store, bucket, which);
     return *prepared;
 }
 
@@ -59,6 +86,8 @@ static int step(Store *store, const Bucket *bucket, sqlite3_stmt *stmt) {
     if (code == SQLITE_ROW) return SQLITE_ROW;
     if (code == SQLITE_DONE) return SQLITE_OK;
     code = failed(store, bucket);
+    for (int which = 0; which < SQLS; which++)
+        if (bucket->prepared[which] == stmt) refused(store, bucket, (Sql)which);
     store->sqlite.reset(stmt);
     return code;
 }
@@ -176,20 +205,29 @@ static void recover(Store *store, Bucket *bucket) {
 typedef struct {
     int64_t begun;
     int attempt;
+    int64_t attempt_begun;
 } Attempts;
+
+static Attempts attempts_begin(void) {
+    int64_t now = clock_ns();
+    return (Attempts){now, 0, now};
+}
 
 /* Returns whether to retry an operation from its start: its code is BUSY, and its timeout has not passed. */
 static int again(Store *store, int which, int code, Attempts *attempts) {
     if (code == SQLITE_OK) return 0;
+    store_refuse(store, code, attempts->attempt_begun);
     recover(store, &store->buckets[which]);
+    store->refused = SQLS; /* not the rollback */
     if ((code & 0xff) != SQLITE_BUSY || !waiting_again(&store->waiting, attempts->attempt, attempts->begun)) return 0;
     waiting_count(&store->waiting, code);
     attempts->attempt++;
+    attempts->attempt_begun = clock_ns();
     return 1;
 }
 
 static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
-    Attempts attempts = {clock_ns(), 0};
+    Attempts attempts = attempts_begin();
     int code;
     do code = try_put_all(store, which, numbers, sequence);
     while (again(store, which, code, &attempts));
@@ -197,7 +235,7 @@ static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequ
 }
 
 static int update(Store *store, int which, int64_t counter) {
-    Attempts attempts = {clock_ns(), 0};
+    Attempts attempts = attempts_begin();
     int code;
     do code = try_update(store, which, counter);
     while (again(store, which, code, &attempts));
@@ -205,6 +243,7 @@ static int update(Store *store, int which, int64_t counter) {
 }
 
 void store_over_sqlite(Store *store) {
+    store->refused = SQLS;
     store->get = get;
     store->put = put;
     store->read_pair = read_pair;

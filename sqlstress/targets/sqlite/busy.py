@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, is_busy
@@ -37,6 +38,29 @@ SHORTEST_S = 50e-6
 """Shortest sleep: the resolution of the systems' timers."""
 
 
+MAX_WAITS = 100
+"""Waits of a kind of failures that are kept for the median."""
+
+
+class Refusals:
+    """Failed statements of one worker, counted by statement, transaction and result code."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
+
+    def add(self, sql: str, in_transaction: bool, code: int, waited_s: float) -> None:
+        """Count a failure. `waited_s` is the time since its transaction began, in seconds."""
+        kind = sql, in_transaction, code
+        totals, waits = self.kinds.setdefault(kind, ([0, 0.0], deque(maxlen=MAX_WAITS)))
+        totals[:] = totals[0] + 1, max(totals[1], waited_s)
+        waits.append(waited_s)
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, bool], tuple[int, int, list[float], float]]]:
+        """Yield each statement and whether it was in a transaction; code, count, last waits, longest wait."""
+        for (sql, in_transaction, code), ((count, longest_s), waits) in self.kinds.items():
+            yield (sql, in_transaction), (code, int(count), list(waits), longest_s)
+
+
 class BusyRetries:
     """The waits of one worker, and the number of BUSY answers that it got."""
 
@@ -50,6 +74,11 @@ class BusyRetries:
     ) -> None:
         self.busy = 0
         self.busy_snapshot = 0
+        self.refusals = Refusals()
+        self.refused: tuple[str, bool] | None = None
+        """Statement that the last attempt failed with, and whether it was in a transaction; None if unknown.
+
+        The operation sets it when it fails, before its transaction is rolled back."""
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
         self.least_s = MIN_MEAN_S * workers
         self._timeout_s = timeout_s
@@ -89,18 +118,27 @@ class BusyRetries:
 
         def attempt_until_done(params: Any) -> Any:
             begun, attempt = self._clock(), 0
+            attempt_begun = begun
             while True:
                 try:
                     return call(params)
                 except Exception as error:
                     code = result_code(error)
+                    self._record(code, attempt_begun)
                     recover()
                     if not is_busy(code) or not self.again(attempt, begun):
                         raise
                     self.count(code)
                     attempt += 1
+                    attempt_begun = self._clock()
 
         return attempt_until_done
+
+    def _record(self, code: int | None, begun: float) -> None:
+        """Count the statement that an attempt failed with, if it is known."""
+        if self.refused and code is not None:
+            self.refusals.add(*self.refused, code, self._clock() - begun)
+        self.refused = None
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:

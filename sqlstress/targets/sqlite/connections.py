@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.sqlite.shim import ShimRecorder
-    from sqlstress.targets.views import Operation
+    from sqlstress.targets.views import Operation, Refusal
 
 
 class SqliteClient:
@@ -93,8 +93,17 @@ class SqliteClient:
 GET = "SELECT value FROM kv WHERE key = ?"
 PAIR = "SELECT key, value FROM kv WHERE key IN (?, ?)"
 PUT = "REPLACE INTO kv (key, value) VALUES (?, ?)"
+COMMIT = "COMMIT"
 COUNT = "SELECT n FROM counter WHERE id = ?"
 SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
+_SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
+"""Statements of the operations without BEGIN and COMMIT, by kind of operation."""
+
+
+def statements_before(sql: str, begin: str) -> tuple[str, ...]:
+    """Return the statements that precede one of the above in its transaction, which `begin` starts."""
+    earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
+    return (begin, *earlier.get(sql, ()))
 
 
 class SqliteStore(ClientStore):
@@ -105,27 +114,59 @@ class SqliteStore(ClientStore):
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
         super().__init__(client)
+        self._waiting, self._result_code = client.waiting, client.result_code
+        self._begin = f"BEGIN {begin.upper()}"
         for connection in client.connect_all():
-            self._prepare(client, connection, f"BEGIN {begin}")
+            self._prepare(client, connection, self._begin)
+
+    def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
+        if (code := self._result_code(error)) is not None:
+            self._waiting.refusals.add(_SINGLE[kind], False, code, waited_s)
+
+    def refusals(self) -> list[Refusal]:
+        if not self._waiting.refusals.kinds:
+            return []
+        from sqlstress.targets.views import Refusal
+
+        return [
+            Refusal(sql, statements_before(sql, self._begin) if in_transaction else (), *figures)
+            for (sql, in_transaction), figures in self._waiting.refusals
+        ]
 
     def _prepare(self, client: SqliteClient, connection: Connection, begin: str) -> None:
         self.gets.append(connection.scalar(GET))
         self.pairs.append(lambda keys: connection.rows(PAIR, keys))
         self.puts.append(connection.writer(PUT))
-        start, end = connection.writer(begin), connection.writer("COMMIT")
+        start, end, waiting = connection.writer(begin), connection.writer(COMMIT), client.waiting
 
         def replace_all(rows: list[tuple[object, object]]) -> None:
-            start(())
-            connection.run_many(PUT, rows)
-            end(())
+            statement = begin
+            try:
+                start(())
+                statement = PUT
+                connection.run_many(PUT, rows)
+                statement = COMMIT
+                end(())
+            except Exception:
+                waiting.refused = statement, connection.in_transaction()
+                raise
 
         self.batches.append(client.retried(replace_all, connection.rollback))
         read, write = connection.scalar(COUNT), connection.writer(SET_COUNT)
 
         def increment(counter: tuple[int]) -> None:
-            start(())
-            write((read(counter) + 1, *counter))
-            end(())
+            statement = begin
+            try:
+                start(())
+                statement = COUNT
+                count = read(counter) + 1
+                statement = SET_COUNT
+                write((count, *counter))
+                statement = COMMIT
+                end(())
+            except Exception:
+                waiting.refused = statement, connection.in_transaction()
+                raise
 
         self.updates.append(client.retried(increment, connection.rollback))
 
@@ -146,16 +187,18 @@ def native_store(client: SqliteClient, begin: str) -> NativeStore:
     case, waiting = client.case, client.waiting
     with require_native(case.driver):
         _, handles = connect_with_handles(case.driver, client.connect_all)
+    start = f"BEGIN {begin.upper()}"
+    # The order is that of Sql in loop.h.
+    statements = (GET, PAIR, PUT, start, COMMIT, "ROLLBACK", COUNT, SET_COUNT)
     plan = {
         "stores": True,
         "connections": [tuple(handle) for handle in handles],
-        # The order is that of Sql in loop.h.
-        "statements": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
+        "statements": statements,
         "mean_wait_ns": int(waiting.mean_s * NS_PER_S),
         "least_wait_ns": int(waiting.least_s * NS_PER_S),
         "jitter": Random(f"{case.seed}:waiting:{client.worker}").getrandbits(_JITTER_BITS),
     }
-    return NativeStore(client, plan, explained)
+    return NativeStore(client, plan, explained, [statements_before(sql, start) for sql in statements])
 
 
 class Handle(NamedTuple):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Definition
     from sqlstress.targets.sqlite.drivers import Row
     from sqlstress.targets.sqlite.shim import ShimRecorder
+    from sqlstress.targets.sqlite.wal_observer import WalObserver
     from sqlstress.targets.views import ConnectionInfo, DatabaseError, T
 
 
@@ -105,6 +106,11 @@ class SqlitePlace(Place):
     def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
         """Open the file of a bucket with `files.opened`."""
         return files.opened(self.case, self.paths[bucket])
+
+    def wal_observer(self) -> WalObserver:
+        from sqlstress.targets.sqlite.wal_observer import WalObserver
+
+        return WalObserver(self.paths[0])
 
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
         self._table = SqliteTable(self.case, self.paths, self.copies, key_type, value_size, counters)

@@ -1,0 +1,71 @@
+"""Observer of a database's WAL during a load, in a process that may have a connection to the database."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from sqlstress.report.results import WalUse
+from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex, wal_bytes
+
+
+class WalObserver:
+    """Samples of a WAL. The index stays open until `close`, because closing it drops the process's locks."""
+
+    def __init__(self, database: Path) -> None:
+        self._database = database
+        self._index: OpenIndex | None = None
+        self._identity: tuple[int, int] | None = None
+        self._largest_bytes = self._end_bytes = 0
+        self._peak: WalIndex | None = None
+        self._end: WalIndex | None = None
+
+    def look(self) -> None:
+        """Take a sample. Nothing happens if the database has no WAL, or its index is not readable."""
+        self._end_bytes = wal_bytes(self._database)
+        self._largest_bytes = max(self._largest_bytes, self._end_bytes)
+        index = self._open_index()
+        if index and (state := index.read()):
+            self._end = state
+            if not self._peak or state.frames >= self._peak.frames:
+                self._peak = state
+
+    def _open_index(self) -> OpenIndex | None:
+        """Return the index; open it again if it was deleted and created since the last look."""
+        try:
+            status = self._database.with_name(f"{self._database.name}-shm").stat()
+            if self._identity != (status.st_dev, status.st_ino):
+                self.close()
+                self._index = OpenIndex(self._database)
+                self._identity = status.st_dev, status.st_ino
+        except (OSError, ValueError):
+            return None
+        return self._index
+
+    def end(self) -> None:
+        """Call it when the load has ended. On Windows no open file can be deleted, so it is closed here."""
+        if sys.platform == "win32":
+            self.close()
+
+    def close(self) -> None:
+        """Close the index: after the connections of this process, unless its file was deleted."""
+        if self._index:
+            with suppress(OSError):
+                self._index.close()
+        self._index = self._identity = None
+
+    def use(self) -> WalUse | None:
+        """Return the use of the WAL; None if there was no sample."""
+        peak, end = self._peak, self._end
+        if not peak or not end:
+            return None
+        return WalUse(
+            page_size=end.page_size,
+            largest_bytes=self._largest_bytes,
+            end_bytes=self._end_bytes,
+            most_frames=peak.frames,
+            most_checkpointed=peak.checkpointed,
+            frames=end.frames,
+            checkpointed=end.checkpointed,
+        )
