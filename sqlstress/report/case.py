@@ -195,7 +195,7 @@ def anyway_option() -> Any:
 
 
 def isolation(value: Any) -> str:
-    """Return an isolation level of ISOLATIONS. Raises UsageError for other values.
+    """Return an isolation level of ISOLATIONS. Raises ValueError for other values.
 
     Upper case, and spaces between words, are accepted as in SQL.
     """
