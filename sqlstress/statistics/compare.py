@@ -196,9 +196,9 @@ class Passes(Generic[K]):
         least = max(1, len(logs) - 1)
         if not self._degrees:
             return pair_variance, least
-        # Cases are not equally noisy. Simulations showed that with these weights and a third of the degrees
-        # of freedom, an error rate of 5% is kept if noise is even, grows with the number of processes, has
-        # heavy tails, or affects a single case.
+        # Cases are not equally noisy. With these weights and a third of the degrees of freedom, an error rate
+        # of 5% is kept if noise is even, grows with the number of processes, has heavy tails, or affects a
+        # single case.
         return (share * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
 
 
