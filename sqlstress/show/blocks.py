@@ -134,7 +134,7 @@ class Column(Generic[C]):
     value: Callable[[Trial], Value] = _no_value
     """Function that returns the figure of a trial for the CSV file; None if the trial lacks the figure."""
     better: str = ""
-    """MORE or LESS if comparisons of reports show the figure; empty if they do not."""
+    """MORE or LESS for a figure that comparisons of reports show; empty for other figures."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
@@ -224,8 +224,8 @@ class Legend:
 Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Numbers as cells: exact if they fit, and of limited width for any number. The result is None for None, NaN
-# and infinity.
+# Numbers as cells: exact if they fit, and of limited width for any number. A function that may return None
+# does so for None, NaN and infinity.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"

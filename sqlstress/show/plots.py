@@ -68,8 +68,7 @@ def colour(place: int) -> str:
 
 
 def name(words: str) -> str:
-    """Return a text for a plot: one line, at most _LONGEST characters, without placeholders such as
-    "%{x}"."""
+    """Return a text for a plot: one line of at most _LONGEST characters, without placeholders ("%{x}")."""
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
@@ -104,17 +103,16 @@ def counts_axis(title: str, counts: Iterable[int]) -> Plain:
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return the attributes of an axis for these values: it begins at zero, or is logarithmic for a wide
-    range."""
+    """Return attributes of an axis for these values: a logarithmic axis for a wide range, else from zero."""
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with a mark at each value. `place` is the index of its colour, `hover` the text of a mark.
+    """Return a line with a mark at each value. With further attributes of the stroke, it has no marks.
 
-    With further attributes of the stroke in `more`, the line has no marks.
+    `place` is the index of the line's colour, and `hover` is the template of the text that a mark shows.
     """
     return {
         "type": "scatter",

@@ -245,8 +245,10 @@ class LoadShown(Presenter):
         return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of cases in a closed loop, below a table of several targets side by side, if
-        any."""
+        """Yield the table of cases in a closed loop.
+
+        If the group compares several targets, a table of the targets side by side comes first.
+        """
         yield from case_table.blocks(group)
         yield from self.table(group)
 

@@ -306,8 +306,7 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, WorkerResult, float]]:
-    """Yield each worker of some trials with its run and its rate relative to the mean of the trial's
-    workers."""
+    """Yield the run, the worker, and the worker's rate relative to the trial's mean, for each worker."""
     for run, trial in measured:
         total = sum(worker.tps for worker in trial.workers)
         for worker in trial.workers:
