@@ -61,7 +61,7 @@ def element(name: str, *content: str, **attributes: str | bool) -> str:
 def data(plain: Any) -> str:
     """Return plain data as JSON for a script element.
 
-    The JSON cannot end the element or begin another one.
+    The JSON contains no markup, so it cannot end the element.
     """
     written = json.dumps(_short(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
