@@ -125,8 +125,7 @@ class Experiment(ReportFormat):
     def traits(self, case: Case) -> Mapping[str, str]:
         """Return the options of a case as text, by name of the option.
 
-        Tables whose cases differ in only one of these options are merged. If the mapping is empty, they are
-        not.
+        Tables whose cases differ in only one of these options are merged. An empty mapping prevents this.
         """
         return NO_VALUES
 

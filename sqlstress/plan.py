@@ -93,8 +93,7 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return the options that have a fixed value when a study measures a single case of a command, by
-    name."""
+    """Return the options that have a fixed value if a study measures a single case, by name."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 

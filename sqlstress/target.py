@@ -60,8 +60,8 @@ class DriverInfo(NamedTuple):
     bare_call: str = "SELECT 1, of no table"
     """Description of the driver's cheapest call, whose time is measured."""
     difference: str = ""
-    """Sentence, without its full stop, on a difference between this driver's data and that of others.
-    Comparisons with other drivers show it. Empty if there is no difference."""
+    """Sentence, without its full stop, on data that only this driver works on, and other drivers do not.
+    Comparisons with other drivers show the sentence. Empty if there is no such data."""
     serves: bool = False
     """Whether the product is a server.
 

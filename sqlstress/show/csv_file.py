@@ -112,7 +112,7 @@ LATENCY: dict[str, Getter[Latency]] = {
     "p999_ns": lambda latency: latency.p999_ns,
     "max_ns": lambda latency: latency.max_ns,
 }
-"""Columns of each kind of operation. The name of a column is "KIND_NAME", such as "replace_p99_ns"."""
+"""Columns of each kind of operation. A name in the file begins with the kind: "replace_p99_ns"."""
 WORKER: dict[str, Getter[WorkerResult]] = {
     "worker": lambda worker: worker.worker,
     "worker_transactions": lambda worker: worker.transactions,

@@ -29,10 +29,10 @@ _LONGEST = 200
 
 
 def case_names(report: Report) -> tuple[str, ...]:
-    """Return a name for each run of a report, each different: the case, then its options with other values
-    than the defaults.
+    """Return a name for each run of a report, each different: the label of the case, then its options.
 
-    Options that only affect the precision of figures (window, trials, seed, verification) are left out.
+    Options with their default values, and options that only affect the precision of figures (window, trials,
+    seed, verification), are left out.
     """
     seen: Counter[str] = Counter()
     names = []
