@@ -11,7 +11,6 @@ import sqlite3
 import sys
 import tokenize
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -41,9 +40,8 @@ def texts(source: str) -> Iterator[str]:
         if token.type == tokenize.COMMENT:
             yield token.string
     for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str(text))):
-                yield text
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield str(node.value.value)
 
 
 def code_names(source: str) -> set[str]:
@@ -71,18 +69,12 @@ def stale_names(source: str, known: set[str]) -> list[str]:
     return [name for name in found if not known.issuperset(name.split("."))]
 
 
-@pytest.mark.parametrize(
-    "text", ["See `Gone`.", "See `sqlite3.gone`.", "At most GONE_LIMIT.", "Raises Gone."]
-)
+@pytest.mark.parametrize("text", ["See `Gone`.", "See `re.gone`.", "At most GONE_LIMIT.", "Raises Gone."])
 def test_unknown_name_is_found(text: str) -> None:
-    assert stale_names(f'"""{text}"""\nx = 1  # {text}', {"sqlite3"}) != []
+    assert stale_names(f'"""{text}"""\nx = 1  # {text}', {"re"}) != []
 
 
 def test_names_in_docstrings_exist() -> None:
     known = known_names()
-    stale = {
-        str(file.relative_to(ROOT)): names
-        for file in FILES
-        if (names := stale_names(Path(file).read_text(encoding="utf-8"), known))
-    }
-    assert stale == {}
+    stale = {file: stale_names(file.read_text(encoding="utf-8"), known) for file in FILES}
+    assert {file: names for file, names in stale.items() if names} == {}

@@ -116,7 +116,10 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise CommandFailed, or EnvironmentFailure if all operations so far failed equally, not on a lock."""
+        """Raise CommandFailed, or EnvironmentFailure if no operation can succeed.
+
+        That is assumed if all operations so far failed in the same way, and not on a lock.
+        """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
         if not may_give_up or self._flags[WORKED] or self._ends[TOO_LATE] or len(self._codes) > 1:
