@@ -5,7 +5,8 @@
     report = sqlstress.measure(concurrency="1-8", buckets=20)
     report = sqlstress.read("report.json")
 
-Each public name is imported on first use, because worker processes import this module too.
+A public name is imported when it is first used. Worker processes import this module, too, and need none of
+the names.
 """
 
 _NAMES = {
@@ -18,7 +19,7 @@ _NAMES = {
     "sqlstress.user_work.notes": ("Notes", "conserved", "counter", "exactly_once", "note"),
     "sqlstress.version": ("__version__",),
 }
-"""Public names, by the module that defines them."""
+"""Public names, by module that defines them."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
     def __getattr__(name: str) -> object:
+        """Return a public name, whose module is imported. Raises AttributeError for other names."""
         for module, names in _NAMES.items():
             if name in names:
                 from importlib import import_module
@@ -50,4 +52,5 @@ if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
 
 def __dir__() -> list[str]:
+    """Return the public names."""
     return __all__

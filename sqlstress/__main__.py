@@ -1,6 +1,6 @@
 """Entry point of the command line.
 
-Worker processes import this module again, so at import it loads only two standard modules.
+Worker processes import this module again, so at the top it imports only two modules of the standard library.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import sys
 def occupy_standard_descriptors() -> None:
     """Open the null device in place of each standard stream that is closed.
 
-    Otherwise a database or a pipe gets the number of a stream, and text for the stream goes into it.
+    Otherwise, a database or a pipe that is opened next would get the number of the stream, and text for the
+    stream would be written into it.
     """
     for descriptor in range(3):
         try:
@@ -22,7 +23,7 @@ def occupy_standard_descriptors() -> None:
 
 
 def main() -> int:
-    """Run the command line; return the exit code."""
+    """Run the command line and return its exit code."""
     occupy_standard_descriptors()
     try:
         from sqlstress.system.interrupt import ignore_stop_signals, install_stop_handlers
@@ -34,10 +35,11 @@ def main() -> int:
         ignore_stop_signals()
         return code
     except KeyboardInterrupt:
-        return 130  # Ctrl-C before or after `run`, which handles it otherwise
+        return 130  # Ctrl-C before or after `run`, which handles Ctrl-C itself
     finally:
-        # Python treats a KeyboardInterrupt raised within an exec(), such as a dataclass uses, as not caught,
-        # and ends `python -m` with SIGINT instead of our exit code. Another exec() resets this.
+        # If a KeyboardInterrupt was raised within an exec(), which dataclasses use, Python treats it as not
+        # caught although it was. Then `python -m` ends with SIGINT instead of our exit code. Another exec()
+        # prevents this.
         exec("")
 
 

@@ -1,4 +1,7 @@
-"""Python API: functions that measure, and the report that they return. Imported by `import sqlstress`."""
+"""Python API: functions that measure, and the report that they return.
+
+`import sqlstress` offers these names.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The figures of a case: those of its typical trial, the rate being the median over its trials."""
+    """Figures of a case.
+
+    `tps` is the median over the trials of the case. The other figures are those of the trial with this TPS.
+    """
 
     case: Case
     """Case that was measured."""
@@ -41,21 +47,23 @@ class Figure:
     tps: float | None
     """Transactions per second of all processes together: the median of the trials; None if unknown."""
     rate: float | None
-    """Rate by which cases of the experiment are compared, per second; None if no valid one was measured."""
+    """Rate by which cases of the experiment are compared, per second; None if no valid rate was measured."""
     counts: str
     """Unit of the rate: transactions, pairs, rows or cycles."""
     fairness: float | None
-    """Jain's fairness index of the processes' shares, from 1/n (one process did all the work) to 1."""
+    """Jain's fairness index of the processes' rates: 1/n if one of n does all work, 1 if all are equal;
+    None if unknown."""
     longest_wait_ns: int | None
-    """Duration of the slowest operation, in ns, including operations still pending at the window's end."""
+    """Duration of the slowest operation, in ns, including operations that had not ended at the end of the
+    window; None if unknown."""
     failed: int | None
-    """Number of operations given up after the busy timeout."""
+    """Number of operations that failed because the database was busy; None if unknown."""
     latency: Mapping[str, Latency]
-    """Service times by kind of operation, in nanoseconds."""
+    """Times from start to end of an operation by kind of operation, in ns; empty if unknown."""
     verified: str
-    """Whether the data matches the workers' acknowledged writes: ok, failed, unknown or skipped."""
+    """Result of the check of the data against the acknowledged writes: ok, failed, unknown or skipped."""
     error: str | None
-    """Reason why the case was not measured, or only in part; else None."""
+    """Reason why the case was not measured, or only in part; None if it was measured."""
 
     @classmethod
     def of(cls, run: Run) -> Figure:
@@ -81,11 +89,14 @@ class Finding:
     """Conclusion of a report."""
 
     code: str
-    """Stable name, such as "best" or "starvation"."""
+    """Name of the kind of finding, such as "best" or "starvation"; it does not change between versions."""
     facts: Mapping[str, Any]
-    """Facts by name: labels, numbers (names of times end in _ns, shares are 0 to 1) and other findings."""
+    """Facts by name: labels, numbers and named tuples of both.
+
+    Times are in ns, and their names end in _ns. Shares are from 0 to 1.
+    """
     text: str
-    """One or two sentences that state these facts."""
+    """One or more sentences that state these facts."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,23 +108,27 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether everything was measured and no fault found: the command line would exit with 0."""
+        """Whether all was measured and no fault was found. If so, the command line would exit with 0."""
         return self.exit_code == 0
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command line: 0, 1 (wrong data), 3 (no proof), 4 (failure), 130 (interrupted)."""
+        """Exit code of the command line.
+
+        0: no problem; 1: wrong data or a regression; 3: no answer; 4: a case could not be measured; 130:
+        interrupted.
+        """
         return exit_code(endings(self.document))
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Problems, a line each, the gravest first."""
+        """Problems of the measurement, a line for each, the gravest first."""
         texts = (ending.text or ending.reason for ending in endings(self.document))
         return tuple(_rename(text.removeprefix("Error: ")) for text in texts if text)
 
     @property
     def interrupted(self) -> bool:
-        """Whether the measurement was interrupted. If so, the report has the results up to that time."""
+        """Whether the user interrupted the measurement. If so, the report has the results up to that time."""
         return self.document.interrupted
 
     @property
@@ -128,44 +143,56 @@ class Report:
 
     @property
     def results(self) -> Mapping[str, Any]:
-        """Results of studies that are not sweeps of cases, such as crash, by experiment."""
+        """Results of studies without cases, such as a crash test, by name of the experiment."""
         return self.document.results
 
     @cached_property
     def answer(self) -> SearchAnswer | None:
-        """Result of `limit`: highest rate that `holds`, lowest that `breaks`. None for other reports."""
+        """Result of `limit`: the highest rate that `holds` the promise, and the lowest that `breaks` it.
+
+        None for other reports.
+        """
         from sqlstress.analysis.highest_rate import answer_of
 
         return answer_of(self.document, self.document.limit) if self.document.limit else None
 
     @property
     def verdict(self) -> str | None:
-        """Verdict of an A/B test: pass, fail, inconclusive, or undecided if it was stopped; else None."""
+        """Verdict of an A/B test: pass, fail, inconclusive, or undecided if the test was stopped.
+
+        None for other reports.
+        """
         return self.document.ab.verdict if self.document.ab else None
 
     @property
     def ratio(self) -> float | None:
-        """Ratio of B's figure to A's in an A/B test, as estimated at the last look; else None."""
+        """Estimated ratio of B's figure to A's in an A/B test, at its last look (interim test).
+
+        None for other reports, and before the first look.
+        """
         return self.document.ab.looks[-1].ratio if self.document.ab and self.document.ab.looks else None
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Conclusions, one or two sentences each, with a stable code."""
+        """Conclusions from the results, as sentences and as data."""
         from sqlstress.analysis.advice import advise
 
         return tuple(Finding(finding.code, finding.facts, finding.text) for finding in advise(self.document))
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """Figures of each case, in the order of measurement."""
+        """Figures of each case, in the order of the plan."""
         return tuple(map(Figure.of, self.runs))
 
     def __repr__(self) -> str:
-        """Return a text with the problems, if any. A failed test shows it."""
+        """Return a text with the problems of the measurement.
+
+        A failed assertion of pytest shows this text.
+        """
         return f"<sqlstress report: {'; '.join(self.problems) or ('ok' if self.ok else 'not ok')}>"
 
     def _repr_html_(self) -> str:
-        """Return HTML for a notebook: the heading, the tables and the first conclusions."""
+        """Return the report as HTML for a notebook: the heading, the tables and the first conclusions."""
         from sqlstress.show.page.html_file import report_fragment
 
         return report_fragment(self.document)
@@ -173,7 +200,7 @@ class Report:
     def to_rows(self) -> list[dict[str, str | float | None]]:
         """Return a flat dict for each case, as input of pandas.DataFrame or polars.DataFrame.
 
-        Keys are the columns of the CSV file, and end with the unit. A missing figure is None.
+        The keys are the names of the CSV columns, which end with the unit. A missing figure is None.
         """
         from sqlstress.show.csv_file import case_rows
 
@@ -204,7 +231,8 @@ class Report:
 T = TypeVar("T", bound="AnyBench")
 
 ProgressCallback = Callable[[Progress], None]
-"""Callback for the progress of a measurement: called often, so it must be quick and must not raise."""
+"""Function that receives the progress of a measurement. It is called often, so it must be quick, and it must
+not raise an exception."""
 
 
 def measure(
@@ -217,17 +245,19 @@ def measure(
     progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
-    """Measure an experiment, or a plan, and return its report.
+    """Measure an experiment, or a plan (a TOML file with cases), and return the report.
 
-    `what` is an experiment's name (kv, sql, app, exec, methods, keys, cycles, crash), or the path of a TOML
+    `what` is the name of an experiment (kv, sql, app, exec, methods, keys, cycles, crash), or the path of a
     plan. `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
-    buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below
-    `directory`, and are removed unless `keep`. Wrong data in a case stops the measurement, unless
-    `keep_going`. `save` names a JSON file, written as the report grows; if that fails, a warning is issued.
-    `progress` is called often. A duration is a text with its unit; a few seconds may be a number.
+    buckets=[1, 20], duration="500ms")`. A duration is a text with its unit, or a number of seconds up to 60.
+    The databases are in a new folder below `directory`, and are removed at the end unless `keep` is True.
+    Wrong data in a case stops the measurement, unless `keep_going` is True. `save` is the path of a JSON
+    file, which is written as the report grows. If it cannot be written, a warning is issued. `progress` is
+    called often.
 
-    Raises UsageError for invalid options, SqlstressError if nothing at all could be measured. A failed case
-    is part of the report. Ctrl-C ends the measurement; the report then has the results up to that time.
+    Raises UsageError for invalid options, and SqlstressError if nothing could be measured. A case that failed
+    is in the report with its error. Ctrl-C ends the measurement, and the report has the results up to that
+    time.
     """
     from sqlstress.studies.sweep import study_of_plan
 
@@ -246,11 +276,12 @@ def limit(
     progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
-    """Search for the highest rate that keeps a latency promise. The report's `answer` has the result.
+    """Search for the highest rate at which promised latencies are kept, and return the report.
 
-    `what` is an experiment that has a rate (kv, sql, app, exec), and `options` are those of the command:
-    `limit("sql", script=["transfer.sql"], setup="schema.sql", p99="10ms", concurrency=4)`. For
-    the other parameters and the exceptions see `measure`.
+    The attribute `answer` of the report has the result. `what` is an experiment that has a rate (kv, sql,
+    app, exec), and `options` are those of the command `limit`: `limit("sql", script=["transfer.sql"],
+    setup="schema.sql", p99="10ms", concurrency=4)`. For the other parameters and the exceptions see
+    `measure`.
     """
     from sqlstress.engine.session import MeasuringSession
     from sqlstress.studies.limit import search_for
@@ -272,12 +303,13 @@ def ab(
     progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
-    """Measure two settings in turns until a drop is shown or ruled out; see the report's `verdict`.
+    """Measure two variants, A and B, in turns, until a drop is shown or ruled out, and return the report.
 
-    `a` and `b` are the options of one arm only; `options` apply to both arms or to the test itself:
-    `ab(a={"synchronous": "full"}, b={"synchronous": "normal"}, concurrency=4, max_drop="5%")`. `what` is kv,
-    sql, app or exec. For the other parameters and the exceptions see `measure`. The report is `ok` unless
-    the test failed; an inconclusive test is no failure.
+    The attribute `verdict` of the report has the result. `a` and `b` are the options of one variant only.
+    `options` apply to both variants or to the test itself: `ab(a={"synchronous": "full"}, b={"synchronous":
+    "normal"}, concurrency=4, max_drop="5%")`. `what` is kv, sql, app or exec. For the other parameters and
+    the exceptions see `measure`. The report is `ok` unless the test failed; an inconclusive test is no
+    failure.
     """
     from sqlstress.studies.ab import (
         cells,
@@ -312,9 +344,9 @@ def hunt(
 ) -> Report:
     """Hunt for races in SQLite with a built-in load, or in your work: `hunt("app", file="bank.py")`.
 
-    `options` are those of the command: `hunt(max_time="30s", driver="apsw")`. If a fault was found, the
-    report is not `ok`, and `results["races"]` has the round. For the other parameters and the exceptions
-    see `measure`.
+    `options` are those of the command `hunt`: `hunt(max_time="30s", driver="apsw")`. If a fault was found,
+    the report is not `ok`, and `results["races"]` has the round in which it occurred. For the other
+    parameters and the exceptions see `measure`.
     """
     from sqlstress.engine.session import MeasuringSession
 
@@ -330,6 +362,7 @@ def hunt(
 
 
 def _check_has_windows(name: str) -> None:
+    """Raise UsageError unless `name` is an experiment that counts operations within a window."""
     if name not in windowed_commands():
         names = ", ".join(windowed_commands())
         raise UsageError(f"{name!r:.60} is not available here. Choose one of {names}.")
@@ -337,7 +370,10 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """Replace the command line's options in an error raised by the block, by `spelling(option)`."""
+    """Replace options of the command line in the message of an error that the block raises.
+
+    `spelling` returns the replacement of an option, such as a parameter in Python.
+    """
     try:
         yield
     except SqlstressError as error:
@@ -347,39 +383,41 @@ def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
 
 
 def _parameter(option: str) -> str:
-    """Return the parameter of a Python call that corresponds to an option of the command line."""
+    """Return the parameter in Python for an option of the command line, given without dashes."""
     return _OTHER_PARAMETERS.get(option, option.replace("-", "_"))
 
 
 def _key(option: str) -> str:
-    """Return the key of a plan that corresponds to an option; a parameter if plans have no such key."""
+    """Return the key of a plan for an option of the command line; a parameter if plans lack the option."""
     return _OTHER_PARAMETERS.get(option, option)
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return a message of the command line with parameters, or keys of a plan, instead of options."""
+    """Return a message of the command line with parameters, or keys of a plan, in place of options."""
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
 
 
 _OTHER_PARAMETERS = {"dir": "directory", "keep-going": "keep_going"}
-"""Parameters of the functions here whose names differ from the option's, by option."""
+"""Parameters of the functions in this module with another name than the option, by option."""
 _OPTION = re.compile(r"pip install(?: -\S+)+|(?<![\w'-])--([a-z][a-z0-9-]*)")
-"""Option of the command line; or a pip command, whose options are not replaced."""
+"""Option of the command line in a message. Also a pip command, so that its options are not replaced."""
 _SUGGESTED = re.compile(r"(is not an option of [^.]*\. Did you mean )([a-z][a-z0-9-]*)")
-"""Message that suggests an option without its dashes."""
+"""Part of a message that suggests an option without its dashes."""
 _ARGUMENT = re.compile(r"\A(?:COMMAND|FILE|LOAD|SCRIPT)(?=: )")
-"""Name of a command's argument, at the beginning of a message."""
+"""Name of a positional argument at the beginning of a message."""
 
 
 def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options by their names on the command line, without dashes at the front. None is left out."""
     if "dir" in options:
         raise UsageError("dir is not a parameter. Did you mean directory?")
     return {name.replace("_", "-"): value for name, value in options.items() if value is not None}
 
 
 def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the call of a function as words, for the report, without secrets."""
     settings = (f"{name}={value}" for name, value in options.items())
     return redact_words((f"sqlstress.{function}", str(work), *settings))
 
@@ -387,6 +425,10 @@ def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tup
 def _run_study(
     study: Study[T], opening: BenchOpener[T], save: str | Path | None, progress: ProgressCallback | None
 ) -> Report:
+    """Run a study and return its report. `opening` opens the session in which the study measures.
+
+    If the report cannot be saved, a warning is issued.
+    """
     from sqlstress.studies.sweep import run_study
 
     if str(save) == "-":
@@ -407,17 +449,19 @@ def _run_study(
 
 
 def read(path: str | Path) -> Report:
-    """Return a saved report. Raises UsageError with a message that names the file."""
+    """Return the report saved in a JSON file. Raises UsageError with a message that names the file."""
     from sqlstress.report import read as read_document
 
     return Report(read_document(Path(path)))
 
 
 def _is_plan(work: str | Path) -> bool:
+    """Return whether `work` is the path of a plan, and not the name of an experiment."""
     return isinstance(work, Path) or work.endswith(".toml")
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
+    """Return the plan in a file, or the plan for an experiment with these options. Raises UsageError."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")
@@ -439,7 +483,7 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
 
 
 def _studies() -> dict[str, StudySpec]:
-    """Return the studies that `measure` does not support, by command: they parse the options themselves."""
+    """Return the studies that parse their options themselves, by command. `measure` does not support them."""
     specs = {name: experiment.study for name, experiment in commands().items()}
     return {name: study for name, study in specs.items() if study and study.reads_options}
 

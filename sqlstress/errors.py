@@ -1,16 +1,20 @@
-"""Exceptions, each with its exit code. Only the command line prints their texts.
+"""Exceptions of sqlstress, with the exit codes of the command line, which prints their messages.
 
-Exit codes: 0 fine; 1 an integrity failure or a regression; 2 usage; 3 inconclusive;
-4 the environment or a worker failed; 130 interrupted.
+Exit codes: 0: no problem; 1: wrong data or a regression; 2: invalid use; 3: no answer; 4: the environment or
+a worker failed; 130: interrupted.
 """
 
 from __future__ import annotations
 
 
 class SqlstressError(Exception):
-    """Base class. The message has one or two lines: the event, the data kept, the remedy."""
+    """Base class of all exceptions of sqlstress.
+
+    The message has one or two lines: the event, the data that was kept, the remedy.
+    """
 
     exit_code = 4
+    """Exit code of the command line after this exception."""
 
 
 class UsageError(SqlstressError):
@@ -23,7 +27,7 @@ class NoWork(UsageError):
     """Missing argument: the file or command to measure."""
 
     def __init__(self, typed: str, assigned: str) -> None:
-        """`typed` is the message for the command line, `assigned` the message for plans and for Python."""
+        """`typed` is the message for the command line; `assigned` is the message for plans and for Python."""
         super().__init__(typed)
         self.assigned = assigned
 
@@ -32,7 +36,11 @@ class NotInstalled(UsageError):
     """Requested driver that is not installed."""
 
     def __init__(self, driver: str, package: str, error: ImportError | None = None) -> None:
-        """`package` is its name for pip; empty if the driver comes with Python or cannot be installed."""
+        """`package` is the name of the driver's package for pip.
+
+        It is empty if the driver comes with Python or cannot be installed. `error` is the failure of the
+        import.
+        """
         self.driver, self.package = driver, package
         reason = f" ({error})" if error else ""
         remedy = f"python -m pip install {package}" if package else "a Python that has it"
@@ -42,26 +50,29 @@ class NotInstalled(UsageError):
 
 
 class EnvironmentFailure(SqlstressError):
-    """Request that this machine, folder or SQLite build cannot satisfy."""
+    """Failure of the environment: this machine, folder or SQLite build cannot do what was requested."""
 
     exit_code = 4
 
 
 class Interrupted(SqlstressError):
-    """Stop by the user or the system."""
+    """Stop of a measurement by the user (Ctrl-C) or the system (a signal)."""
 
     exit_code = 130
 
 
 def error_message(error: BaseException) -> str:
-    """Return the message of an exception; if bytes of a damaged file are not UTF-8, show them."""
+    """Return the message of an exception. For a UnicodeDecodeError, return a message that shows the bytes.
+
+    Such an error can come from SQLite if a database file is damaged.
+    """
     if isinstance(error, UnicodeDecodeError):
         return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
     return str(error)
 
 
 def plainly(error: BaseException) -> str:
-    """Return an error as text: the message of a SqlstressError, or another error's class and message."""
+    """Return an error as text: the message of a SqlstressError, or the class and message of another error."""
     if isinstance(error, SqlstressError):
         return str(error)
     if isinstance(error, MemoryError):

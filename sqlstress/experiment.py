@@ -1,7 +1,8 @@
-"""Base class of the experiments, and how to get one by its name, by a case or by its command.
+"""Base class of experiments, and functions that return an experiment by its name, a case or a command.
 
-An experiment is a package below `sqlstress.experiments`, with a subclass in its module `experiment`. Its
-methods import the presenter, the study and both halves when they are called: help and tables need neither.
+An experiment is a kind of load or test. It is a package below `sqlstress.experiments`, with a subclass of
+`Experiment` in its module `experiment`. The methods of the subclass import the other parts of the experiment
+when they are called, because `--help` and tables do not need all parts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sqlstress.report.case import Case
 from sqlstress.request import Request
 
 NO_VALUES: Mapping[str, Any] = MappingProxyType({})
+"""Empty mapping that cannot be changed, as a default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,113 +27,129 @@ class CommandLine:
     """Command that measures an experiment."""
 
     name: str = ""
-    """Name; empty if options of another command select the cases."""
+    """Name of the command; empty if options of another command select the cases of the experiment."""
     summary: str = ""
-    """One line for the list of all commands."""
+    """Line on the command for the list of all commands."""
     help: str = ""
-    """A few sentences."""
+    """Sentences on the command for its `--help`."""
     example: str = ""
-    """Command line that works."""
+    """Complete command line as an example."""
     takes: tuple[str, ...] = ()
-    """Suffixes of the files that can be its first argument, such as ".py"."""
+    """Suffixes of the files that can be the first argument, such as ".py"."""
     main_options: tuple[str, ...] = ()
-    """Names of the options that `--help` shows first. Options of all commands may be among them.
+    """Names of the options that `--help` shows first, including options that all commands have.
 
-    The list of all commands also shows those of the default experiment."""
+    The main options of the default experiment are also shown in the list of all commands.
+    """
 
 
 class StudySpec(ResultFormat):
-    """Study of an experiment: it decides which cases are measured, and leaves a result in the report."""
+    """Description of an experiment's study.
+
+    A study decides which cases are measured and in which order, and stores a result in the report.
+    """
 
     observes_only: ClassVar[bool] = False
-    """Whether it observes other programs: it makes no databases, and shows each moment."""
+    """Whether the study only observes other programs. If so, it makes no databases, and shows each moment."""
     reads_options: ClassVar[bool] = False
-    """Whether `parse_request` reads the options; otherwise they select cases, as for a sweep."""
+    """Whether the method `parse_request` parses the options of the command.
+
+    If not, the options select cases.
+    """
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
-        """Return a `Study` of these cases."""
+        """Return a `Study` of these cases. `selection` has the options that cases do not store."""
         raise NotImplementedError
 
     def parse_request(self, options: Mapping[str, Any], read_words: Any) -> Any:
-        """Return a `StudyRequest` or `LookingOn` from unparsed options; `read_words` parses words as options.
+        """Return a `StudyRequest` or `ObservationRequest` from unparsed options. Raises UsageError.
 
-        Raises UsageError.
+        `read_words` is a function that parses words of a command line as options.
         """
         raise NotImplementedError
 
 
 class UnknownFigure(NamedTuple):
-    """Figure of a case that is 0 if unknown, as in published reports."""
+    """Figure of a case that can be unknown, as in published reports. If so, the figure is 0."""
 
     label: str
+    """Name of the figure in a sentence, with its article."""
     value: Callable[[Case], int | None]
+    """Function that returns the figure of a case; None if the case has no such figure."""
     without: Callable[[Case], Case]
-    """Returns a case without the figure."""
+    """Function that returns a copy of a case without the figure."""
 
 
 class Experiment(ReportFormat):
-    """Base class of the experiments. A subclass overrides what differs."""
+    """Base class of experiments. A subclass overrides the attributes and methods that differ."""
 
     # Command and options.
 
     command: ClassVar[CommandLine] = CommandLine()
+    """Command that measures the experiment."""
     options: ClassVar[tuple[Option, ...]] = ()
-    """Options, in the order of `--help`."""
+    """Options of the command, in the order of `--help`."""
     selection: ClassVar[type] = NoOptions
     """Dataclass of options that select cases but are not stored in them."""
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
-    """Reason why an option of other experiments is missing, by its name."""
+    """Reasons why the experiment lacks options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
-    """Options replaced (removed, if None) when a study such as `ab` or `limit` measures a single case."""
+    """Values of options when a study such as `ab` or `limit` measures a single case; None removes the
+    option."""
     study: ClassVar[StudySpec | None] = None
+    """Study that decides which cases are measured.
+
+    None if each case is measured, with the requested trials.
+    """
 
     def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
         """Yield the requested cases. Raises UsageError if options contradict each other."""
         return iter(())
 
-    # Tables: cases that are shown and compared together.
+    # Tables: cases that are shown and compared together. A layout is a number of files (buckets).
 
     sweeps: ClassVar[bool] = False
-    """Whether tables and labels name its cases by the layout and the number of processes."""
+    """Whether tables and labels name cases by the number of processes and the layout, and not by their
+    work."""
     many_files: ClassVar[bool] = True
-    """Whether its data may lie in several files; otherwise no text mentions their number."""
+    """Whether the data of a case may be in several files. If not, no text mentions the number of files."""
 
     def table(self) -> str:
-        """Return the name of the experiment in whose tables its cases appear."""
+        """Return the name of the experiment whose tables show the cases of this experiment."""
         return self.name
 
     def table_key(self, case: Case) -> Case:
-        """Return a case without the fields that may differ within a table."""
+        """Return a copy of a case with fixed values in the fields that may differ within a table."""
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
-        """Return a case's options as text, by option name.
+        """Return the options of a case as text, by name of the option.
 
-        Tables are merged if their cases differ in only one of these options. An empty mapping prevents this.
+        Tables whose cases differ in only one of these options are merged. An empty mapping prevents this.
         """
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return a case without the fields that do not affect the work."""
+        """Return a copy of a case with fixed values in the fields that do not affect the work."""
         return case
 
     def unknown_figures(self) -> Mapping[str, UnknownFigure]:
-        """Return figures that published reports may lack, by name."""
+        """Return the figures of a case that published reports may lack, by name."""
         return NO_VALUES
 
-    # Labels in shared sentences.
+    # Labels for sentences that several experiments share.
 
     activity: ClassVar[str] = ""
-    """Work of its processes, if another experiment has the same tables."""
+    """Description of the work, if another experiment has the same tables; else empty."""
     label_fields: ClassVar[frozenset[str]] = frozenset()
-    """Fields of the spec that `work_label` contains."""
+    """Fields of the spec whose values `work_label` contains."""
 
     def work_label(self, case: Case) -> str:
-        """Return a label for the work of each process, different from those of other cases in the plan."""
+        """Return a label of the work of each process. Cases of a plan with other work have other labels."""
         return case.workload
 
     def unit(self, case: Case) -> str:
-        """Return the name of one transaction of the report."""
+        """Return the name of the counted operation in the singular, such as "transaction"."""
         return "transaction"
 
     def rate_units(self, case: Case) -> str:
@@ -139,42 +157,51 @@ class Experiment(ReportFormat):
         return f"{self.unit(case)}s"
 
     def name_outsider(self, change: str) -> str:
-        """Return a sentence on who may have changed a definition; `change` is its predicate."""
+        """Return a clause on the programs that may have changed a table: "another program changed ...".
+
+        `change` is the predicate of the clause.
+        """
         return f"another program {change}"
 
     # Measurement.
 
     windowed: ClassVar[bool] = False
-    """Whether operations within a window are counted, unless a number of operations is given."""
+    """Whether a trial counts the operations within a window of time, unless a number of operations is
+    given."""
     retries_empty: ClassVar[bool] = False
-    """Whether a window without operations is measured again; otherwise it is 0 TPS."""
+    """Whether a trial without operations in its window is measured again. If not, its rate is 0."""
     common_start: ClassVar[bool] = True
-    """Whether the processes of a trial begin together, on files of the trial.
+    """Whether the processes of a trial begin at the same time, on files that only this trial uses.
 
-    Otherwise their start counts, and the files serve a whole sweep."""
+    If not, the start of the processes is part of the measured time, and all trials use the same files.
+    """
     keeps_workers: ClassVar[bool] = False
-    """Whether a worker can run the next trial, because closing its store removes all state of the last."""
+    """Whether a worker process can run the next trial, too, because no state remains after its store is
+    closed."""
     opens_database: ClassVar[bool] = True
-    """Whether its workers open the database; otherwise programs that they start do."""
+    """Whether the workers open the database. If not, programs that they start open it."""
     applies_settings: ClassVar[bool] = True
-    """Whether connections have the settings of the case; otherwise the user's code chooses them."""
+    """Whether connections get the settings of the case. If not, the user's code chooses them."""
     retries_refused: ClassVar[bool] = True
-    """Whether transactions refused by a server are retried until the timeout; else a case limits tries."""
+    """Whether transactions that a server refused are retried until the timeout.
+
+    If not, the case limits the tries.
+    """
 
     def transactions_each(self, case: Case) -> int:
-        """Return the number of transactions that an operation of the timed loop stands for."""
+        """Return the number of transactions that one operation of the timed loop counts as."""
         return 1
 
     def count_transactions(self, case: Case, operations: int) -> int:
-        """Return the number of transactions in this number of operations of the timed loop."""
+        """Return the number of transactions that some operations of the timed loop count as."""
         return operations * self.transactions_each(case)
 
     def writes(self, case: Case) -> bool:
-        """Return whether the workers write."""
+        """Return whether the workers write to the database."""
         return True
 
     def loop_of(self, case: Case) -> str:
-        """Return the loop that drives a case, native or python; empty if there is only one."""
+        """Return the loop that runs the operations, native (in C) or python; "" if there is only one loop."""
         return ""
 
     def estimated_s(self, case: Case) -> float:
@@ -186,46 +213,53 @@ class Experiment(ReportFormat):
         return 0.0
 
     def misses_long_waits(self, case: Case) -> bool:
-        """Return whether default windows are too short for the waits of a case.
+        """Return whether waits in a case may be longer than a window of default length.
 
-        In a sweep, the largest of such cases also gets one longer window.
+        If so, the largest of such cases is also measured once with a longer window.
         """
         return False
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        """Return the reason to skip a case after these runs of any experiment, or None."""
+        """Return the reason to skip a case, or None to measure it. `runs` are the results so far."""
         return None
 
-    # Parts, imported when they are needed.
+    # Parts of the experiment, which are imported when they are needed.
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
-        """Return the parent's half of one trial: a `Work`."""
+        """Return the part of a trial that runs in the parent process: a `Work`. It prepares and checks data.
+
+        `place` is the place of the data, `salt` a number that makes the written values of this trial unique,
+        and `carry` a dict for data that later trials of the session reuse.
+        """
         raise NotImplementedError
 
     def worker_half(self) -> Callable[..., Any]:
-        """Return the function or class that opens a `Source` in a worker process."""
+        """Return the function or class that opens the worker's part of a trial: a `Source` of operations."""
         raise NotImplementedError
 
     def companions(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the classes of the processes that may run in addition to the workers, by name."""
+        """Return the classes of further processes that may run next to the workers, by name."""
         return NO_VALUES
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        """Return the names of modules that its processes import in addition to those of their halves."""
+        """Return the names of further modules that the processes of a case import before they start."""
         return ()
 
     def presenter(self) -> Any:
-        """Return a `Shown`, which shows its results."""
+        """Return the `Presenter`, which shows results of the experiment."""
         raise NotImplementedError
 
     @property
     def allowed_in_plans(self) -> bool:
-        """Whether a plan can contain its cases: no study decides which are measured."""
+        """Whether a plan can contain cases of the experiment.
+
+        It cannot if a study decides what is measured.
+        """
         return self.command.name != "" and self.study is None
 
 
 def get_experiment(name: str) -> Experiment:
-    """Return the experiment with this name. Raises KeyError."""
+    """Return the experiment with this name. Raises KeyError for an unknown name."""
     return cast(Experiment, format_of(name))
 
 
@@ -235,19 +269,22 @@ def experiment_of(case: Case) -> Experiment:
 
 
 def all_experiments() -> tuple[Experiment, ...]:
-    """Return all experiments, in their order."""
+    """Return all experiments, in the order of `EXPERIMENTS`."""
     return tuple(map(get_experiment, EXPERIMENTS))
 
 
 def commands() -> dict[str, Experiment]:
-    """Return the experiments that have a command, by its name."""
+    """Return the experiments that have a command, by name of the command."""
     return {
         experiment.command.name: experiment for experiment in all_experiments() if experiment.command.name
     }
 
 
 def windowed_commands() -> dict[str, Experiment]:
-    """Return the experiments whose cases a study can measure one by one, by command: those with windows."""
+    """Return the experiments that `ab` and `limit` can measure, by name of the command.
+
+    Their trials count operations within a window, and no study of their own decides which cases are measured.
+    """
     return {
         name: experiment
         for name, experiment in commands().items()
@@ -256,26 +293,29 @@ def windowed_commands() -> dict[str, Experiment]:
 
 
 def case_label(case: Case) -> str:
-    """Return a short label of a case, different from those of the other cases in its plan."""
+    """Return a short label of a case. Other cases of the same plan have other labels."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
     return ", ".join(filter(None, (experiment_of(case).work_label(case), *processes, case.rate_label)))
 
 
 def unit_of(case: Case) -> str:
-    """Return the name of one transaction of a case."""
+    """Return the name of the operation that a case counts, in the singular, such as "transaction"."""
     return experiment_of(case).unit(case)
 
 
 def units_of(case: Case) -> str:
-    """Return the name of the transactions of a case, in the plural."""
+    """Return the name of the operations that a case counts, in the plural, such as "transactions"."""
     return f"{unit_of(case)}s"
 
 
 def rate_units_of(case: Case) -> str:
-    """Return the unit of the rates of a case, in the plural."""
+    """Return the unit of the rates by which a case is compared, in the plural, such as "rows"."""
     return experiment_of(case).rate_units(case)
 
 
 def has_window(case: Case) -> bool:
-    """Return whether the case counts operations within a window; otherwise it does a fixed amount of work."""
+    """Return whether a case counts operations within a window of time.
+
+    If not, its amount of work is fixed.
+    """
     return experiment_of(case).windowed and case.ops is None

@@ -1,4 +1,4 @@
-"""Plan: flags or a TOML file become a list of Cases."""
+"""Plan: the cases to measure, made from options of the command line or from a TOML file."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
-    """Return an instance of a dataclass whose fields are options. Fields without a value keep the default.
+    """Return an instance of a dataclass whose fields are options. Fields without a value keep their defaults.
 
-    `values` are by option name, `known` by field name. Fields that only the experiment can set, such as the
-    scale of a cell, are None at first.
+    `values` has parsed values by name of the option, and `known` has further values by name of the field. A
+    field without a default is None if it has no value, because only the experiment can set it later.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}
@@ -46,22 +46,23 @@ MAX_CASES = 1000
 
 
 class Plan(NamedTuple):
-    """Cases to measure, and the options that requested them."""
+    """Cases to measure, and the experiment whose options requested them."""
 
     cases: tuple[Case, ...]
     experiment: Experiment | None = None
-    """Experiment whose options requested the cases; None for a plan, whose cases can be of any experiment."""
+    """Experiment whose options requested the cases; None for a plan file, which can have several
+    experiments."""
     selection: Any = None
-    """Options of the experiment that select cases but are not stored in them."""
+    """Options of the experiment that select cases but are not stored in them; None for a plan file."""
 
 
 def options_of_command(command: str) -> tuple[Option, ...]:
-    """Return the options of the experiment that a command measures."""
+    """Return the options of the experiment that a command measures. Raises KeyError for other commands."""
     return commands()[command].options
 
 
 def parse_option(option: Option, value: Any) -> Any:
-    """Return the parsed value of an option. Raises UsageError that names the option."""
+    """Return the parsed value of an option; None for None. Raises UsageError that names the option."""
     try:
         return None if value is None else option.parse(value)
     except ValueError as error:
@@ -70,16 +71,19 @@ def parse_option(option: Option, value: Any) -> Any:
 
 
 def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parsed values of options, by name: unparsed values from `given`, else defaults."""
+    """Return the parsed values of options, by name. Raises UsageError.
+
+    `given` has unparsed values by name. Options without a value there get their defaults.
+    """
     return {option.name: parse_option(option, given.get(option.name, option.default)) for option in options}
 
 
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return the options of a command whose load a study measures.
+    """Return the options of a command whose load a study such as an A/B test measures.
 
-    `otherwise` has changed attributes of options, by name; options in `left_out` are missing.
+    `otherwise` has changed attributes of options, by name of the option. Options in `left_out` are left out.
     """
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
@@ -89,16 +93,16 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return the options that have one value when a study measures a single case."""
+    """Return the options that have a fixed value if a study measures a single case, by name."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 
 
 def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
-    """Return the plan that one set of options requests.
+    """Return the plan that the options of a command request.
 
-    `given` holds unparsed values by option name; missing and None values have their default. Raises
-    UsageError, also for more than MAX_CASES cases, before they take memory.
+    `given` has unparsed values by name of the option. Options that are missing or None have their defaults.
+    Raises UsageError for invalid options, and for more than MAX_CASES cases, before the cases take memory.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
     experiment = commands()[command]
@@ -128,7 +132,7 @@ def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
-    """Return the error for an option that the experiment does not have, with the reason if it is known."""
+    """Return the message of the error for an option that the experiment lacks, with the reason if known."""
     if text := REMOVED.get(name):
         return text
     if reason := experiment.unsupported.get(name):
@@ -138,12 +142,12 @@ def _stray(experiment: Experiment, command: str, name: str) -> str:
 
 
 def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
-    """Return the cases that one set of options requests. Raises UsageError."""
+    """Return the cases that the options of a command request. Raises UsageError; see `plan_of`."""
     return plan_of(given, command).cases
 
 
 def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with a seed: a random one, unless one is given."""
+    """Return the options, to which a random seed is added if they have no seed."""
     seed = given.get("seed")
     return {**given, "seed": secrets.randbelow(1 << 32) if seed is None else seed}
 
@@ -154,22 +158,20 @@ def check_count(cases: int) -> None:
         raise UsageError(f"the plan has more than {MAX_CASES:,} cases. Split it.")
 
 
-# A plan in a TOML file: options at the top are defaults, each [[case]] has its own.
+# Plan in a TOML file: options at the top of the file are defaults, and each [[case]] has further options.
 
 
 MAX_BYTES = 128 << 10
-"""Maximum size of a plan, in bytes: a thousand cases of a hundred bytes."""
+"""Maximum size of a plan, in bytes. A thousand cases of a hundred bytes fit."""
 MAX_LINE = 500
-"""Maximum length of a line, in characters.
+"""Maximum length of a line of a plan, in characters.
 
-The time and memory that tomllib takes grow with the square of the length of a dotted key."""
+The time and memory that tomllib takes grow with the square of the length of a dotted key.
+"""
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:
-    """Return the cases of a plan: options at the top are defaults, each [[case]] has its own.
-
-    Raises UsageError that names the file and the case.
-    """
+    """Return the cases of a plan in a TOML file. Raises UsageError that names the file and the case."""
     document = _read(path)
     tables = document.pop("case", None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
@@ -182,7 +184,8 @@ def from_toml(path: Path) -> tuple[Case, ...]:
     options_by_workload = {name: {option.name for option in options_of_command(name)} for name in workloads}
     planned: list[Case] = []
     named = (table.get("workload", document.get("workload")) for table in tables)
-    # Options of all workloads of the plan: a default at the top may apply to some of the workloads only.
+    # Options of all workloads in the plan. A default at the top of the file need not be an option of all of
+    # them.
     plan_options = {
         name
         for workload in named
@@ -201,6 +204,7 @@ def from_toml(path: Path) -> tuple[Case, ...]:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file. Raises UsageError that names the file."""
     try:
         text = read_text(path, MAX_BYTES)
         long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)
@@ -210,7 +214,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        # tomllib also raises other errors than TOMLDecodeError, such as for huge numbers.
+        # tomllib also raises errors other than TOMLDecodeError, for example for huge numbers.
         raise UsageError(f"{path} is not a TOML file: {error!s:.160}.") from error
 
 
@@ -220,10 +224,11 @@ def _cases(
     options_by_workload: Mapping[str, set[str]],
     plan_options: set[str],
 ) -> tuple[Case, ...]:
-    """Return the cases of one [[case]].
+    """Return the cases that one [[case]] of a plan requests. Raises UsageError.
 
-    `options_by_workload` has the names of each workload's options, `plan_options` those of all workloads of
-    the plan.
+    `document` has the options at the top of the file, and `table` those of the [[case]].
+    `options_by_workload` has the names of each workload's options, and `plan_options` the names of the
+    options of all workloads in the plan.
     """
     workload = table.get("workload", document.get("workload"))
     if not isinstance(workload, str) or workload not in options_by_workload:

@@ -1,6 +1,7 @@
 """Plugin of pytest: the fixture `sqlstress`. A failed test shows the reports of its measurements.
 
-If sqlstress is installed, pytest imports this module in every run, so it imports the rest on first use.
+If sqlstress is installed, pytest imports this module in each run. So the module imports others only when they
+are used.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ _REPORTS = pytest.StashKey[list["Report"]]()
 
 
 class Fixture:
-    """Value of the fixture: each command that measures is a method. Databases lie in the test's folder.
+    """Value of the fixture `sqlstress`. Each command that measures is a method.
 
-    `sqlstress.app("bank.py", concurrency=8, duration=2)`
+    Example: `sqlstress.app("bank.py", concurrency=8, duration=2)`. The databases are in the temporary folder
+    of the test.
     """
 
     def __init__(self, folder: Path, test_folder: Path) -> None:
@@ -31,6 +33,7 @@ class Fixture:
         """Reports of this test, in the order of measurement."""
 
     def __getattr__(self, command: str) -> Callable[..., Report]:
+        """Return the method that runs a command. Raises AttributeError for an unknown command."""
         from sqlstress.experiment import commands
         from sqlstress.options.parsing import suggestion
 
@@ -51,11 +54,12 @@ class Fixture:
         seconds: float | None = None,
         **options: Any,
     ) -> Report:
-        """Run a command once, with `concurrency` processes for `duration`; a number is seconds.
+        """Run a command for a single trial, and return the report.
 
-        `processes` and `seconds` are old names of these two. A relative path is searched first in the folder
-        of the test, then in the current folder. `options` are those of the command, with underscores for
-        dashes. Raises the exceptions of `sqlstress.measure`.
+        `words` are the arguments of the command. A relative path is searched first in the folder of the
+        test's file, then in the current folder. `duration` is a number of seconds or a text with a unit.
+        `processes` and `seconds` are old names of `concurrency` and `duration`. `options` are those of the
+        command, with underscores for dashes. Raises the exceptions of `sqlstress.measure`.
         """
         from sqlstress.experiment import commands
 
@@ -80,7 +84,8 @@ class Fixture:
     ) -> Report:
         """Hunt for races in SQLite or in your work: `sqlstress.hunt("app", "bank.py", max_time=30)`.
 
-        `seconds` is an old name of `max_time`.
+        `max_time` is a number of seconds or a text with a unit, and `seconds` is its old name. Returns the
+        report.
         """
         from sqlstress.api import hunt
         from sqlstress.experiment import commands
@@ -100,11 +105,12 @@ class Fixture:
         return report
 
     def _find(self, path: str | Path) -> str:
+        """Return the path of a file in the folder of the test's file; the path itself if it is not there."""
         in_folder = self._test_folder / path
         return str(in_folder if in_folder.exists() else path)
 
     def measure(self, what: str | Path, **options: Any) -> Report:
-        """Measure an experiment or a plan, as `sqlstress.measure` does."""
+        """Measure an experiment or a plan, as `sqlstress.measure` does, and return the report."""
         from sqlstress.api import measure
 
         report = measure(what, **{"directory": self._folder, **options})
@@ -124,7 +130,7 @@ def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the test's reports to its output if it failed."""
+    """Add the reports of a failed test's measurements to the output of the test."""
     outcome = yield
     if outcome.when == "call" and outcome.failed:
         for report in item.stash.get(_REPORTS, []):

@@ -1,6 +1,7 @@
-"""Registry of the experiments, and base classes for the format of their cases and results in reports.
+"""Registry of experiments, and base classes for the format of their cases and results in reports.
 
-`sqlstress.experiment` has the base class with everything else that an experiment defines.
+An experiment is a kind of load or test, such as kv or crash. `sqlstress.experiment` has the base class with
+all else that an experiment defines.
 """
 
 from __future__ import annotations
@@ -24,53 +25,60 @@ EXPERIMENTS: dict[str, str] = {
     "races": "sqlstress.experiments.hunt.experiment:HuntExperiment",
     "watch": "sqlstress.experiments.watch.experiment:WatchExperiment",
 }
-"""Import string of each experiment's class, by its name in cases, plans and reports."""
+"""Import string of each experiment's class, by name of the experiment in cases, plans and reports."""
 
 DEFAULT = next(iter(EXPERIMENTS))
-"""Experiment of a command line, plan or case that names none."""
+"""Name of the experiment of a command line, plan or case that names no experiment."""
 
 
 class ResultFormat:
-    """Result of a study, as a report stores it."""
+    """Format of the result of a study (such as a crash test) in a report."""
 
     result: ClassVar[type]
     """Dataclass of the result."""
     result_key: ClassVar[tuple[str, str]]
-    """Place in the JSON of a report: an object, and the result's key in it."""
+    """Two keys: of an object at the top level of the JSON report, and of the result in this object."""
     label: ClassVar[str]
     """Name of such a study, with its article, such as "a hunt"."""
 
 
 class ReportFormat:
-    """Cases and result of an experiment, as a report stores them."""
+    """Format of the cases and the result of an experiment in a report."""
 
     name: ClassVar[str]
-    """Name in cases, plans and reports."""
+    """Name of the experiment in cases, plans and reports."""
     spec: ClassVar[type] = NoOptions
-    """Dataclass of the fields that only cases of this experiment have; they are options."""
+    """Dataclass of the fields that only cases of this experiment have. The fields are options."""
     key: ClassVar[str | None] = None
-    """Key of the spec in the JSON of a case; None stores its fields next to the fields of all cases."""
+    """Key of the spec in the JSON of a case.
+
+    If it is None, the fields of the spec are at the top level of the case.
+    """
     top_level_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of the spec that are stored next to the fields of all cases, although `key` is set."""
+    """Fields of the spec that are at the top level of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that decides which cases are measured; None if each case is measured, as often as requested."""
+    """Study that decides which cases are measured.
+
+    None if each case is measured, with the requested trials.
+    """
 
 
 @cache
 def _instance(target: str) -> Any:
+    """Return the only instance of the class with this import string. The class is imported."""
     return resolve_name(target)()
 
 
 def format_of(name: str) -> ReportFormat:
-    """Return the format of the experiment with this name. Raises KeyError."""
+    """Return the format of the experiment with this name. Raises KeyError for an unknown name."""
     return cast(ReportFormat, _instance(EXPERIMENTS[name]))
 
 
 def all_formats() -> tuple[ReportFormat, ...]:
-    """Return the formats of all experiments, in their order."""
+    """Return the formats of all experiments, in the order of EXPERIMENTS."""
     return tuple(map(format_of, EXPERIMENTS))
 
 
 def result_formats() -> dict[str, ResultFormat]:
-    """Return the formats of the results of studies, by the name of their experiment."""
+    """Return the result formats of all experiments that are studies, by name of the experiment."""
     return {experiment.name: experiment.study for experiment in all_formats() if experiment.study}

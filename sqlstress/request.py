@@ -1,4 +1,8 @@
-"""Parsed options of one experiment, and the checks that several experiments share."""
+"""Parsed options of one experiment, and checks of options that several experiments share.
+
+A driver is the Python package through which the workers use a target, which stores the data: SQLite or a
+server.
+"""
 
 from __future__ import annotations
 
@@ -16,57 +20,62 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Request(Generic[S, E]):
-    """Parsed options of one experiment: S is its spec, E its selection of cases."""
+    """Parsed options of one experiment.
+
+    S is the type of its spec (options that its cases store). E is the type of its selection (options that
+    select cases but are not stored in them).
+    """
 
     case: Case
     """First of the requested cases, as far as the options determine it."""
     selection: E
+    """Options that select cases but are not stored in them."""
     lists: Mapping[str, tuple[Any, ...]]
-    """All values of each option that has one value per case, by name."""
+    """All requested values of each option whose value is a list with an item for each case, by name."""
     given: frozenset[str]
     """Names of the options that the user set."""
 
     @property
     def spec(self) -> S:
-        """Spec of the case."""
+        """Options that only cases of this experiment have."""
         return cast(S, self.case.spec)
 
     @property
     def settings(self) -> Settings:
-        """Settings of every connection."""
+        """SQLite settings of every connection."""
         return self.case.settings
 
     @property
     def most_processes(self) -> int:
-        """The largest number of processes."""
+        """Largest requested number of processes."""
         return cast(int, max(self.lists.get("concurrency", (self.case.concurrency,))))
 
     def values_for(self, name: str) -> tuple[Any, ...]:
-        """Return all values of an option that has one value per case."""
+        """Return all requested values of an option of `lists`. Raises KeyError for other options."""
         return self.lists[name]
 
     def with_settings(self, **changes: Any) -> Settings:
-        """Return the settings with changes."""
+        """Return a copy of the settings with changes."""
         return replace(self.settings, **changes)
 
 
 def is_exclusive(settings: Settings) -> bool:
-    """Return whether each connection locks its database exclusively."""
+    """Return whether each connection locks its database exclusively, by PRAGMA locking_mode."""
     return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in settings.pragmas)
 
 
 def check_locking(request: Request[Any, Any]) -> None:
-    """Raise UsageError if several processes would share an exclusively locked database."""
+    """Raise UsageError if several processes would use a database that each connection locks exclusively."""
     if is_exclusive(request.settings) and request.most_processes > 1:
         raise UsageError("PRAGMA locking_mode=exclusive allows one process only. Use --concurrency 1.")
 
 
 OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
-"""Options of an open loop."""
+"""Options of an open loop, where operations are due at a rate. --rate is the first."""
 
 
 def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
-    """Yield a case at each requested rate, or in a closed loop if there is no rate."""
+    """Yield copies of a case: at each requested rate, or in a closed loop if no rate was requested."""
     for rate in request.values_for("rate"):
         yield (
             case
@@ -76,7 +85,11 @@ def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
 
 
 def check_window(request: Request[Any, Any]) -> None:
-    """Raise UsageError if --ops is combined with a window or rate, or a rate option lacks --rate."""
+    """Raise UsageError if options on the measured window contradict each other.
+
+    --ops cannot be combined with --duration, --warmup or --rate, and other options of an open loop need
+    --rate.
+    """
     for name in ("duration", "warmup"):
         if request.case.ops is not None and name in request.given:
             raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
@@ -89,15 +102,17 @@ def check_window(request: Request[Any, Any]) -> None:
 
 
 SERVER_OPTIONS = ("dsn", "isolation", "anyway")
-"""Options for servers only."""
+"""Options that only servers support."""
 
 
 def drivers_of(
     request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, DriverInfo]
 ) -> tuple[str, ...]:
-    """Return the drivers to measure with, one per target: the requested or the first known one.
+    """Return the drivers to measure with, one for each of the `targets`.
 
-    Raises UsageError.
+    For each target this is the requested driver, if it belongs to the target, or else the target's first
+    driver in `known`. Without targets, it is the requested driver alone. Raises UsageError if --driver and
+    --target contradict each other.
     """
     wanted = request.case.driver
     if targets is None:
@@ -117,9 +132,10 @@ def check_options(
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
-    """Raise UsageError for an option that too few of the drivers support.
+    """Raise UsageError for an option that the user set and too few drivers support.
 
-    `enough` is `any` or `all`; `names` are the drivers.
+    `names` are the drivers, and `options` the options that are checked. `enough` is the built-in function
+    `any` or `all`: it returns whether enough drivers support an option.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):
@@ -128,7 +144,10 @@ def check_options(
 
 
 def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, DriverInfo]) -> None:
-    """Raise UsageError for an option of servers if no driver has a server."""
+    """Raise UsageError for an option of SERVER_OPTIONS if none of the drivers `names` uses a server.
+
+    `known` has the drivers that the error may suggest.
+    """
     for option in SERVER_OPTIONS:
         if option in request.given and not any(map(serves, names)):
             servers = " or ".join(dict.fromkeys(driver.target for driver in known.values() if driver.serves))
@@ -136,7 +155,7 @@ def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mappi
 
 
 def supported_traits(case: Case) -> dict[str, str]:
-    """Return a case as text by option, without settings that its driver does not support."""
+    """Return the options of a case as text, by option, without settings that its driver does not support."""
     values = {
         name: value
         for name, value in traits(case).items()

@@ -1,4 +1,6 @@
-"""SQLite's numbers: the result codes that a stress test distinguishes, and a limit.
+"""SQLite's result codes, as far as a stress test distinguishes them, with names and advice; and a limit.
+
+The low 8 bits of an extended result code are its primary code.
 
 Source: https://www.sqlite.org/rescode.html
 """
@@ -32,7 +34,10 @@ IOERR_DATA = 8202
 IOERR_CORRUPTFS = 8458
 
 LIMIT_VARIABLE_NUMBER = 9
-"""Category of the limit on a statement's parameters. Source: https://www.sqlite.org/c3ref/c_limit_attached.html"""
+"""Number by which SQLite identifies the limit on the parameters of a statement.
+
+Source: https://www.sqlite.org/c3ref/c_limit_attached.html
+"""
 
 NAMES: Mapping[int, str] = {
     ERROR: "SQLITE_ERROR",
@@ -103,7 +108,7 @@ NAMES: Mapping[int, str] = {
     MISUSE: "SQLITE_MISUSE",
     NOTADB: "SQLITE_NOTADB",
 }
-"""Names of the result codes, primary and extended, by number."""
+"""Names of primary and extended result codes, by number."""
 _ADVICE = {
     PERM: "choose a writable --dir",
     NOMEM: "close other programs, or lower --concurrency",
@@ -112,38 +117,47 @@ _ADVICE = {
     FULL: "free some disk space, or choose another --dir",
     CANTOPEN: "check that the folder exists, its path is under 500 bytes, and ulimit -n is high enough",
 }
+"""Remedies, by primary result code."""
 _MEMORY_CODES = (IOERR_NOMEM, IOERR_SHMMAP)
+"""Extended codes of an I/O error that mean a lack of memory."""
 _DATA_CODES = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
+"""Extended codes of an I/O error that may mean wrong data."""
 
 
 def is_busy(code: int | None) -> bool:
-    """Return whether a result code, primary or extended, means that a lock was not free."""
+    """Return whether a primary or extended result code means that a lock was not free; False for None."""
     return code is not None and code & 0xFF == BUSY
 
 
 def is_damage(code: int | None) -> bool:
-    """Return whether a result code, primary or extended, means that a database file is damaged."""
+    """Return whether a primary or extended result code means a damaged database file; False for None."""
     return code is not None and code & 0xFF in (CORRUPT, NOTADB)
 
 
 def is_lack(code: int | None) -> bool:
-    """Return whether a result code means that SQLite lacked something, such as space; the data is sound."""
+    """Return whether a result code means that SQLite lacked a resource or permission, such as disk space.
+
+    If so, the error does not mean that data is wrong. False for None.
+    """
     return code is not None and code & 0xFF in _ADVICE and code not in _DATA_CODES
 
 
 def advice(code: int) -> str | None:
-    """Return the remedy for a result code; None if it depends on the situation."""
+    """Return the remedy for a result code that means a lack; None for other codes."""
     return _ADVICE[NOMEM if code in _MEMORY_CODES else code & 0xFF] if is_lack(code) else None
 
 
 def explained(code: int, text: str) -> str:
-    """Return the name of a result code, SQLite's message and the remedy, if there is one."""
+    """Return the name of a result code, SQLite's message `text`, and the remedy if there is one."""
     remedy = f" ({advice(code)})" if is_lack(code) else ""
     return f"{name(code)}: {text}".removesuffix(": ") + remedy
 
 
 def name(code: int) -> str:
-    """Return the name of a result code; for an unknown extended code, its primary name and the number."""
+    """Return the name of a result code.
+
+    For an extended code without a name, return the name of its primary code and the number.
+    """
     if code in NAMES:
         return NAMES[code]
     primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")

@@ -1,8 +1,9 @@
-"""Registry of drivers: the target and module of each.
+"""Registry of drivers, with the properties of each driver.
 
-A target is a package that stores the data of a case. It lies in `sqlstress.targets`, or is installed
-separately and registers its driver with an entry point. Other modules name no driver and no target, except
-those that require SQLite.
+A target stores the data of a case, such as SQLite or PostgreSQL. A driver is a way to use a target from
+Python, such as sqlite3 or apsw. The code of a target is a package in `sqlstress.targets`, or a separate
+package that registers its driver with an entry point. Other modules name no driver and no target, except for
+modules that require SQLite.
 """
 
 from __future__ import annotations
@@ -19,44 +20,56 @@ IN_CACHE = "every commit left in the drive's cache"
 LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
-"""Durability of a commit, on a scale shared by all targets: the part of `durability` before the colon."""
+"""Levels of a commit's durability, on a scale that all targets share.
+
+A target describes the durability of a trial by a text that begins with a level, followed by a colon and
+details.
+"""
 AS_SET = "as set"
-"""Used instead of an isolation level for the user's programs: their sessions keep the server's default."""
+"""Value in place of an isolation level for the user's programs, whose sessions keep the default of the
+server."""
 
 
 class DriverInfo(NamedTuple):
-    """Properties of a driver that are known before it is imported."""
+    """Properties of a driver that are known before its module is imported."""
 
     target: str
-    """Name of the target."""
+    """Name of the target that the driver uses."""
     module: str
-    """Module of the driver; empty if its target needs no driver."""
+    """Name of the module of the driver; empty if the target needs no module for it."""
     words: str
-    """Short description for `--help`."""
+    """Short description of the driver for `--help`."""
     everywhere: bool = True
-    """Whether every experiment can use it."""
+    """Whether every experiment can use the driver."""
     stores: bool = True
-    """Whether the driver stores data; if not, its figures are the limit of the harness."""
+    """Whether the driver stores data.
+
+    If not, figures with it show the highest rate that sqlstress itself reaches.
+    """
     keyvalue: bool = False
     """Whether the key-value experiment can use the driver although not every experiment can."""
     scripts: bool = False
     """Whether the experiment with SQL scripts can use the driver although not every experiment can."""
     programs: bool = False
-    """Whether the user's programs can open the data with their own library, given its location."""
+    """Whether the user's programs can open the data with their own library, given the location of the
+    data."""
     takes: frozenset[str] | None = None
-    """Connection options that the driver supports; None means all of them, as with SQLite."""
+    """Names of the connection options that the driver supports; None means all options, as with SQLite."""
     product: str = "SQLite"
     """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
-    """Description of the driver's cheapest call (`Place.bare_call`)."""
+    """Description of the driver's cheapest call, whose time is measured."""
     difference: str = ""
-    """Sentence, without its full stop, on data that only this driver works on; empty if there is none.
-
-    Comparisons with other drivers show it."""
+    """Sentence, without its full stop, on data that only this driver works on, and other drivers do not.
+    Comparisons with other drivers show the sentence. Empty if there is no such data."""
     serves: bool = False
-    """Whether the product is a server: it continues a request even if the requesting process has died."""
+    """Whether the product is a server.
+
+    A server completes a request even if the requesting process has died.
+    """
     package: str = ""
-    """Package of the target; empty means the package of that name in `sqlstress.targets`."""
+    """Name of the package of the target; empty means the package with the name of the target in
+    `sqlstress.targets`."""
 
 
 _SQLITE = "sqlstress.targets.sqlite.drivers"
@@ -80,28 +93,30 @@ DRIVERS = {
     ),
     "dry": DriverInfo("dry", "", "stores nothing: shows the limit of the harness", stores=False),
 }
-"""Drivers by name, as in cases and reports. The first is the default."""
+"""Built-in drivers, by their name in cases and reports. The first is the default."""
 
 DEFAULT = next(iter(DRIVERS))
+"""Name of the default driver."""
 
 ENTRY_POINT_GROUP = "sqlstress.targets"
-"""Group of entry points for drivers of other packages. Each entry point refers to a `Known`."""
+"""Group of the entry points for drivers of other packages. Each entry point refers to a `DriverInfo`."""
 
 
 class InstalledDrivers(NamedTuple):
-    """Drivers of other packages, by name."""
+    """Drivers of other packages that are installed."""
 
     drivers: dict[str, DriverInfo]
+    """Usable drivers, by name."""
     broken: dict[str, str]
-    """Reason why a driver cannot be used, by its name."""
+    """Reasons why drivers cannot be used, by name of the driver."""
 
 
 @cache
 def installed() -> InstalledDrivers:
     """Return the drivers of other packages. They cannot replace a built-in driver of the same name."""
     result = InstalledDrivers({}, {})
-    # Every command calls this function, and importing importlib.metadata takes 20 ms. So the entry points
-    # are searched as files first.
+    # Each command calls this function, and the import of importlib.metadata takes 20 ms. So the files with
+    # entry points are searched first, and the module is imported only if one of them names a driver.
     has_entry_point = False
     for path in (path for folder in sys.path for path in Path(folder).glob("*-info/entry_points.txt")):
         with suppress(OSError):
@@ -113,7 +128,7 @@ def installed() -> InstalledDrivers:
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:
             driver = entry.load()
-        except Exception as error:  # code of another package can raise anything
+        except Exception as error:  # code of another package can raise any exception
             result.broken[entry.name] = f"{type(error).__name__}: {error}"
             continue
         if not isinstance(driver, DriverInfo):
@@ -128,7 +143,8 @@ def installed() -> InstalledDrivers:
 def drivers() -> dict[str, DriverInfo]:
     """Return all drivers that the user can choose, by name.
 
-    Child processes get only the built-in ones: the parent tells them which driver to use.
+    In a child process, return only the built-in drivers, because the parent process has already chosen the
+    driver.
     """
     process = sys.modules.get("multiprocessing.process")
     child = process is not None and process.parent_process() is not None
@@ -136,66 +152,67 @@ def drivers() -> dict[str, DriverInfo]:
 
 
 def driver_info(driver: str) -> DriverInfo:
-    """Return the properties of a driver that the user can choose. Raises KeyError."""
+    """Return the properties of a driver that the user can choose. Raises KeyError for an unknown driver."""
     return DRIVERS[driver] if driver in DRIVERS else installed().drivers[driver]
 
 
 def usual() -> dict[str, DriverInfo]:
-    """Return the drivers that every experiment can use."""
+    """Return the built-in drivers that every experiment can use, by name."""
     return {name: driver for name, driver in DRIVERS.items() if driver.everywhere}
 
 
 def keyvalue_drivers() -> dict[str, DriverInfo]:
-    """Return the drivers that the key-value experiment can use."""
+    """Return the drivers that the key-value experiment can use, by name."""
     return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.keyvalue}
 
 
 def script_drivers() -> dict[str, DriverInfo]:
-    """Return the drivers that the experiment with SQL scripts can use."""
+    """Return the drivers that the experiment with SQL scripts can use, by name."""
     return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.scripts}
 
 
 def program_drivers() -> dict[str, DriverInfo]:
-    """Return the drivers that can store data for the user's programs, by name. sqlstress uses them, too."""
+    """Return the drivers by which sqlstress can use data that the user's programs open, by name."""
     return {name: driver for name, driver in drivers().items() if driver.programs}
 
 
 def driver_help(drivers: Mapping[str, DriverInfo]) -> str:
-    """Return the help text of an option that selects one of these drivers."""
+    """Return the help text of an option whose value is one of these drivers."""
     return f"Driver: {', '.join(f'{name} ({driver.words})' for name, driver in drivers.items())}."
 
 
 def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
-    """Return the targets of the drivers that store data, in their order."""
+    """Return the names of the targets of those drivers that store data, each once, in order."""
     return tuple(dict.fromkeys(driver.target for driver in drivers.values() if driver.stores))
 
 
-# Properties of a driver named in a report: it may be unknown here, or no longer exist.
+# Properties of a driver that a report names. The driver may not be installed here, or may no longer exist.
 
 
 def _reported(driver: str) -> DriverInfo:
+    """Return the properties of a driver; default properties for an unknown driver."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
 
 
 def target_name(driver: str) -> str:
-    """Return the name of the driver's target; for an unknown driver, its own name."""
+    """Return the name of a driver's target; for an unknown driver, the name of the driver."""
     return _reported(driver).target
 
 
 def takes(driver: str, setting: str) -> bool:
-    """Return whether the driver supports a connection option."""
+    """Return whether a driver supports a connection option, given by its name."""
     properties = _reported(driver)
     return properties.takes is None or setting in properties.takes
 
 
 def product(driver: str) -> str:
-    """Return the name of the driver's database product."""
+    """Return the name of a driver's database product."""
     return _reported(driver).product
 
 
 def bare_call(driver: str) -> str:
-    """Return a description of the driver's cheapest call; empty for an unknown driver."""
+    """Return a description of a driver's cheapest call; empty for an unknown driver."""
     return _reported(driver).bare_call
 
 
@@ -205,15 +222,15 @@ def driver_difference(driver: str) -> str:
 
 
 def serves(driver: str) -> bool:
-    """Return whether the driver's server may complete a request after the requesting process has died."""
+    """Return whether a driver's product is a server, which completes requests of processes that have died."""
     return _reported(driver).serves
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether the driver stores nothing, so that its figures are the limit of the harness."""
+    """Return whether a driver stores nothing. Figures with it show the highest rate of sqlstress itself."""
     return not _reported(driver).stores
 
 
 def durability_level(durability: str) -> str:
-    """Return the durability of a commit on the shared scale, from a target's description of it."""
+    """Return the level of durability, on the scale that all targets share, from a target's description."""
     return durability.partition(":")[0].strip()

@@ -1,3 +1,3 @@
-"""Version of sqlstress. Its own module: the package's `__init__` names everything else for type checkers."""
+"""Version of sqlstress, in a module without imports, so that reading it imports nothing else."""
 
 __version__ = "0.2.0"

@@ -1,4 +1,9 @@
-"""Conclusions from the pairs of an A/B test: the verdict, the change, and advice."""
+"""Conclusions from the pairs of an A/B test: the verdict, the change, and advice.
+
+An A/B test compares two arms (variants), A and B. A cell is a case that is measured in both arms. A slice is
+one window of one arm, and a pair is a slice of A and a slice of B that were measured one after the other.
+Differences are natural logarithms of ratios of B's figure to A's, and negative if B is worse.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +51,10 @@ from sqlstress.statistics.units import finite, format_duration, plural
 
 
 def figure(trial: Trial, metric: str) -> float | None:
-    """Return a trial's TPS, or the 99th percentile of its operations in ns for "p99"; None without one.
+    """Return a trial's figure: its TPS, or for "p99" the 99th percentile of latency in ns; None if missing.
 
-    At a fixed rate, latency counts from the due time. Otherwise a stall would count once, and not for every
-    operation that it delayed.
+    At a fixed rate, latency is counted from the time at which an operation was due. Otherwise a stall would
+    count for a single operation, and not for every operation that it delayed.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
@@ -60,7 +65,7 @@ def figure(trial: Trial, metric: str) -> float | None:
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return the latencies of whole operations, without those of the single statements of a script."""
+    """Return the latencies of whole operations, without the latencies of single statements of a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -68,7 +73,7 @@ def _operation_latencies(trial: Trial) -> Collection[Latency]:
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return a pair of runs, of A and of B, for each cell that both have."""
+    """Return, for each cell that both arms have, its run in arm A and its run in arm B."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
@@ -79,9 +84,9 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return the differences of each cell, pair by pair: logarithms, negative if B is worse.
+    """Return a list for each cell, with the difference of each pair: a logarithm, negative if B is worse.
 
-    Only pairs that every cell has count. If too many operations of an arm failed, no pair counts.
+    Only pairs that all cells have are used. The lists are empty if too many operations of an arm failed.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -96,14 +101,21 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the result of a planned look; its verdict is fail, pass or undecided."""
+    """Return the result of a planned look, which is an interim test of the pairs measured so far.
+
+    Its verdict is fail, pass or undecided.
+    """
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return the estimate and the bounds of the ratio of B's figure to A's, from one or more differences."""
+    """Return the estimate and the bounds of the ratio of B's figure to A's.
+
+    `found` has the differences, at least one. `alpha` is the error rate of each of the bounds `bound` and
+    `worst`. Bounds are None if there are too few pairs. `verdict` is copied into the result.
+    """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
     def ratio(difference: float) -> float:
@@ -123,22 +135,27 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return the lowest and the highest possible ratio, valid over all looks; None with too few pairs."""
+    """Return the lowest and the highest possible ratio at the error rate of the verdict.
+
+    None if there are too few pairs for bounds.
+    """
     if found.worst is None or found.bound is None:
         return None
     return min(found.worst, found.bound), max(found.worst, found.bound)
 
 
 NAMES = {"tps": "TPS", "p99": "p99"}
+"""Name of each metric in sentences."""
 
 
 # Differences between the arms of an A/B test, as text.
 
 
 def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
-    """Yield the differences between two arms, given a run of each: "synchronous: full and normal".
+    """Yield the differences between two arms, such as "synchronous: full and normal".
 
-    Digests of files are left out. The SQLite builds are listed even if they differ because the drivers do.
+    `run` is a run of arm A, and `against` is the run of arm B in the same cell. Digests of files are left
+    out. SQLite builds are listed even if they differ only because the drivers do.
     """
     case, other = run.case, against.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
@@ -157,7 +174,7 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
         "SQLite's options": tuple(distinct_options(builds)) if all(builds) else (None, None),
     }
     for name, (value, other_value) in values.items():
-        # The name of a file stands for its digest.
+        # A digest is left out, because the name of the file is shown.
         if not name.endswith("digest") and _value(value) != _value(other_value):
             yield f"{name}: {_value(value)} and {_value(other_value)}"
     if names := _differing_modules(run, against):
@@ -165,7 +182,7 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
 
 
 def _differing_modules(run: Run, other: Run) -> list[str]:
-    """Return the names of the modules that two runs imported from different files."""
+    """Return the names of the modules that the last trials of two runs imported from different files."""
     modules, other_modules = (
         next((trial.modules for trial in side.trials[-1:]), {}) for side in (run, other)
     )
@@ -173,7 +190,7 @@ def _differing_modules(run: Run, other: Run) -> list[str]:
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case and of its nested objects in one level, by field name."""
+    """Return the fields of a case and of its nested objects in a single dict, by field name."""
     flat: dict[str, Any] = {}
     for name, value in plain.items():
         flat |= _flat(value) if isinstance(value, dict) else {name: value}
@@ -181,13 +198,14 @@ def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(value: Any) -> str:
+    """Return the value of a field as text; "not set" for None, "" and an empty list."""
     if value in (None, "", []):
         return "not set"
     return "; ".join(map(_item, value)) if isinstance(value, list) else str(value)
 
 
 def _item(value: Any) -> str:
-    """Return a list item as text; its name and weight if it has them."""
+    """Return an item of a list as text. A transaction is shown by its name and weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
@@ -198,19 +216,22 @@ def _item(value: Any) -> str:
 
 
 class Pairs:
-    """Estimates from the pairs of a test, at the error rate of its last look, which gave the verdict."""
+    """Estimates from the pairs of an A/B test.
+
+    Their error rate is that of the last look (interim test), which gave the verdict.
+    """
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """Mean difference over all cells, for each pair; empty if no pair was measured."""
+        """Mean of the differences of all cells, for each pair; empty if no pair was measured."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.of_answer = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
-        """Error rate of the direction: whether B is faster or slower."""
+        """Error rate of the direction, which is whether B is faster or slower."""
         self.of_a_cell = cell_alpha(max(1, len(self.cells)), self.alpha)
-        """Error rate of a single cell, and of a failure."""
+        """Error rate of the test of a single cell, and of the verdict fail."""
         self.allowed = tolerance(test.metric, test.max_drop)
         """Largest allowed change for the worse, as a difference of logarithms; 0 or less."""
 
@@ -219,13 +240,16 @@ class Pairs:
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return the estimate from each cell. If there is only one cell, it is the same as that from all."""
+        """Return the estimate from each cell. For a single cell it equals the estimate `together`."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return the possible change of all cells together, as text, at the error rate of the verdict."""
+        """Return the change for the worse that is shown and possible in the mean of all cells, as text.
+
+        Its bounds have the error rate of the verdict.
+        """
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
 
@@ -234,9 +258,10 @@ class Pairs:
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes that fail: that of all cells together, or else those of the failing cells.
+        """Return the changes that are significantly worse than allowed.
 
-        If none fails, the change of all cells together is returned.
+        This is the change of all cells together if that change fails or if no change fails. Otherwise, the
+        changes of the single cells that fail are returned.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -252,7 +277,10 @@ class Pairs:
         )
 
     def pairs_needed(self) -> int | None:
-        """Return the estimated number of pairs for a decision if the result persists; None for no number."""
+        """Return the estimated number of pairs that would decide the test if the estimate does not change.
+
+        None if there are too few pairs for an estimate, or if the estimate is too near the limit.
+        """
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
             return None
@@ -262,6 +290,7 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
+        """Return an estimate as a fact for sentences. `where` is a label of the cell; empty for all cells."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:
@@ -278,7 +307,7 @@ class Pairs:
 
 
 def conclusion(report: Report, test: AbTest) -> Finding:
-    """Return the finding on the verdict, with the change and advice."""
+    """Return the finding on the verdict of an A/B test, with the change and advice."""
     if test.reason:
         return Finding(sentences.ab_wrong, reason=test.reason)
     if failed := too_many_failed(report):
@@ -306,12 +335,12 @@ def conclusion(report: Report, test: AbTest) -> Finding:
             change=pairs.change(),
             advice=_advice(pairs),
         )
-    # The user saw the figures and stopped the test, so their error rate is unknown.
+    # The user saw the figures and stopped the test, so the error rate of a verdict would be unknown.
     return Finding(sentences.ab_undecided, change=pairs.change())
 
 
 def failed_arm(run: Run) -> FailedArm:
-    """Return the share of a run's operations that failed, the reason, and the share that may fail."""
+    """Return the share of a run's operations that failed, the reason, and the allowed share, as a fact."""
     return FailedArm(
         arm=run.arm or "",
         where=place(run.case),
@@ -322,24 +351,28 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the failing changes if the verdict is fail, else the overall change; empty without a pair."""
+    """Return the failing changes if the verdict is fail, else the change of all cells together.
+
+    Empty if there is no pair.
+    """
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
     return pairs.failing() if test.verdict == FAIL and not test.reason else (pairs.change(),)
 
 
-# Advice for an inconclusive A/B test: more pairs, longer slices, or another --max-drop.
+# Advice for an inconclusive A/B test: more pairs, longer slices, or another --max-drop. A slice is one window
+# of one arm.
 
 
 NEAR = 1 / 3
-"""Share of the allowed change. An estimate that is nearer to the limit is not decided by more pairs."""
+"""Share of the allowed change. If an estimate is nearer to the limit, more pairs do not decide the test."""
 TIME_MARGIN = 1.1
 """Factor of safety for the time that more pairs are estimated to take."""
 
 
 def _advice(pairs: Pairs) -> str:
-    """Return the advice that would decide the test, by the scatter of its pairs."""
+    """Return advice, as sentences, that would decide the test, based on the scatter of its pairs."""
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
@@ -365,10 +398,11 @@ def _advice(pairs: Pairs) -> str:
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs after which bounds that are now `half` wide on each side shrink to `gap`.
+    """Return the number of pairs that would narrow the bounds of an estimate to `gap` on each side.
 
-    Bounds narrow with the square root of the number, which is rounded up to two digits. None if no number is
-    enough or the number is too large.
+    After `pairs` pairs the bounds are `half` wide on each side. They narrow with the square root of the
+    number of pairs. The result is rounded up to two digits; None if no number is enough or the number is too
+    large.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -379,7 +413,10 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow this many pairs: " (--max-pairs 90)"; empty if the test's options do."""
+    """Return the options that allow `pairs` pairs: " (--max-pairs 90)".
+
+    Empty if the options of the test already allow them.
+    """
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
@@ -390,7 +427,10 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer(report: Report, needed: int) -> str:
-    """Return the option for longer slices: " (--duration 4s)"; empty if slices have no fixed duration."""
+    """Return the option for longer slices: " (--duration 4s)"; "" if slices have no fixed duration.
+
+    `needed` is the number of pairs that the present slices would need.
+    """
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

@@ -1,7 +1,7 @@
-"""Advice: the findings of a report, the gravest first.
+"""Advice: the functions that collect the findings of a report.
 
-These are wrong data, failed measurements, the findings of each experiment, incomplete verification, and
-limits of the figures: unsteadiness, and the overhead of measuring.
+They report wrong data, failed measurements, the findings of each experiment, incomplete verification, and
+limits of the figures: unsteadiness, and the overhead of measuring. A group is the runs of a table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ MAX_SHOWN = 3
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield the reasons why cases were not or only partly measured; equal reasons share a finding."""
+    """Yield the reasons why cases were not measured, or only partly.
+
+    Cases with equal reasons share a finding.
+    """
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
         reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
@@ -45,7 +48,7 @@ def failures(group: Group) -> Iterator[Finding]:
 
 
 def wrong_data_findings(group: Group) -> Iterator[Finding]:
-    """Yield the failed checks of cases with wrong data, with the first counter-examples."""
+    """Yield, for each case with wrong data, its failed checks with their first counter-examples."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
@@ -64,9 +67,9 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return a check's counts of rows and problems, and its examples, over all failed passes.
+    """Return the counts of rows and problems of a check, and its examples, summed over all failed passes.
 
-    `checks` has the check's result in each pass.
+    `checks` has the result of the same check in each pass.
     """
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
@@ -83,7 +86,7 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
 
 
 def partial_proofs(group: Group) -> Iterator[Finding]:
-    """Yield the checks that had no result, or that did not cover everything."""
+    """Yield the checks of the data that had no result, or that did not cover all of the data."""
     limits: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for run in group.runs:
         for check in run.verdict.checks:
@@ -101,7 +104,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
-    """Return the findings on a group, which is one table."""
+    """Return the findings on a group, which are shown below its table."""
     own_topic = reader_of(group.case).findings
     return tuple(
         chain.from_iterable(
@@ -126,7 +129,10 @@ def advise(report: Report) -> tuple[Finding, ...]:
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return the finding on measurements that an interruption or wrong data prevented, if there are any."""
+    """Return the finding on measurements that an interruption or wrong data prevented.
+
+    Empty if all planned measurements were made.
+    """
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
@@ -138,7 +144,7 @@ def missing(report: Report) -> tuple[Finding, ...]:
 
 
 class SweepState(NamedTuple):
-    """Progress of a sweep that ended early."""
+    """Progress of a sweep (a measurement of all cases in several passes) that ended early."""
 
     made: int
     """Number of trials that were made."""
@@ -147,9 +153,10 @@ class SweepState(NamedTuple):
 
 
 def early_end(report: Report) -> SweepState | None:
-    """Return the progress of a sweep that ended early; None if it did not, or if the plan is unknown.
+    """Return the progress of a sweep that ended early.
 
-    An interrupted report lacks the cases that had not started, so the number of their trials is unknown.
+    None if the sweep was completed, or if the number of planned trials is unknown: a report of an
+    interrupted sweep lacks the cases that had not started.
     """
     if report.results or report.ab or report.limit:
         return None
@@ -162,11 +169,15 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
+    """Return whether all trials of a run should have been made: it had no error and was not skipped."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
-    """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured."""
+    """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured.
+
+    Nothing if the sweep was completed.
+    """
     if cut := early_end(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
@@ -177,13 +188,13 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Share by which the halves of a window may differ without a finding."""
+"""Share by which the rates of the two halves of a window may differ. A larger change is reported."""
 MAX_PROOF_SHARE = 0.05
-"""Share of the window that verification may take without a finding."""
+"""Share of the window that verification of the data may take. A larger share is reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
-    """Yield the limits of a group's figures: unsteadiness, cost of harness and verification."""
+    """Yield the limits of a group's figures: unsteady rates, and the overhead of measuring."""
     changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for change, _ in changes), key=abs)
@@ -192,10 +203,10 @@ def figure_limits(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)
         if cost and rate and not stores_nothing(run.case.driver):
-            # With a real store the harness takes longer than alone, because caches are colder and other
-            # processes share the processor: the share measured during the trial may be higher.
+            # With a real store, our code in the worker takes longer than alone, because caches are colder and
+            # other processes share the processor. So the share measured during the trial may be higher.
             share = _mean_share([worker.harness_share for worker in trial.workers])
-            # A share above 1 means that the measurement of the harness alone was disturbed.
+            # A share above 1 means that the measurement of our code alone was disturbed.
             costs.append((max(share, min(1.0, cost * rate / NS_PER_S)), cost, where))
         proofs.append((_mean_share([worker.proof_share for worker in trial.workers]), where))
     if costs:
@@ -208,10 +219,10 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 
 
 def _change(run: Run) -> float | None:
-    """Return the relative change from the first to the second half of the window: the median over trials.
+    """Return the relative change of the rate from the first to the second half of the window.
 
-    None if not all trials change by more than MAX_HALF_CHANGE in one direction. None at a fixed rate, because
-    chance distributes the due operations over the halves.
+    The result is the median over the trials. None if not all trials change in the same direction by more than
+    MAX_HALF_CHANGE. None at a fixed rate, where chance distributes the due operations over the halves.
     """
     if run.case.rate:
         return None
@@ -221,5 +232,5 @@ def _change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the processes' shares of the window; an unknown share counts as 0."""
+    """Return the mean of the worker processes' shares; an unknown share counts as 0. 0 without processes."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

@@ -1,4 +1,8 @@
-"""Conclusions from the passes of several cases: the leader, its lead, and unclear comparisons."""
+"""Conclusions from the passes of several cases: the best case, its lead, and unclear comparisons.
+
+A run is all trials of a case. A pass is one trial of each case in turn, so that drift (heat, other programs)
+affects all cases of a pass equally.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +26,18 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Number of runs with the highest (or the lowest) figures that are compared with each run.
+"""Number of runs with the highest figures with which each run is compared.
 
-Comparing every pair of several hundred cases would take half a minute.
+To compare every pair of several hundred cases would take half a minute.
 """
 
 
 class HasRun(Protocol):
-    """An object with results of a run."""
+    """Object with results of a run."""
 
     @property
     def run(self) -> Run:
-        """The run that gave the results."""
+        """Run that gave the results."""
 
 
 Cell = TypeVar("Cell", bound=HasRun)
@@ -41,17 +45,18 @@ Cell = TypeVar("Cell", bound=HasRun)
 
 @dataclass(frozen=True)
 class ExtremeRuns:
-    """The run with the highest figure, and the runs that are not significantly worse."""
+    """Leading runs: the run with the highest figure, and the runs that are not significantly worse."""
 
     best: Run
+    """Run with the highest figure."""
     runs: tuple[Run, ...]
     """All leading runs, including `best`."""
     equal: bool
-    """Whether there are several leading runs, and they differ by significantly less than NEAR."""
+    """Whether there are several leading runs, and they differ by significantly less than the share NEAR."""
 
     @property
     def unclear(self) -> bool:
-        """Whether there are several leading runs that may differ by NEAR or more."""
+        """Whether there are several leading runs, and they may differ by the share NEAR or more."""
         return len(self.runs) > 1 and not self.equal
 
     def among(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -63,7 +68,8 @@ class ExtremeRuns:
 def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> ExtremeRuns:
     """Return the run with the highest figure and all runs that are not significantly worse.
 
-    `families` is the number of sets of the tested runs in which the best or the worst run is sought.
+    `families` is the number of sets of runs in which a best run is sought. The error probability is divided
+    by it.
     """
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
@@ -76,12 +82,15 @@ def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> Ex
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether a ratio is shown to differ from 1, or shown to be about 1."""
+    """Return whether a ratio differs significantly from 1, or is significantly near 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def more_trials(case: Case) -> str:
-    """Return the advice for too few trials. If --repeat was large enough, the run was stopped early."""
+    """Return the advice for a case with too few trials: a larger --repeat.
+
+    If --repeat was large enough, the run was stopped early, and the advice is to let it finish.
+    """
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
     return f"use --repeat {MIN_PASSES} or more"
@@ -90,9 +99,9 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason why findings are unclear, and a remedy, if any of `found` is unclear.
+    """Yield the reason why any of the findings `found` is unclear, with a remedy; nothing if all are clear.
 
-    `tested` is None if there were too few passes. If so, `found` has single figures only.
+    `tested` is None if there were too few passes for tests. If so, no finding of `found` compares figures.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -100,32 +109,33 @@ def inconclusive_findings(
         yield Finding(sentences.cannot_tell, noise=noise(tested))
 
 
-# Sides: the targets of a group whose cases differ in the driver only, and the leader at each place.
+# Sides: the targets (SQLite, PostgreSQL) of a group whose cases differ in the driver only. A place is a
+# number of files and a number of processes. At each place, the side with the highest throughput is sought.
 #
-# Only sides whose commits have the same durability are compared: a target that waits for no sync is not
-# faster than a target that does, it does less.
+# Only sides whose commits have the same durability are compared. A target whose commits wait for no sync is
+# not faster than a target whose commits do: it does less.
 
 
 Layout = tuple[int, int]
-"""Numbers of files and of processes."""
+"""Place of a case: its number of files and its number of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides at a place."""
+"""Verdicts on the sides at a place: one side leads; several are equal; unclear; too few passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A target and its runs."""
+    """Target that is compared with other targets, and its runs."""
 
     name: str
-    """Name of the target; of the driver if several sides have the same target."""
+    """Name of the target. If several sides have the same target, the name of the side's driver."""
     runs: tuple[Run, ...]
     worth: str
     """Durability of a commit, on the scale that all targets share; empty if it is unknown or varies."""
 
     @property
     def bare_call_ns(self) -> float | None:
-        """Cost of the cheapest call through the side's binding, in ns; None if it was not measured."""
+        """Cost of the cheapest call through the side's library, in ns: the median; None if not measured."""
         costs = [cost for run in self.runs for trial in run.valid if (cost := trial.bare_call_ns) is not None]
         return median(costs) if costs else None
 
@@ -137,24 +147,25 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Comparison of sides at a place: the side that leads, if it is known."""
+    """Comparison of sides at a place (a number of files and processes): the side that leads, if known."""
 
     case: Case
-    """One of the cases at that place."""
+    """Case of the first side at that place."""
     names: tuple[str, ...]
     """Names of the compared sides."""
     ahead: tuple[str, ...]
     """Names of the sides that lead or are not significantly worse than the leader."""
     verdict: str
-    """TOLD_APART: one side leads; NO_DIFFERENCE: `ahead` are about equal; UNTELLABLE or TOO_FEW_PASSES."""
+    """TOLD_APART: one side leads. NO_DIFFERENCE: the sides `ahead` are about equal. UNTELLABLE: noise hides
+    the leader. TOO_FEW_PASSES: there are too few passes for a test."""
     ratio: Ratio | None = None
-    """Ratio of the leader to the next side; None unless a single side leads."""
+    """Figure of the leader divided by that of the next side; None unless a single side leads."""
     noise: Noise | None = None
     """Reason why the leader is unclear, and a remedy; None for other verdicts."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets of a group; empty if it has fewer than two."""
+    """Return the targets of a group, each with its runs; empty if the group has fewer than two targets."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -167,12 +178,12 @@ def sides_of(group: Group) -> tuple[Side, ...]:
 
 
 def at(case: Case) -> Layout:
-    """Return a case's numbers of files and of processes, to find the same place on other sides."""
+    """Return the place of a case: its numbers of files and of processes, which other sides have, too."""
     return case.buckets, case.concurrency
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in groups of equal durability. A side of unknown durability is alone in its group."""
+    """Return the sides in groups of equal durability. A side of unknown durability has its own group."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
@@ -180,9 +191,9 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return the lead at each place that comparable sides have in common.
+    """Return the comparison at each place that all sides of equal durability have in common.
 
-    At a fixed rate there is none: throughput shows only that a side kept up with the rate.
+    Empty at a fixed rate, where throughput shows only that a side kept up with the rate.
     """
     if group.case.rate:
         return []
@@ -193,6 +204,10 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
+    """Yield the comparison at each place that all of these sides have in common.
+
+    `error` is the probability that any of the comparisons is wrong because of noise.
+    """
     names = tuple(side.name for side in sides)
     runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
     common = [
@@ -217,7 +232,11 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
 
 
 def leader_findings(group: Group) -> Iterator[Finding]:
-    """Yield the leading targets with the places where they lead, and the targets that cannot be compared."""
+    """Yield findings on the targets of a group.
+
+    They name the leading targets and the places where they lead, or the targets whose commits differ in
+    durability, so that they cannot be compared.
+    """
     sides = sides_of(group)
     classes = group_by_durability(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
@@ -228,7 +247,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
             worths=tuple(
                 CommitWorth(tuple(side.name for side in members), members[0].worth) for members in classes
             ),
-            # If the user's program opens the connections, there is no such option.
+            # If the user's program opens the connections, no option sets the durability.
             can_be_set=experiment_of(group.case).applies_settings,
         )
     by_names: dict[tuple[str, ...], list[Lead]] = {}
@@ -244,7 +263,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
         yield Finding(
             sentences.leads,
             sides=names,
-            # Compared sides have equal durability, so that of the first side is that of all.
+            # Compared sides have equal durability, so the durability of the first side is that of all.
             worth=next(side.worth for side in sides if side.name == names[0]),
             places=tuple(map(_sides_ahead, by_outcome.values())),
             noise=next((lead.noise for lead in name_leads if lead.noise), None),
@@ -252,7 +271,11 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
-    """Return the sides that lead at some places, with the bounds of all intervals."""
+    """Return the sides that lead at several places. `place_leads` has the comparison at each place.
+
+    The comparisons have the same verdict and the same leaders. The bounds of the ratio are the outermost
+    bounds of all places.
+    """
     first = place_leads[0]
     ratios = [lead.ratio for lead in place_leads if lead.ratio]
     return SidesAhead(
@@ -265,10 +288,10 @@ def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
     )
 
 
-# Answers: the comparison of the values of the option in which the parts of a group differ.
+# Answers: the comparison of the values of an option. The parts of a group differ in this option only.
 #
-# Each value is compared with the first value, pass by pass. If there are several places (processes, files),
-# the figure of a pass is the geometric mean over the places, so that each place has the same weight.
+# Each value is compared with the first value, pass by pass. If there are several places (numbers of files and
+# processes), the figure of a pass is the geometric mean over the places. So each place has the same weight.
 
 
 Rates = Mapping[int, float]
@@ -277,12 +300,13 @@ Rates = Mapping[int, float]
 
 @closed_loop_only
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield the comparison of the values in a group with parts, and places where the ratio differs.
+    """Yield the comparison of an option's values, then the places where a value does best and worst.
 
-    Half of the error probability is for the overall comparison, and half for the places.
+    Nothing for a group without parts. Half of the error probability is for the overall comparison, and half
+    for the places.
     """
     if sides_of(group):
-        return  # targets are compared place by place, and only if their commits have equal durability
+        return  # `leads` compares targets place by place, and only if their commits have equal durability
     rates = {group.value(part.case): _by_place(part) for part in group.parts}
     rates = {value: by_place for value, by_place in rates.items() if by_place}
     common = [
@@ -323,13 +347,13 @@ def answer(group: Group) -> Iterator[Finding]:
 
 
 def _by_place(part: Group) -> dict[Layout, Rates]:
-    """Return the comparable figures of a part, by place and pass."""
+    """Return the transactions per second of a part's comparable runs, by place and pass."""
     by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
     return {place: rates for place, rates in by_place.items() if rates}
 
 
 def _common_passes(by_place: Mapping[Layout, Rates]) -> set[int]:
-    """Return the numbers of the passes that all places have."""
+    """Return the numbers of the passes that all places have in common."""
     return set.intersection(*(set(rates) for rates in by_place.values()))
 
 
@@ -342,17 +366,24 @@ def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
+    """Return the ratio of `other` to `base` at this error probability; None with too few common passes."""
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
-    """Return the comparison of a value with the first value. `estimate` is used if `ratio` is None."""
+    """Return the comparison of a value with the first value, `base`, as a fact.
+
+    `estimate` is the ratio without an interval. It is used if `ratio` is None because of too few passes.
+    """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the places where a value does best and worst; None if they do not differ significantly."""
+    """Return the places where a value does best and worst; None if the two do not differ significantly.
+
+    `ratios` has the ratio of the value to the first value at each place, with a case at that place.
+    """
     if len(ratios) < 2:
         return None
     (least, elsewhere), (most, where) = (end(ratios, key=lambda pair: pair[0].estimate) for end in (min, max))

@@ -1,4 +1,7 @@
-"""Check of a report against a stored baseline: the gate's verdicts, from trials that are not paired."""
+"""Check of a report against a stored baseline report, for a gate in CI.
+
+Unlike in an A/B test, the trials of the two reports were made at different times and are not paired.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +20,40 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Share of the allowed change up to which a change counts as no change, whatever its sign."""
+"""Share of the allowed change. A smaller change counts as no change, so its sign does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseCheck:
-    """Comparison of a case in the current report with the baseline."""
+    """Comparison of a case in the current report with the same case in the baseline."""
 
     name: str
+    """Label of the case."""
     base: float
     """Figure of the baseline: the median of its trials."""
     now: float
     """Figure of the current report: the median of its trials."""
     ratio: float
-    """Hodges-Lehmann estimate of the current figure divided by that of the baseline, from the logarithms."""
+    """Current figure divided by the baseline's: the Hodges-Lehmann estimate from the logarithms."""
     low: float | None
     """Lower end of the ratio's 95% interval; None if there are too few trials."""
     high: float | None
     """Upper end of the ratio's 95% interval; None if there are too few trials."""
     worst: float | None
-    """Lower bound of the ratio (p99: upper bound) at the error rate of a pass; None with too few trials."""
+    """Worst possible ratio, at the error rate of the verdict pass; None if there are too few trials.
+
+    It is the lower bound of the ratio; for p99, where more is worse, the upper bound.
+    """
     best: float | None
-    """Upper bound of the ratio (p99: lower bound) at the error rate of a failure; None as for `worst`."""
+    """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials.
+
+    It is the upper bound of the ratio; for p99 the lower bound.
+    """
     verdict: str
     """fail: the drop is significantly larger than allowed; pass: significantly smaller; or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether medians and estimate change in the same direction, or both hardly change."""
+        """Return whether the medians change in the same direction as the estimate, or both hardly change."""
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)
@@ -55,8 +65,9 @@ class BaselineCheck:
     """Result of the check of a report against its baseline."""
 
     verdict: str
-    """fail, pass or inconclusive."""
+    """fail if the data is wrong or any case fails; pass if all cases pass; else inconclusive."""
     cases: tuple[CaseCheck, ...] = ()
+    """Compared cases; empty if the data was wrong or too many operations failed."""
     ratio: float | None = None
     """Geometric mean of the cases' ratios; None if no ratio was computed."""
     wrong: str | None = None
@@ -64,13 +75,16 @@ class BaselineCheck:
     failed: str | None = None
     """Sentence on the failed share in the current report if --max-failed does not allow it; else None."""
     differing: tuple[str, ...] = ()
-    """Differences between the reports that do not bar a comparison."""
+    """Differences between the reports that allow a comparison but may explain a change, as text."""
     left_out: int = 0
     """Number of the baseline's cases that the current report lacks."""
 
 
 def check(baseline: Report, current: Report, metric: str, max_drop: float) -> BaselineCheck:
-    """Check a report against its baseline. Raises UsageError if the two are not comparable."""
+    """Check the report `current` against `baseline`. Raises UsageError if the two are not comparable.
+
+    `metric` is "tps" or "p99". `max_drop` is the largest allowed change for the worse, as a share.
+    """
     wrong_run = next((run for run in current.runs if run.verdict.status == "failed"), None)
     if wrong_run:
         return BaselineCheck(
@@ -127,9 +141,10 @@ def _too_many_failed(run: Run) -> str:
 
 
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
-    """Return the check of one case. `share` is the case's part of the error rate, for a failure.
+    """Return the check of one case. Raises UsageError if a run is incomplete or has too few trials.
 
-    A pass may use the whole error rate, because the check passes only if all cases do.
+    `share` is the error rate of the verdict fail: ALPHA divided by the number of cases, because the check
+    fails if any case fails. The verdict pass may use the whole of ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
         # The completed trials may be the faster ones.
@@ -164,9 +179,9 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
 
 
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
-    """Return the logarithms of a case's figures. Raises UsageError if a trial has no figure.
+    """Return the logarithms of a case's figures, one per trial. Raises UsageError if a trial has no figure.
 
-    To leave out a trial without progress would flatter the case.
+    A trial without a figure may have completed no operation. To leave it out would flatter the case.
     """
     figures = [figure(trial, metric) for trial in run.valid]
     if None in figures:

@@ -1,6 +1,7 @@
 """Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison.
 
-The shape of a case is its rate relative to the rate with one process on the same layout.
+The shape of a case is its rate divided by the rate of one process on the same layout (number of files).
+Ratios and shapes of the later reports are compared with those of the first report.
 """
 
 from __future__ import annotations
@@ -38,14 +39,17 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on two reports' rates. A significant difference counts even if it is small."""
+    """Return the verdict on the ratio of two reports' rates: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW.
+
+    A significant difference gives DIFFERENT even if it is small.
+    """
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
-    """Return the logarithms of the rates of a run's trials; empty if any trial has no rate.
+    """Return the logarithms of the rates of a run's trials, for at most MAX_TRIALS trials.
 
-    To leave out a trial without progress would flatter the case.
+    Empty if any trial has no rate. To leave out a trial without progress would flatter the case.
     """
     if run is None or rate_of(run) is None:
         return []
@@ -56,26 +60,30 @@ def logarithms(run: Run | None) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTable:
-    """A table of the cases of several reports, with their differences and the comparison of their figures.
+    """Table of the cases that reports have in common, with differences and compared figures.
 
-    `place` is the index of a part in the table's parts, and `row` that of a case.
+    A part is the runs of one report in the table. In all methods, `place` is the index of a part in
+    `table.parts`, and `row` is the index of a case.
     """
 
     table: DifferencesTable
-    """Compared cases: a row for each case, with the runs of each report."""
+    """Compared cases: a row for each case, with a run of each report."""
     differences: tuple[Difference, ...]
-    """Differences between the reports; those that bar a ratio come first."""
+    """Differences between the reports. Differences that make a ratio meaningless come first."""
     anyway: bool
     """Whether ratios are shown even if they are meaningless."""
     alpha: float = ALPHA
-    """Probability that an interval misses its ratio: ALPHA divided by the number of claims of all tables."""
+    """Probability that one interval misses its ratio: ALPHA divided by the number of all intervals."""
 
     def reasons(self, place: int) -> tuple[str, ...]:
-        """Return the reasons that bar a ratio of a part to the first part; empty if ratios are meaningful."""
+        """Return the reasons why ratios of a part to the first part are meaningless.
+
+        Empty if the ratios are meaningful.
+        """
         return tuple(reason for difference in self.differences if (reason := difference.barred[place]))
 
     def shows_ratio(self, place: int) -> bool:
-        """Return whether ratios of a part to the first part are shown."""
+        """Return whether ratios of a part to the first part are shown; False for the first part itself."""
         return place > 0 and (self.anyway or not self.reasons(place))
 
     def run(self, row: int, place: int) -> Run | None:
@@ -83,28 +91,31 @@ class ComparedTable:
         return self.table.parts[place].runs[row]
 
     def trial(self, row: int, place: int) -> Trial | None:
-        """Return the typical trial of a case; None if it was not completed or the data is wrong."""
+        """Return the typical trial of a part's case.
+
+        None if the part lacks the case, the trial was not completed, or the data is wrong.
+        """
         run = self.run(row, place)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, place: int) -> float | None:
-        """Return the rate by which a case is compared; higher is better. None if it has no rate.
+        """Return the rate of a part's case, per second, by which it is compared; None if it has no rate.
 
-        The rate is in transactions, cycles or rows per second, depending on the experiment.
+        Depending on the experiment, transactions, cycles or rows are counted. A higher rate is better.
         """
         run = self.run(row, place)
         return rate_of(run) if run else None
 
     def ratio(self, row: int, place: int) -> float | None:
-        """Return a part's rate relative to the first part's; None if it is unknown or not shown."""
+        """Return a part's rate divided by the first part's; None if it is unknown or not shown."""
         ratio = self.estimate(row, place) if self.shows_ratio(place) else None
         return ratio.estimate if ratio else None
 
     def estimate(self, row: int, place: int) -> Ratio | None:
-        """Return a part's rate relative to the first part's, with an interval; None if a part has no rate.
+        """Return a part's rate divided by the first part's, with an interval; None if a part has no rate.
 
-        Only trials are independent of each other, so a case of one trial has no interval.
+        The interval comes from the scatter of the trials, so a case of a single trial has no interval.
         """
         base, other = (logarithms(self.run(row, part)) for part in (0, place))
         if base and other:
@@ -114,12 +125,12 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
-        """Return a part's rate relative to its rate with one process on this layout; None if unknown."""
+        """Return a part's rate divided by its rate with one process on this layout; None if unknown."""
         alone = self._alone(row)
         return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
 
     def _alone(self, row: int) -> int | None:
-        """Return the row with one process on the same layout; None if the table has no such row."""
+        """Return the index of the row with one process on the same layout; None if there is no such row."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
@@ -135,17 +146,17 @@ class ComparedTable:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison of the first of several reports with the others."""
+    """Comparison of several reports with the first report."""
 
     names: tuple[str, ...]
     """Name of each report, such as its file."""
     reports: tuple[Report, ...]
     """Two or more reports, labelled A, B, C and so on in this order."""
     tables: tuple[ComparedTable, ...]
-    """Tables of the cases that the first report has in common with others."""
+    """Tables of the cases that the first report has in common with other reports."""
 
     def case_counts(self) -> tuple[int, ...]:
-        """Return the number of cases of each report that are in a table."""
+        """Return, for each report, the number of its cases that are in a table."""
         parts = [part for compared in self.tables for part in compared.table.parts]
         return tuple(
             sum(len(list(part.measured())) for part in parts if part.report is report)
@@ -154,7 +165,10 @@ class Comparison:
 
 
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
-    """Compare 2 to 26 reports, each with its name. `anyway` shows meaningless ratios, too."""
+    """Return the comparison of 2 to 26 reports, each given with its name. Raises UsageError.
+
+    `anyway` shows meaningless ratios, too. The error is raised if the reports have too many tables to match.
+    """
     names, reports = zip(*named, strict=True)
     tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
     alpha = ALPHA / max(1, sum(table.claims() for table in tables))
@@ -162,6 +176,7 @@ def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Compar
 
 
 def _quotient(rate: float | None, base: float | None) -> float | None:
+    """Return `rate` / `base`; None if either is unknown or the quotient is not finite."""
     return finite(rate / base) if rate is not None and base is not None else None
 
 
@@ -169,7 +184,7 @@ def _quotient(rate: float | None, base: float | None) -> float | None:
 
 
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
-    """Yield the comparisons of the other parts with the first."""
+    """Yield the comparison of each part's rates with the first part's."""
     table = compared.table
     for place in range(1, len(table.parts)):
         # In a sweep, the row with the most processes represents a layout; otherwise every row counts.
@@ -183,13 +198,15 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
 
 
 def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]) -> Finding:
+    """Return the finding on the rates of a part in these rows, compared with the first part."""
     reasons, letters = compared.reasons(place), _letters(compared, place)
     if not reasons:
         return Finding(sentences.comparison, claims=tuple(_claims(compared, place, rows)))
     if compared.anyway:
         ratios = _ratios(compared, place, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The figures of both parts in the last row. The first figure has a unit only if the units differ.
+    # The sentence shows the rates of both parts in the last row. The first rate has a unit only if the units
+    # differ.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
     )
@@ -205,11 +222,12 @@ def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]
 
 
 def _letters(compared: ComparedTable, place: int) -> dict[str, Any]:
+    """Return the labels of the first part and of another part, such as A and B, as facts."""
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
 
 
 def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a claim for each verdict on these rows, the firmest verdict first."""
+    """Yield a claim for each verdict on these rows: DIFFERENT, EQUAL, UNCLEAR and TOO_FEW, in this order."""
     table, ratios = compared.table, {row: compared.estimate(row, place) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
@@ -224,7 +242,8 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
             facts["where"] = tuple(f"at {table.row_name(row)}" for row in matching)
         if outcome == TOO_FEW:
             facts["repeat"] = min_sample_size(compared.alpha / 2)
-        # The bounds of all intervals of these rows. The intervals hold together, so these bounds do, too.
+        # The claim states the outermost bounds of these rows' intervals. All intervals are right at once with
+        # a probability of 1 - ALPHA, so these bounds are, too.
         elif ends := [(ratio.low, ratio.high) for row in matching if (ratio := ratios[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
             facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}
@@ -232,7 +251,10 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
 
 
 def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRatios:
-    """Return the ratios of a part in these rows; the smallest and the largest if the cases are no sweep."""
+    """Return the ratios of a part in these rows, for a sentence.
+
+    If the rows are not numbers of processes, only the smallest and the largest ratio are returned.
+    """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]
     if not compared.table.sweeps and len(rows) > 1:
@@ -242,4 +264,5 @@ def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRat
 
 
 def _unit(compared: ComparedTable, place: int) -> str:
+    """Return the unit of a part's rates, such as "transactions per second"."""
     return f"{rate_units_of(compared.table.parts[place].case)} per second"

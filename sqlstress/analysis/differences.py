@@ -1,6 +1,7 @@
 """Differences between reports, as data: barriers and remarks.
 
-A barrier makes a ratio of two figures meaningless. A remark must be known to the reader of a ratio.
+A barrier is a difference that makes a ratio of two figures meaningless, such as different work. A remark is a
+difference that allows a ratio but may explain it, such as another version of Python.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from sqlstress.target import durability_level, stores_nothing, takes
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Labels of compared reports, in order. Their number is the limit of `compare`."""
 MAX_TABLE_PAIRS = 40_000
-"""Maximum number of pairs of tables of two reports that are matched: 200 settings in each report."""
+"""Maximum number of pairs of tables of two reports that are compared to match them: 200 tables in each."""
 
 _PROCESSES = UnknownFigure(
     "the number of processes", lambda case: case.concurrency, lambda case: replace(case, concurrency=0)
@@ -52,39 +53,42 @@ class ComparedPart:
     """Runs of one report in a table of compared cases."""
 
     letter: str
-    """Label of the report."""
+    """Label of the report: A, B and so on."""
     report: Report
     group: Group
     """All runs of the report that belong to this table, including those that no other report has."""
     runs: tuple[Run | None, ...]
-    """Run of each row; None if the report does not have the case."""
+    """Run of the report in each row of the table; None if the report does not have the case of the row."""
 
     @property
     def case(self) -> Case:
-        """A case of the report. It represents all cases, except for the fields that the experiment varies."""
+        """First case of the report. Its other cases differ only in fields that the experiment varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:
-        """Return the runs of the rows that the report has."""
+        """Return the runs of this report that are in a row of the table."""
         return [run for run in self.runs if run]
 
     def trials(self) -> Iterator[Trial]:
-        """Yield the valid trials of these runs."""
+        """Yield the valid trials of the runs that are in a row of the table."""
         yield from (trial for run in self.measured() for trial in run.valid)
 
 
 @dataclass(frozen=True, slots=True)
 class DifferencesTable:
-    """Cases that two or more reports have in common."""
+    """Table of the cases that two or more reports have in common: a row for each case."""
 
     sweeps: bool
-    """Whether its cases are layouts with numbers of processes."""
+    """Whether the cases differ in the number of processes, and possibly in files and rate."""
     by_layout: bool
-    """Whether a row is a layout and a concurrency; if False, a row is a concurrency on any layout."""
+    """Whether rows of a sweep differ in the number of files.
+
+    If False, a row has a number of processes, and each report has its own number of files.
+    """
     keys: tuple[Key, ...]
-    """Key of each row. If the table sweeps, the concurrency is its last element."""
+    """Key of each row. In a sweep, the last element of a key is the number of processes."""
     parts: tuple[ComparedPart, ...]
-    """Part of the first report, and parts of the other reports that have any of the cases."""
+    """Part of each report that has any of the cases, in the order of the reports."""
 
     def case(self, row: int) -> Case:
         """Return the case of a row, from the first report that has it."""
@@ -98,14 +102,14 @@ class DifferencesTable:
         return f"{processes(case.concurrency)}{rate_suffix(case)}"
 
 
-# Matching: assignment of the tables of several reports to each other, and of their cases.
+# Matching: the assignment of the tables of several reports to each other, and of the cases in them.
 
 
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
     """Yield the tables that the first report has in common with any other, in the first report's order.
 
-    If settings or loads differ, the tables that differ least are matched. A table also has cases that only
-    two of the other reports have.
+    If settings or loads of the reports differ, the tables that differ least are matched. A yielded table also
+    has cases that only two of the other reports have. Raises UsageError if there are too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_partners(first, groups) for groups in others]
@@ -120,10 +124,10 @@ def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
 
 
 def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return the best partner of each group among another report's groups, by index; each is used once.
+    """Return the partner of each group among another report's groups, by the index of the group.
 
-    The pair of groups with the fewest differing fields is taken first. Raises UsageError if there are more
-    pairs than can be compared in a second or two.
+    The pair of groups with the fewest differing fields is taken first. Each group has at most one partner.
+    Raises UsageError if there are more pairs than can be compared in a second or two.
     """
     if len(groups) * len(others) > MAX_TABLE_PAIRS:
         raise UsageError(
@@ -159,14 +163,16 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
+    """Return the table of matched groups. `members` has the label, the report and the group of each."""
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
-    # If each report has a single layout, and the layouts differ, the layouts are compared.
+    # If each report has a single layout, and the layouts differ, the user compares layouts: cases with equal
+    # numbers of processes are compared on any layout.
     one_each = all(len(counts) == 1 for counts in layouts) and layouts.count(layouts[0]) < len(layouts)
     by_layout = not (sweeps and one_each)
     key_of = _key_of(groups, sweeps, by_layout)
-    # If a plan has a case twice, the first run is used.
+    # If a plan has the same case twice, its first run is used.
     runs = [{key_of(run.case): run for run in reversed(group.runs)} for group in groups]
     order = dict.fromkeys(key_of(run.case) for group in groups for run in group.runs)
     keys = [key for key in order if sum(key in by_key for by_key in runs) > 1]
@@ -180,7 +186,7 @@ def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
 
 
 def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
-    """Return the function that returns a case's key."""
+    """Return the function that returns the key of a case of these groups."""
     if sweeps and by_layout:
         return lambda case: (case.rate, case.buckets, case.concurrency)
     if sweeps:
@@ -189,7 +195,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
 
     def work_fields(case: Case) -> Key:
-        """Return the fields that define the work. Time limits and display options are left out."""
+        """Return the fields of a case that define its work. Time limits and display options are left out."""
         for figure in unknown:
             case = figure.without(case)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
@@ -198,15 +204,18 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
-    """Return figures that published reports may lack, by name. A missing figure matches any value."""
+    """Return the figures of a case that published reports may lack, by name.
+
+    A missing figure matches any value.
+    """
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
-# Barriers: values that must be equal for a ratio of figures to be meaningful.
+# Barriers: subjects in which reports must be equal, or a ratio of their figures is meaningless.
 
 
 SYNC_COST_TOLERANCE = 1.25
-"""Factor by which the cost of a sync may differ between measurements on one machine."""
+"""Factor by which the cost of a sync differs between measurements on one machine. Only more is reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
 """Value in each part; None if it is unknown."""
@@ -214,14 +223,14 @@ Values = Sequence[str | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A subject in which reports differ, or may differ because the value of a report is unknown."""
+    """Subject in which reports differ, or may differ because the value of a report is unknown."""
 
     subject: str
     """Name of the subject, as shown to users."""
     values: tuple[str | None, ...]
     """Value in each part; None if it is unknown."""
     barred: tuple[str | None, ...]
-    """Reason for each part why a ratio to the first part's figures is meaningless; None if there is none."""
+    """Reason, for each part, why ratios to the first part are meaningless; None if they are meaningful."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
@@ -237,7 +246,10 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
-        """Return a difference that bars each part whose value is unknown or not the first part's."""
+        """Return a difference that bars each part whose value is unknown or differs from the first part's.
+
+        `clause` names the subject in a sentence.
+        """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
             if unknown := [letters[place] for place in (0, other) if values[place] is None]:
@@ -247,7 +259,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
         return Difference(subject, tuple(values), tuple(barred))
 
     yield barrier("work", "the work", [experiment_of(case).activity or case.workload for case in cases])
-    loads = loops = [""] * len(parts)  # loads are compared only if the work is the same
+    loads = loops = [""] * len(parts)  # loads of different work cannot be compared, so they count as equal
     if len({case.workload for case in cases}) == 1:
         loads = reader_of(cases[0]).loads(cases)
         loops = [experiment_of(case).loop_of(case) for case in cases]
@@ -274,13 +286,16 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits on the scale of all targets; None if a run's is unknown."""
+    """Return the durability of commits on the scale that all targets share; None if it is partly unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
 
 def _durability(part: ComparedPart) -> str | None:
-    """Return the durability of commits, without the name of the sync call; None if a run's is unknown."""
+    """Return the settings and the durability of commits, without the name of the sync call.
+
+    None if the durability of a run is unknown.
+    """
     if stores_nothing(part.case.driver):
         return "nothing is stored"
     environment = part.report.environment
@@ -293,9 +308,9 @@ def _durability(part: ComparedPart) -> str | None:
 
 
 def _durability_text(durability: Durability, codes: set[str]) -> str | None:
-    """Return the settings of a durability and the effect of its syncs; None if the call is unknown.
+    """Return the settings of a durability and the effect of its syncs; None if the sync call is unknown.
 
-    `codes` has the codes of the environment's warnings.
+    `codes` has the codes of the environment's warnings, such as "sync-does-nothing".
     """
     if not durability.syncs:
         worth = "no commit waits for a sync"
@@ -322,15 +337,17 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
+    """Yield the subjects of remarks, with the value of each part."""
+
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return the values if known values differ, else empty values: unknown values need no remark here."""
+        """Return the values if known values differ, else empty values, so that None alone makes no remark."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return a value of each part's library; "none" for the dry driver; None if it is unknown."""
+        """Return the text of `values_of` on each part's SQLite; "none" for a dry run; None if unknown."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
@@ -338,7 +355,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # several layouts appear in the rows
+    one_each = max(map(len, layouts)) == 1  # if a part has several layouts, the rows show them
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verified(part) for part in parts])
     yield remark(
@@ -368,6 +385,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
 
 
 def _verified(part: ComparedPart) -> str:
+    """Return the extent of a part's verification: "every case", "no case", "in part" or "found wrong"."""
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"
@@ -376,7 +394,10 @@ def _verified(part: ComparedPart) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return the effective settings that differ, except those that another difference reports."""
+    """Return, for each part, the effective settings in which parts differ; None if they were not read back.
+
+    Settings that another difference reports, such as journal_mode, are left out.
+    """
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
@@ -391,7 +412,10 @@ def _settings(parts: Parts) -> Values:
 
 
 def differing_options(reports: Sequence[Report]) -> list[str]:
-    """Return the options in which the first cases of reports differ; --concurrency if no option differs."""
+    """Return the options in which the first cases of reports differ, such as "--synchronous".
+
+    ["command"] if the cases have different commands, and ["--concurrency"] if no option differs.
+    """
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:
         return ["command"]

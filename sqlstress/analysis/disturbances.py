@@ -14,53 +14,57 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk that other programs may take in at least half of a case's trials, without a
-finding.
+"""Share of processors or disk that other programs took. It is reported if half of a case's trials exceed it.
 
-The limit allows for the system's work for our processes, which is counted as taken by other programs.
+The limit is not 0, because work of the operating system for our processes counts as that of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share that other programs may take in fewer trials without a finding.
+"""Share that other programs took. It is reported if a single trial exceeds it.
 
-The limit is higher than MAX_TAKEN_SHARE, because a few clock ticks are 0.1 of a window of 0.3 s.
+The limit is higher than MAX_TAKEN_SHARE, because a single trial is inexact: a few clock ticks are 0.1 of a
+window of 0.3 s.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Factor by which the cost of a sync may change during a measurement without a finding."""
+"""Factor by which the cost of a sync changed during a measurement. A larger change is reported."""
 MAX_NAMED_CASES = 2
-"""Maximum number of cases that a finding lists by name, unless the cases are a sweep.
+"""Maximum number of cases that a finding lists by name. If there are more, it states only their number.
 
-More cases are only counted, because their names are long. Cases of a sweep have short labels.
+The limit does not apply to a sweep over numbers of processes, whose cases have short labels.
 """
 
 ShareOf = Callable[[Trial], float]
 """Function that returns the share of a resource that other programs took during a trial, from 0 to 1.
 
-0 also means unknown.
+It returns 0 if the share is unknown.
 """
 
 
 def taken_share(trial: Trial) -> float:
-    """Return the share of the processors that other programs or virtual machines took, from 0 to 1."""
+    """Return the share of the processors that other programs or virtual machines took, from 0 to 1.
+
+    An unknown share counts as 0.
+    """
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
 
 def taken_disk_share(trial: Trial) -> float:
-    """Return the share of the time in which other programs kept the disk busy, from 0 to 1."""
+    """Return the share of the time in which other programs kept the disk busy, 0 to 1; 0 if unknown."""
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
 def _stopped_share(trial: Trial) -> float:
+    """Return the share of the periods of a CPU quota in which the quota stopped our processes."""
     return trial.stopped_share
 
 
 def disturbed(run: Run) -> bool:
-    """Return whether other programs or a CPU quota took much from at least half of a run's trials."""
+    """Return whether other programs or a CPU quota disturbed at least half of a run's valid trials."""
     return any(_in_most_trials(run, share) for share in (taken_share, taken_disk_share, _stopped_share))
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield the disturbances of a group's measurement, which qualify all its figures."""
+    """Yield the disturbances of a group's measurement. They put all figures of the group in doubt."""
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs
@@ -68,7 +72,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # The kernel adds the time of a stop later than its period, so a short window may show no time.
+        # The kernel counts a stopped period at once and the stopped time later, so a short window may show
+        # stopped periods without a time. If so, the finding leaves out the time.
         _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,
@@ -91,9 +96,10 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 
 
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
-    """Return the two medians of a sync, before and after, that are nearest to each other.
+    """Return the median cost of a sync before and after the measurement, in ns, if it changed.
 
-    None if they differ by at most a factor of MAX_SYNC_CHANGE, or without two samples before and two after.
+    The cost was sampled twice before and twice after. Of these, the two medians that are nearest to each
+    other are returned. None if they differ by at most a factor of MAX_SYNC_CHANGE, or if a sample is missing.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -113,7 +119,10 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 
 def _other_load(group: Group) -> dict[str, Any]:
-    """Return the largest shares that other programs took, as facts; empty if they took little."""
+    """Return the largest shares of processors and disk that other programs took, as facts of a finding.
+
+    Shares within the limits are left out, so the result is empty without a disturbance.
+    """
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
         trial, where = worst
@@ -126,9 +135,9 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the trial from which other programs took most, and a label of all disturbed cases.
+    """Return the trial in which other programs took most of a resource, and a label of all disturbed cases.
 
-    None if no case was disturbed. `share` returns the share of a resource that other programs took.
+    None if no case was disturbed. `share` returns the share of the resource that other programs took.
     """
     disturbed_trials = [
         (run, trial)
@@ -149,7 +158,7 @@ def _in_most_trials(run: Run, share: ShareOf) -> bool:
 
 
 def _cases_label(group: Group, cases: Collection[Case]) -> str:
-    """Return a label of the disturbed cases of a group: "throughout", "at 8 processes"."""
+    """Return a label of the disturbed cases: "at 8 processes", "in 3 of 9 cases", or "throughout" for all."""
     if len(cases) == len(group.runs) > 1:
         return "throughout"
     if len(cases) > MAX_NAMED_CASES and not experiment_of(group.case).sweeps:

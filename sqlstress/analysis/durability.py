@@ -1,4 +1,8 @@
-"""Syncs that a commit waits for, derived from the effective settings; and differences of SQLite builds."""
+"""Durability of a commit: the syncs for which it waits. Also: differences between SQLite builds, as text.
+
+A sync is a call that makes the operating system write a file to the disk, such as fdatasync. Effective
+settings are those that SQLite returned when they were read back.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,13 @@ _FILE_SYNCS = {
     "off": (0, 1, 1, 1),
 }
 _FOLDER_SYNCS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
-# Windows syncs no folder, and on macOS a folder gets a plain fsync whatever the files get.
+# With these calls, no folder is counted: Windows syncs no folder, and macOS syncs it with a plain fsync.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """Durability of a commit: the effective settings and the call that syncs."""
+    """Durability of a commit: the effective settings, and the call that writes a file to the disk."""
 
     journal: str
     """Effective journal_mode."""
@@ -43,7 +47,10 @@ class Durability:
 
     @property
     def syncs(self) -> int:
-        """Number of syncs of a one-page commit. Syncs of folders are included only if the call is known."""
+        """Number of syncs for which a one-page commit waits.
+
+        Syncs of folders are included only if the call is known and syncs folders, too.
+        """
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
         folders = 0 if without_folders else _FOLDER_SYNCS.get(self.journal, (0, 0, 0, 0))[column]
@@ -56,13 +63,16 @@ class Durability:
 
 
 def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durability | None:
-    """Return the durability under the effective settings; None if they were not read back."""
+    """Return the durability of a commit under the effective settings; None if they were not read back.
+
+    `sync` is the measured cost of a sync on this machine, with the name of its call; None if unknown.
+    """
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
     if journal not in _FILE_SYNCS or level not in _LEVELS:
         return None
     primitive = (sync.primitive if sync else None) or None
     if primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
-        primitive = "fsync"  # F_FULLFSYNC was timed for the machine, but this case does not use it
+        primitive = "fsync"  # F_FULLFSYNC was timed on this machine, but SQLite calls fsync by default
     return Durability(journal, level, primitive)
 
 
@@ -70,9 +80,9 @@ _UNKNOWN = "Durability unknown: journal_mode and synchronous were not read back.
 
 
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
-    """Return a sentence on the syncs of a commit and on the data that may be lost nevertheless.
+    """Return a sentence on the syncs of a commit, and on the data that a power failure may still destroy.
 
-    `effective` has the settings that SQLite returned (journal_mode, synchronous, fullfsync), or a server's.
+    `effective` has the settings that SQLite (journal_mode, synchronous, fullfsync) or the server returned.
     """
     if server_text := server_durability(effective):
         return f"{server_text[0].upper()}{server_text[1:]}."
@@ -111,7 +121,7 @@ def _settings_and_syncs(durability: Durability, sync: SyncCost | None) -> str:
 
 
 def waits(found: Durability) -> str:
-    """Return the syncs of a commit as text, without the settings and the cost."""
+    """Return the syncs of a commit as a clause: "each commit waits for 2 fdatasync calls"."""
     if not found.syncs:
         return "no commit waits for a sync"
     if found.primitive is None:
@@ -124,7 +134,7 @@ def waits(found: Durability) -> str:
 
 
 Builds = Sequence[SqliteBuild | None]
-"""Build of each report or arm; None if it is unknown."""
+"""SQLite build of each report, or of each arm (A and B of an A/B test); None for an unknown build."""
 
 DURABILITY_OPTIONS = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
@@ -145,19 +155,22 @@ def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
 
 
 def versions(builds: Builds) -> list[str | None]:
-    """Return the version of each build, with the check-in if builds of a version have different ones."""
+    """Return the version of each build as text; None for an unknown build.
+
+    If builds of the same version come from different check-ins of the source, the check-in is appended.
+    """
     short = _per_build(builds, version)
     long = _per_build(builds, lambda build: f"{version(build)} ({build.source_id})")
     return long if len(set(long)) > len(set(short)) else short
 
 
 def version(build: SqliteBuild) -> str:
-    """Return the version of a build, preceded by the library's name if it is not SQLite."""
+    """Return the version of a build, preceded by the library's name if it is a fork of SQLite."""
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return, for each build, its options in DURABILITY_OPTIONS that not all builds have."""
+    """Return, for each build, its DURABILITY_OPTIONS that not all builds have; None for an unknown build."""
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 
@@ -171,4 +184,5 @@ def distinct_options(builds: Builds) -> list[str | None]:
 
 
 def _per_build(builds: Builds, text: Callable[[SqliteBuild], str]) -> list[str | None]:
+    """Return the text that `text` writes for each build; None for an unknown build."""
     return [text(build) if build else None for build in builds]

@@ -1,4 +1,7 @@
-"""Failed operations: the time until they failed, compared with the busy timeout in force."""
+"""Failed operations: their share, and the time until they failed, compared with the busy timeout.
+
+The busy timeout is the time for which SQLite waits for a lock before an operation fails.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,23 @@ from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""Share of the timeout from which a failed operation counts as having waited for the whole timeout."""
+"""Share of the busy timeout. A failed operation that took longer counts as a wait for the whole timeout."""
 IMMEDIATE_SHARE = 0.1
-"""Share of the timeout up to which the median failure counts as immediate."""
+"""Share of the busy timeout. If the median failure took less, the operations failed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The time that failed operations took, and the busy timeout in force."""
+    """Time that failed operations took until they failed, and the busy timeout in force."""
 
     latency: Latency
+    """Latencies of the failed operations."""
     timeout_ms: int | None
     """Busy timeout in force, in ms; None if it is unknown, or differs between connections."""
 
     @property
     def waited_count(self) -> int:
-        """The number of operations that failed after the whole timeout; 0 if none did."""
+        """Number of operations that failed after the whole busy timeout, or almost; 0 if that is unknown."""
         if not self.timeout_ms:
             return 0
         least = bucket_of(round(WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS))
@@ -38,7 +42,7 @@ class Wait:
 
     @property
     def is_at_once(self) -> bool:
-        """Whether no operation waited for the timeout, and the median failed at once."""
+        """Whether the median operation failed at once, and no operation waited for the whole timeout."""
         median_ns = self.latency.p50_ns or 0.0
         return bool(self.timeout_ms) and not self.waited_count and median_ns <= self._short_ns
 
@@ -47,7 +51,7 @@ class Wait:
         return IMMEDIATE_SHARE * (self.timeout_ms or 0) * NS_PER_MS
 
     def failure_time(self) -> FailureTime:
-        """Return the time that the operations took to fail, for a sentence."""
+        """Return the time that the operations took to fail, as a fact for a sentence."""
         return FailureTime(
             median_ns=self.latency.p50_ns or 0.0,
             longest_ns=self.latency.max_ns,
@@ -59,23 +63,29 @@ class Wait:
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
-    """Yield the failed operations of the valid trials of some runs."""
+    """Yield the records of failed operations in the valid trials of `runs`."""
     return (failures for run in runs for trial in run.valid for failures in trial.failures)
 
 
 def latency_of(failures: Iterable[Failures]) -> Latency | None:
-    """Return the merged latency of failed operations; None if there are none."""
+    """Return the latencies of all failed operations together; None if no operation failed."""
     return merged([failure.latency for failure in failures])
 
 
 def wait_of(group: Group, timeout_ms: int | None) -> Wait | None:
-    """Return the wait of all failed operations of a group; None if their times are unknown."""
+    """Return the time that the failed operations of a group took; None without failures or their times.
+
+    `timeout_ms` is the busy timeout in force, in ms; None if it is unknown.
+    """
     latency = latency_of(failures_of(group.runs))
     return Wait(latency, timeout_ms) if latency and latency.count else None
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the share of failed operations of each kind of transaction with failures, largest first."""
+    """Return the share of operations that failed, by kind of transaction, the largest share first.
+
+    Kinds without a failure are left out. A share is failed operations divided by all operations of the kind.
+    """
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:

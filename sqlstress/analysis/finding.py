@@ -1,4 +1,4 @@
-"""Finding: a sentence of a report, as data."""
+"""Finding: a sentence of a report, stored as the function that writes it and the facts that it states."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from typing import Any, ParamSpec
 
 P = ParamSpec("P")
 GRAVE, USUAL, ASIDE = range(3)
-"""Ranks, in the order of display: wrong data and missing measurements; conclusions; limits of the figures."""
+"""Ranks of sentences. Reports show all GRAVE sentences first, then the USUAL, then the ASIDE ones.
+
+GRAVE: wrong data and missing measurements. USUAL: conclusions. ASIDE: limits of the figures.
+"""
 _RANKS: dict[Callable[..., str], int] = {}
+"""Rank of each sentence function that is not USUAL."""
 
 
 def grave(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Give a sentence the rank GRAVE."""
+    """Decorate a sentence function: give its sentences the rank GRAVE."""
     _RANKS[sentence] = GRAVE
     return sentence
 
 
 def aside(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Give a sentence the rank ASIDE."""
+    """Decorate a sentence function: give its sentences the rank ASIDE."""
     _RANKS[sentence] = ASIDE
     return sentence
 
@@ -30,31 +34,37 @@ class Finding:
 
     def __init__(self, sentence: Callable[P, str], /, *_: P.args, **facts: P.kwargs) -> None:
         self.sentence: Callable[..., str] = sentence
-        """A function of a module named `sentences`. Its parameters are the facts."""
+        """Function of a module named `sentences`. It takes the facts as keyword arguments."""
         self.facts: Mapping[str, Any] = facts
-        """Numbers, labels, and named tuples of them, by name. Names of times end in _ns; shares are from 0 to
-        1. If the fact `unclear` is true, the data do not decide the question."""
+        """Facts by name: numbers, labels, and named tuples of numbers and labels.
+
+        Times are in ns, and their names end in _ns. Shares are from 0 to 1. If the fact `unclear` is true,
+        the measured data do not decide the question.
+        """
         self.part = ""
-        """Part of a group that the finding is about, such as "synchronous normal"; empty for all of it."""
+        """Label of the part of a table that the finding is about, such as "synchronous normal".
+
+        Empty if the finding is about the whole table.
+        """
 
     @property
     def code(self) -> str:
-        """Stable name, such as "best" or "starvation"."""
+        """Name of the kind of finding in JSON reports, such as "best" or "starvation"; it does not change."""
         return code_of(self.sentence)
 
     @property
     def rank(self) -> int:
-        """GRAVE, USUAL or ASIDE."""
+        """Rank of the sentence, for the order of display: GRAVE, USUAL or ASIDE."""
         return _RANKS.get(self.sentence, USUAL)
 
     @property
     def text(self) -> str:
-        """The finding as an English sentence."""
+        """Finding as an English sentence, preceded by the label of its part in brackets if it has a part."""
         text = self.sentence(**self.facts)
         return f"[{self.part}] {text}" if self.part else text
 
     def with_part(self, part: str) -> Finding:
-        """Return this finding about a part of a group."""
+        """Return a copy of this finding that is labelled with a part of the table."""
         finding = Finding(self.sentence, **self.facts)
         finding.part = part
         return finding
@@ -73,7 +83,7 @@ class Finding:
 
 
 def code_of(sentence: Callable[..., str]) -> str:
-    """Return the code of a sentence: its name with dashes."""
+    """Return the code of a sentence function: its name with dashes, such as "data-wrong"."""
     return sentence.__name__.rstrip("_").replace("_", "-")
 
 
@@ -83,7 +93,10 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether the data cannot tell: `unclear` is true of the finding or of a named tuple in it."""
+    """Return whether the finding leaves a question open because the measured data do not decide it.
+
+    The fact `unclear` is true in the finding itself, or in a named tuple among its facts.
+    """
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

@@ -1,4 +1,8 @@
-"""Group: the runs of a report that share a table, and the rate by which each run is compared."""
+"""Group: the runs of a report that share a table, and the tests that compare these runs.
+
+A run is all trials of a case. A pass is one trial of each case in turn. Conclusions "hold together" if the
+probability that any of them is wrong because of noise is at most ERROR.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +23,22 @@ from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
 MAX_VALUE_LENGTH = 24
-"""Maximum length of a value in a table and in sentences, in characters."""
+"""Maximum length of an option's value in a table and in sentences, in characters."""
 
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR: for the choice of the best runs, and for the point where throughput stops rising."""
+"""Shares of ERROR: for the choice of the best runs, and for the test where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A trustworthy figure: a case with the median rate of its valid trials."""
+    """Point of a plot: the files and processes of a case, with the median rate of its valid trials."""
 
     files: int
-    """Database files over which the keys are partitioned."""
+    """Number of database files over which the keys are partitioned."""
     processes: int
-    """Worker processes."""
+    """Number of worker processes."""
     tps: float
     """Transactions per second of all processes together; finite and above 0."""
 
@@ -44,7 +48,7 @@ class Group:
     """Runs of one experiment that are compared in one table."""
 
     case: Case
-    """Case of the first run. It represents all cases, except for the fields that the experiment varies."""
+    """Case of the first run. The other cases differ from it only in fields that the experiment varies."""
     runs: tuple[Run, ...]
     """Runs in the order of the report; at least one."""
     groups: int = 1
@@ -52,23 +56,27 @@ class Group:
     setting: str = ""
     """Option in which the parts differ, such as "synchronous"; empty if there are no parts."""
     parts: tuple[Group, ...] = ()
-    """The runs, split into a group for each value of that option; empty if they are not split."""
+    """The runs, split into a group for each value of the option `setting`; empty if they are not split."""
 
     def value(self, case: Case) -> str:
-        """Return a case's value of the option in which the parts differ: "normal"; "" without parts."""
+        """Return a case's value of the option `setting`, such as "normal"; "" if there are no parts."""
         return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
         """Return the label of a case within this group: "normal, 8 processes on 1 bucket".
 
-        If each part has one run, the value of the option is enough.
+        If each part has a single run, the label is only the value of the option: "normal".
         """
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
         return ", ".join(filter(None, (self.value(case), place(case))))
 
     def places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases. If all cases of a value are given, its layouts are left out."""
+        """Return the label of several cases: "synchronous full and normal with 8 processes on 1 bucket".
+
+        The numbers of processes and buckets are left out for a value of which all cases are given. The label
+        is "every case" if all cases of the group are given.
+        """
         if not self.parts:
             return places(cases)
         requested = set(cases)
@@ -84,26 +92,29 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases, like `places`, but without a layout that all runs share."""
+        """Return the label of several cases, like `places`. Buckets that all runs share are left out."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return the name of a value on a layout: "p99, 20 buckets"; "p99" if there is only one layout."""
+        """Return the label of a value on a number of buckets: "p99, 20 buckets".
+
+        The number of buckets is left out if all runs have the same.
+        """
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
 
     @property
     def unit(self) -> str:
-        """Name of the counted unit in the plural, such as transactions or pairs."""
+        """Name of the counted operations in the plural, such as "transactions" or "pairs"."""
         return units_of(self.case)
 
     @property
     def met_quota(self) -> bool:
-        """Whether a CPU quota stopped the processes. If so, no cause can be derived from a long wait."""
+        """Whether a CPU quota stopped our processes. If so, the quota may be the cause of a long wait."""
         return any(run.met_quota for run in self.runs)
 
     @property
@@ -114,9 +125,10 @@ class Group:
         return experiment_of(self.case).writes(self.case)
 
     def is_believed(self, run: Run) -> bool:
-        """Return whether a run's figures can be compared.
+        """Return whether a run's figures can be compared with other figures.
 
-        They cannot if it has no rate, its data is wrong, or more operations failed than --max-failed allows.
+        They cannot if the run has no rate, its data is wrong, or more operations failed than --max-failed
+        allows.
         """
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
@@ -126,13 +138,13 @@ class Group:
     ) -> PairwiseTests | None:
         """Return the pairwise tests of runs; None if they have fewer than MIN_PASSES passes in common.
 
-        `figures` returns a run's figure by pass, each above 0.
+        `figures` returns the compared figure of a run for each pass, by the pass's number. All are above 0.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
 
     def points(self) -> tuple[Point, ...]:
-        """Return the figures of the runs whose figures can be compared."""
+        """Return a point for each run whose figures can be compared."""
         return tuple(
             Point(run.case.buckets, run.case.concurrency, tps)
             for run in self.runs
@@ -147,11 +159,14 @@ class Group:
 
 
 Topic = Callable[[Group], Iterator[Finding]]
-"""Function that yields the findings on one subject for a group."""
+"""Function that yields the findings on one subject for a group, such as its leading runs."""
 
 
 def closed_loop_only(topic: Topic) -> Topic:
-    """Restrict a topic to closed loops: at a fixed rate, throughput is just the requested rate."""
+    """Decorate a topic: restrict it to closed loops, where an operation starts when the last has ended.
+
+    At a fixed rate, throughput shows only the requested rate, so the decorated topic yields nothing.
+    """
 
     @wraps(topic)
     def closed_loop_topic(group: Group) -> Iterator[Finding]:
@@ -161,10 +176,13 @@ def closed_loop_only(topic: Topic) -> Topic:
 
 
 class PairwiseTests:
-    """Pairwise tests of runs, by their figures in common passes, each pair against its own noise."""
+    """Pairwise tests of runs, by their figures in common passes.
+
+    The results of all methods are right at once with a probability of at least 1 - `error`.
+    """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
-        # The keys are identities, because runs are not hashable.
+        # Runs are not hashable, so their identities are the keys.
         self._passes = Passes(dict(zip(map(id, runs), figures, strict=True)), error * (1 - BEST))
         self._error, self._count = error, len(runs)
         self._best = error * BEST / max(1, len(runs) - 1)
@@ -175,49 +193,64 @@ class PairwiseTests:
         return self._passes.count
 
     def middle(self, run: Run) -> float:
-        """Return the geometric mean of a run's figures."""
+        """Return the geometric mean of a run's figures over its passes."""
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
-        """Return the run with the highest geometric mean."""
+        """Return the run with the highest geometric mean of its figures."""
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the figure of `other` over that of `base`. The ratios of all pairs hold together."""
+        """Return the figure of `other` divided by that of `base`, with an interval.
+
+        None if the two have too few passes in common. The intervals of all pairs of runs hold together.
+        """
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs. Each run is compared with every other. The error probability is divided by the
     # number of other runs, not of all pairs (Hsu 1984): only comparisons with the true best run must hold.
 
     def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is significantly better than `run`, which therefore is not the best.
+        """Return whether `other` is significantly better than `run`. If so, `run` is not the best run.
 
-        `families` is the number of sets of runs in which the best run is sought.
+        `families` is the number of sets of runs in which a best run is sought.
         """
         return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
 
     def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether any lead of `other` over `run` is significantly smaller than NEAR."""
+        """Return whether `other` leads by significantly less than the share NEAR, or does not lead at all.
+
+        `families` is the number of sets of runs in which a best run is sought.
+        """
         return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
 
-    # Point where a layout's throughput stops rising, and ratios that describe its curve.
+    # Tests of the point where throughput on a layout (number of files) stops rising with more processes, and
+    # ratios that describe the curve.
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
-        """Return whether throughput rises significantly from `run` to `others`, in ascending order.
+        """Return whether throughput rises significantly from `run` to `others`.
 
-        The first of `others`, the mean of the first two, of the first three, ... are tested against `run`:
-        a trend needs fewer passes than a single pair. `layouts` is the number of layouts tested.
+        `others` has runs with more processes, in ascending order. The first of them, the mean of the first
+        two, of the first three, and so on are each compared with `run`, because a trend needs fewer passes
+        than a single pair. `layouts` is the number of layouts that are tested.
         """
         error = self._error * TREND / 2 / layouts / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
-    def gain(self, run: Run, other: Run, asked: int) -> float:
-        """Return an upper bound of `other` / `run`. `asked` is the number of such bounds that must hold."""
-        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / asked)
+    def gain(self, run: Run, other: Run, bounds: int) -> float:
+        """Return an upper bound of the figure of `other` divided by that of `run`.
+
+        `bounds` is the number of such bounds that must hold together.
+        """
+        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return `other` / `base`. The intervals of as many pairs as there are runs hold together."""
+        """Return the figure of `other` divided by that of `base`, with an interval; None with too few passes.
+
+        The interval is narrower than that of `ratio`. The intervals hold together for as many pairs as there
+        are runs.
+        """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
     def is_less(self, run: Run, other: Run) -> bool:
@@ -226,43 +259,46 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether any gain from `run` to `other` is significantly smaller than NEAR."""
+        """Return whether any gain from `run` to `other` is significantly smaller than the share NEAR."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
     def are_equal(self, run: Run, other: Run) -> bool:
-        """Return whether two runs differ by significantly less than NEAR."""
+        """Return whether two runs differ by significantly less than the share NEAR."""
         ratio = self.ratio(other, run)
         return run is other or (ratio is not None and ratio.is_within(NEAR))
 
     @cached_property
     def passes_needed(self) -> int:
-        """Estimated number of passes needed to detect a relative difference of NEAR."""
+        """Estimated number of passes that are needed to detect a relative difference of NEAR."""
         return self._passes.passes_needed(NEAR, self._error * TREND)
 
 
 MAX_ADVISED_PASSES = 100
-"""Largest number of passes that is advised."""
+"""Largest number of passes that a sentence advises."""
 
 
 def noise(tested: PairwiseTests) -> Noise:
-    """Return the reason why the passes of runs show no difference, and the number of passes that would."""
+    """Return the reason why tests of runs are unclear, with the number of passes that would be enough."""
     return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason why `count` passes cannot show a difference; `needed` passes would."""
+    """Return the reason why `count` passes cannot show a difference. `needed` passes would be enough."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
 
 def longest_wait_ns(run: Run) -> int:
-    """Return the longest wait of a run's valid trials, in ns; 0 if no wait was observed."""
+    """Return the longest wait of an operation in a run's valid trials, in ns; 0 if no wait was observed."""
     return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
 
 
 def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
-    """Return lists of items by number of files, ascending. `files` returns an item's number of files."""
+    """Return the items in lists by number of files, in ascending order of that number.
+
+    `files` returns the number of files of an item.
+    """
     by_count: dict[int, list[T]] = {}
     for item in items:
         by_count.setdefault(files(item), []).append(item)
@@ -270,32 +306,38 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 
 class ExperimentReader(Protocol):
-    """Methods of an experiment's presenter that conclusions need."""
+    """Methods that conclusions need of an experiment's presenter (the object that shows its results)."""
 
     def rate(self, run: Run) -> float | None:
-        """Return the rate by which a valid run is compared, per second; None if it has no such rate."""
+        """Return the rate by which a valid run is compared, per second; None if the run has no such rate."""
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings of the experiment."""
+        """Yield the findings that only this experiment has."""
 
     def activity(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
 
     def failure_reason(self, run: Run) -> str:
-        """Return the reason why operations of a run failed."""
+        """Return the reason why operations of a run failed, as a clause."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return a text per case: the load options that differ, except those that vary in a table."""
+        """Return, for each case, the load options in which the cases differ, as text.
+
+        Options that vary within a table are left out.
+        """
 
 
 def reader_of(case: Case) -> ExperimentReader:
-    """Return the presenter of a case's experiment, by the methods that conclusions need."""
+    """Return the presenter of a case's experiment, typed by the methods that conclusions need."""
     reader: ExperimentReader = experiment_of(case).presenter()
     return reader
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Group the runs that differ only in fields that their experiment varies, in order of appearance."""
+    """Return the groups of some runs, in order of appearance.
+
+    The runs of a group differ only in fields that their experiment varies, such as the number of processes.
+    """
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -306,9 +348,9 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 
 
 def _without_foreign_load(run: Run) -> Run:
-    """Return a run without the recorded load of other programs.
+    """Return a copy of a run without the recorded load of other programs.
 
-    If a CPU quota stops our processes, other programs use the processors in their place and disturb nothing.
+    If a CPU quota stops our processes, other programs use the processors instead of them and disturb nothing.
     """
     return replace(
         run,
@@ -319,9 +361,10 @@ def _without_foreign_load(run: Run) -> Run:
 
 
 def rate_of(run: Run) -> float | None:
-    """Return the rate of all processes together; None if it cannot be compared.
+    """Return the rate of all processes of a run together, per second; None if it cannot be compared.
 
-    It cannot if the work was not completed, its data is wrong, or more failed than --max-failed allows.
+    It cannot be compared if the work was not completed, the data is wrong, or more operations failed than
+    --max-failed allows.
     """
     trial = run.valid_median_trial()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
@@ -334,9 +377,10 @@ def rate_of(run: Run) -> float | None:
 
 
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Merge groups whose cases differ in one option only. They become the parts of the merged group.
+    """Merge groups whose cases differ in one option only, and return the resulting groups.
 
-    If several options qualify, the option that leaves the fewest tables is taken.
+    The merged groups become the parts of a new group. If the cases differ in several options, the groups are
+    merged over the option that leaves the fewest groups.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
@@ -356,7 +400,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
             merged.append(
                 Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if is_merged else parts[0]
             )
-    # The comparison of the values of the option counts as one group more.
+    # The comparison of the option's values in each merged group counts as another group.
     count = len(groups) + sum(bool(group.parts) for group in merged)
     return tuple(
         replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
@@ -365,7 +409,11 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _family(group: Group) -> Hashable:
-    """Return a key that is equal for groups that may be merged: all fields except the traits."""
+    """Return a key that is equal for groups that may be merged.
+
+    The key has all fields of the case except for the traits, which are the options in which groups may
+    differ.
+    """
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -381,7 +429,10 @@ def _family(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Return a family's groups as lists; the groups of a list differ in this option only."""
+    """Return a family's groups as lists. The groups of a list differ in the option `name` only.
+
+    A family has groups with equal keys. `traits` has the options of each group, by name, as text.
+    """
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
     # Targets have different options, so drivers are compared if they agree in the options that all have.
@@ -390,7 +441,7 @@ def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: st
         other_traits = tuple(
             sorted((key, value) for key, value in values_by_name.items() if key != name and key in common)
         )
-        # A group with the labels of an earlier group would be confused with it, so it gets its own table.
+        # A group with the same labels as an earlier group would be confused with it, so it gets its own list.
         labels = (other_traits, values_by_name.get(name))
         lists.setdefault((other_traits, id(group) if labels in seen_labels else None), []).append(group)
         seen_labels.add(labels)

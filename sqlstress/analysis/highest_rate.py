@@ -1,4 +1,8 @@
-"""The highest rate that keeps a promise: the judgement of each window, and the conclusion from all."""
+"""Highest rate that keeps a promise: the judgement of each window, and the conclusion from all windows.
+
+A rate is the number of operations per second that are due (to be started). A promise is a set of upper bounds
+of latencies, such as "p99 within 10ms". A window is the time in which a trial counts its operations.
+"""
 
 from __future__ import annotations
 
@@ -20,44 +24,51 @@ from sqlstress.statistics.search import MAX_MARGIN, SearchAnswer, answer, mostly
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 
 ERROR = 0.01
-"""Maximum probability that a window that kept up with its rate counts as saturated."""
+"""Maximum probability that a window counts as saturated although it kept up with its rate."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+"""Share of the operations below each percentile, by its name."""
 MIN_OPERATIONS_ABOVE = 10
-"""Minimum number of operations above a percentile in a window, for the window to be judged by it."""
+"""Minimum number of operations above a percentile in a window that is judged by this percentile."""
 MAX_LATE_SHARE = 0.5
-"""Share of the promised latency. If the harness starts operations later than this, it is at fault itself."""
+"""Share of a promised latency. If sqlstress starts operations later than this, the delay is its own fault."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a broken promise, because the figures in a file may contradict its verdict."""
+"""Minimum margin of a window that broke its promise. A report file may have a latency below the bound."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults that break any promise."""
+"""Faults of a window that break any promise: failed operations, saturation, and no due operation."""
 HARNESS, FEW = "harness late", "too few operations"
-"""Reasons why a window is not judged."""
+"""Reasons why a window is not judged: sqlstress itself started operations late; too few operations."""
 
 
 def promise_clause(promise: Promise) -> str:
-    """Return a promise as text: "p99 within 10ms"."""
+    """Return a promise as text, such as "p99 within 10ms"."""
     return listing([f"{name} within {format_duration(bound)}" for name, bound in promise.bounds.items()])
 
 
-# One window: whether it is judged, the parts of the promise that it broke, and the margin.
+# One window: whether the window is judged, the bounds of the promise that it broke, and its margin.
 
 
 def enough(names: Iterable[str]) -> int:
-    """Return the minimum number of operations in a window that is judged by these percentiles."""
+    """Return the minimum number of operations in a window that is judged by these percentiles.
+
+    0 if `names` has no percentile but, for example, only "max".
+    """
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return a percentile, or the maximum for "max", in ns; None without latencies."""
+    """Return a percentile such as "p99", or the maximum for "max", in ns; None without latencies."""
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
 
 
 def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the broken bounds of a promise and other faults of a window; empty if it kept the promise."""
+    """Return the names of the broken bounds, such as "p99", and other faults of a window.
+
+    The other faults are FAILURES, FULL and NOTHING. Empty if the window kept the promise.
+    """
     latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
@@ -71,7 +82,10 @@ def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
 
 
 def skip_reason(trial: Trial, promise: Promise) -> str:
-    """Return the reason why a window is not judged: HARNESS or FEW; "" if it is judged."""
+    """Return the reason why a window is not judged, HARNESS or FEW; "" if it is judged.
+
+    A window that kept the promise, or broke it by a fault other than a bound, is always judged.
+    """
     faults, bounds = broken(trial, promise), promise.bounds
     if not trial.arrived or not bounds.keys() >= set(faults):
         return ""
@@ -85,7 +99,11 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 
 
 def margin(trial: Trial, promise: Promise) -> float:
-    """Return the logarithm of a window's worst latency relative to its bound; 0 or less if all were kept."""
+    """Return the logarithm of the largest ratio of a window's latencies to their promised bounds.
+
+    The result is 0 or less if the window kept the promise, else above 0. It is MAX_MARGIN or more for a
+    fault that breaks any promise.
+    """
     faults, latency = broken(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
     ratios = [ns / (bound * NS_PER_S) for ns, bound in pairs if ns and bound and min(ns, bound) > 0]
@@ -95,18 +113,20 @@ def margin(trial: Trial, promise: Promise) -> float:
     return max(most, MIN_BROKEN_MARGIN) if promise.bounds.keys() >= set(faults) else max(most, MAX_MARGIN)
 
 
-# All windows: the rates that were tried, and the answer.
+# All windows: the rates that a search tried, and its answer.
 
 
 class TriedRate(NamedTuple):
-    """A rate that was tried."""
+    """Rate that a search tried, with its windows."""
 
     rate: int
+    """Due operations per second."""
     run: Run
+    """All windows at this rate, as the trials of a run."""
     judged: tuple[Trial, ...]
     """Valid windows at this rate that are judged."""
     margins: tuple[float, ...]
-    """Margins of the judged windows, in the same order."""
+    """Result of `margin` for each judged window, in the same order."""
 
     @property
     def kept_count(self) -> int:
@@ -120,14 +140,17 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the (lower) median over the judged windows of a percentile or the maximum, in ns."""
+        """Return the (lower) median of a figure over the judged windows, in ns; None without a figure.
+
+        `name` is a percentile such as "p99", or "max".
+        """
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
 
 
 def tried_rates(report: Report, search: LimitSearch) -> tuple[TriedRate, ...]:
-    """Return the rates that were tried, with their judged windows, in ascending order."""
+    """Return the rates that a search tried, in ascending order, with their judged windows."""
     runs = sorted((run for run in report.runs if run.case.rate), key=lambda run: run.case.rate)
     rates = []
     for run in runs:
@@ -138,12 +161,12 @@ def tried_rates(report: Report, search: LimitSearch) -> tuple[TriedRate, ...]:
 
 
 def answer_of(report: Report, search: LimitSearch) -> SearchAnswer:
-    """Return the highest rate that holds and the lowest rate that does not, as far as they are known."""
+    """Return the highest rate that keeps the promise and the lowest rate that breaks it, if known."""
     return answer(_windows(tried_rates(report, search)))
 
 
 def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
-    """Return the margins of the judged windows, by rate."""
+    """Return the margins of the judged windows, by rate. Rates without a judged window are left out."""
     windows: dict[int, list[float]] = {}
     for tried_rate in rates:
         if tried_rate.margins:
@@ -152,12 +175,16 @@ def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether both ends of an answer are known, or even the lowest rate, 1/s, breaks the promise."""
+    """Return whether an answer is final.
+
+    It is if a rate that holds and a rate that breaks the promise are known, or if even the lowest rate, 1/s,
+    breaks the promise.
+    """
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
-    """Return the findings of a search: the answer, the reason of an early end, and the judged windows."""
+    """Return the findings of a search: its answer, the reason of an early end, and the judged windows."""
     rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
     if search.ended and not is_complete(best_known):
@@ -167,6 +194,7 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 
 
 def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
+    """Return the finding on the answer, or on the bounds of an unknown answer."""
     windows, promise_text = _windows(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:
@@ -182,7 +210,11 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, Any]:
-    """Return the bounds that the windows show: the highest rate that mostly held, the lowest that did not."""
+    """Return the bounds of an unknown answer, as facts.
+
+    "kept" is the highest rate that kept the promise in most windows, "broken" the lowest rate that did not.
+    A bound is left out if there is no such rate. `windows` has the margins of the judged windows, by rate.
+    """
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     broken = [rate for rate in windows if rate not in kept]
     bounds = {"kept": max(kept, default=None), "broken": min(broken, default=None)}
@@ -190,7 +222,7 @@ def _bounds(windows: dict[int, list[float]]) -> dict[str, Any]:
 
 
 def _window_count(rate: int, margins: Sequence[float]) -> WindowCount:
-    """Return the number of windows at a rate that kept the promise."""
+    """Return the number of judged windows at a rate, and the number of those that kept the promise."""
     return WindowCount(rate, sum(margin <= 0 for margin in margins), len(margins))
 
 
@@ -199,7 +231,7 @@ _DEFAULT_S = 300.0
 
 
 def _longer(search: LimitSearch) -> str:
-    """Return the option that gives an undecided search twice the time."""
+    """Return the option that gives an undecided search twice its time limit: "--max-time 10m"."""
     minutes = math.ceil(2 * (search.max_time_s or _DEFAULT_S) / 60)
     return f"--max-time {minutes}m"
 

@@ -1,4 +1,7 @@
-"""Estimates from samples of a lock: the share of time with its error, and the longest hold."""
+"""Estimates from samples of a lock: the share of time for which it was held, and the longest hold.
+
+A sample records at one moment whether a process holds the lock.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
 
 MIN_LONG_HOLD_S = 0.5
-"""Shortest hold of the write lock that other processes notice, in seconds."""
+"""Shortest hold of the write lock that is reported as long, in seconds. Waiting processes notice it."""
 _Z95 = 1.96
 """Standard errors on each side of a 95% interval of a normal distribution."""
 _FEW = 2
@@ -17,28 +20,29 @@ _FEW = 2
 
 
 def share(samples: int, of: int) -> float:
-    """Return `samples` as a share of `of` samples; 0 if `of` is 0."""
+    """Return `samples` divided by the total number of samples, `of`; 0 if there are no samples."""
     return samples / of if of > 0 else 0.0
 
 
 def share_error(samples: int) -> float:
-    """Return the half-width of the 95% interval of a share of 0.5. For other shares it is smaller.
+    """Return the largest error of a share estimated from `samples` samples; 1.0 without samples.
 
-    Samples at a random time within each interval are at least as exact as entirely random samples.
+    The error is the half-width of the 95% interval of a share of 0.5, where it is largest. The formula is
+    that of entirely random samples. One sample at a random time in each interval is at least as exact.
     """
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 
 
 class Length(NamedTuple):
-    """The longest time for which a lock was held, in ns."""
+    """Longest time for which a lock was held, or an upper bound of that time."""
 
     ns: float
     is_bound: bool
-    """Whether the time is only an upper bound, because too few samples saw the lock."""
+    """Whether `ns` is only an upper bound, because the longest hold was seen in too few samples."""
 
 
 def length(held: Holds, rate: int) -> Length:
-    """Return the longest time for which a lock was held. `rate` is the number of samples per second."""
+    """Return the longest hold of a lock. `rate` is the number of samples per second."""
     if held.longest_s * rate >= _FEW:
         return Length(held.longest_s * NS_PER_S, is_bound=False)
     return Length(held.most_s * NS_PER_S, is_bound=True)

@@ -1,4 +1,7 @@
-"""Growth of throughput with processes and buckets, as far as it is significant; waits; saturation."""
+"""Growth of throughput with processes and buckets, as far as it is significant; waits; saturation.
+
+A layout is a number of buckets (database files that partition the keys). A run is all trials of a case.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,15 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain that is reported. A larger bound says nothing useful."""
+"""Largest upper bound of a gain that is reported, as a share. A larger bound says nothing useful."""
 
 
 @closed_loop_only
 def throughput_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the throughput of a group with several numbers of processes or buckets."""
+    """Yield findings on the throughput of a group: its best runs, and the growth with buckets and processes.
+
+    Nothing if all runs have the same numbers of processes and buckets.
+    """
     runs = _comparable_runs(group)
     if not runs:
         return
@@ -56,12 +62,16 @@ def throughput_findings(group: Group) -> Iterator[Finding]:
 
 
 def _comparable_runs(group: Group) -> list[Run]:
-    """Return the comparable runs with a known number of processes; empty if all are of the same point."""
+    """Return the comparable runs with a known number of processes.
+
+    Empty if all of them have the same numbers of buckets and processes.
+    """
     runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
     return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
 
 
 def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
+    """Return the curve of each layout, by number of buckets in ascending order."""
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
@@ -69,8 +79,8 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
     """Return the finding on the best runs.
 
-    If several runs lead and their medians differ, it has the range of the medians, as the table does:
-    the highest is not significantly better than the others.
+    If several runs lead and their medians differ, the finding has the range of the medians, as the table
+    does. The highest median alone would mislead, because it is not significantly above the others.
     """
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
@@ -89,23 +99,26 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Runs of one layout, by number of processes."""
+    """Throughput of one layout by number of processes: the runs, with their tests.
+
+    `layouts` is the number of layouts that are tested; the error probability is divided by it.
+    """
 
     def __init__(self, tested: PairwiseTests, measured: Sequence[Run], layouts: int) -> None:
         self.tested, self.layouts = tested, layouts
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
-        """Runs in ascending order of processes, one for each number."""
+        """Runs in ascending order of processes, one run for each number of processes."""
 
     def laid_out(self, layout: int) -> str:
-        """Return the label of the layout: "20 buckets"."""
+        """Return the label of the layout, such as "20 buckets". `layout` is its number of buckets."""
         return buckets_label(layout, [run.case for run in self.runs])
 
     @property
     def less(self) -> list[Run]:
-        """First runs of the curve from which throughput rises significantly with more processes.
+        """Runs at the start of the curve from which throughput rises significantly with more processes.
 
-        The runs are tested in order, up to the first negative result, so each test may use the whole error
-        probability.
+        The runs are tested in ascending order, up to the first negative result. So each test may use the
+        whole error probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -116,11 +129,11 @@ class Curve:
 
     @property
     def enough(self) -> Run:
-        """Run with the fewest processes beyond which any gain is significantly smaller than NEAR.
+        """Run with the fewest processes that are enough: more processes gain significantly less than NEAR.
 
-        The gain is relative to the best run up to that number. Numbers of processes are tested in descending
-        order, up to the first negative result: if the gain beyond a number is small, so it is beyond larger
-        numbers.
+        The gain is relative to the best run with at most these processes. Numbers of processes are tested in
+        descending order, up to the first negative result: if the gain beyond a number is small, the gain
+        beyond each larger number is small, too. The last run of the curve if no smaller number is enough.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -131,14 +144,14 @@ class Curve:
         return fewest
 
     def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
-        """Return an upper bound of the gain from `run` to any later run, as a factor.
+        """Return an upper bound of the gain from `run` to any of the `later` runs, as a factor.
 
-        `bases` is the number of runs from which the gain is bounded.
+        `bases` is the number of runs for which the caller needs such a bound.
         """
         return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
 
     def scaling(self) -> Finding:
-        """Return the finding on the number of processes at which throughput stops rising."""
+        """Return the finding on the number of processes beyond which throughput does not rise."""
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
             return Finding(sentences.still_rising, most=_count(runs[-1]))
@@ -160,7 +173,11 @@ class Curve:
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return the finding for a gain beyond `first` that may be NEAR or more, with its upper bound."""
+        """Return the finding that the gain beyond the run `first` is unclear: it may be NEAR or more.
+
+        `less` has the runs from which throughput rises significantly. The finding has the upper bound of the
+        gain.
+        """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
         return Finding(
@@ -177,7 +194,7 @@ def _count(run: Run) -> int:
 
 
 def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
-    """Yield the findings of the curves; layouts with equal findings share one."""
+    """Yield the scaling finding of each curve. Layouts with equal findings share one sentence."""
     by_finding: dict[Finding, list[int]] = {}
     for layout, curve in curves.items():
         if len(curve.runs) > 1:
@@ -188,7 +205,10 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 
 
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
-    """Return the ratio of a layout to the base layout, at the most processes that both have."""
+    """Return the throughput of a layout divided by that of the base layout, as a fact.
+
+    The runs with the most processes that both layouts have are compared. None if there are no such runs.
+    """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
     base_run = base_runs[_count(common[-1])] if common else None
@@ -202,9 +222,9 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
 
 
 MIN_WAIT_RATIO = 1.5
-"""Smallest ratio of longest waits that is reported."""
+"""Smallest ratio of the longest waits of two runs that is reported."""
 MIN_FAIRNESS_CHANGE = 0.05
-"""Smallest difference of fairness (Jain's index) that is reported."""
+"""Smallest difference of fairness (Jain's index of the processes' shares, up to 1) that is reported."""
 
 
 @closed_loop_only
@@ -229,9 +249,10 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return the significant changes of the longest wait and of fairness, as facts, as the table shows them.
+    """Return the significant changes of the longest wait and of fairness from `base` to `other`, as facts.
 
-    Each of the two uses half of the error probability.
+    The facts have the figures that the table shows. Each of the two tests uses half of the error probability.
+    Empty if neither changes significantly.
     """
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
@@ -248,49 +269,54 @@ def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
 
 
 def _longest(run: Run) -> list[float]:
+    """Return the longest wait of each valid trial, in ns."""
     return [trial.longest_wait_ns or 0 for trial in run.valid]
 
 
 def _fairness(run: Run) -> list[float]:
+    """Return the fairness of each valid trial in which it is known."""
     return [jain for trial in run.valid if (jain := finite(trial.fairness)) is not None]
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether the values of two runs do not overlap, significantly at the error rate `error`.
+    """Return whether all values of one run are above all values of the other, at the error rate `error`.
 
-    The test is the extreme case of Mann-Whitney. It is valid for any distribution, which is needed because
-    the distribution of longest waits is unknown.
+    False if there are too few values for this error rate. The test is the extreme case of the Mann-Whitney
+    test. It is valid for any distribution; the distribution of longest waits is unknown.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
     return max(base) < min(other) or max(other) < min(base)
 
 
-# Effects of waiting for a lock, in any experiment: uneven shares, long waits, counted events.
+# Effects of waiting for a lock: uneven shares of the processes, long waits, and counted events.
 
 
 MIN_FAIRNESS = 0.9
-"""Value of Jain's index below which the shares are reported as uneven."""
+"""Fairness (Jain's index) below which the shares of the processes are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""Shortest wait that is reported as starvation, in ns, if it is also unusual."""
+"""Shortest wait that is reported as starvation, in ns, if the wait is also unusual."""
 UNUSUAL_MULTIPLE = 10
-"""Multiple of the median operation's time that an unusual wait exceeds."""
+"""Multiple of the median operation's time. A longer wait is unusual."""
 
 
 def is_fairness_known(case: Case) -> bool:
-    """Return whether shares show fairness. If the number of operations is fixed, all shares are equal."""
+    """Return whether the shares of the processes in a case show fairness.
+
+    They do not if the number of operations per process is fixed, because all shares are equal.
+    """
     return case.ops is None
 
 
 def starvation(
     group: Group, remedy: Callable[[list[Case]], str | None] = lambda _: None
 ) -> Iterator[Finding]:
-    """Yield a finding if shares were uneven or a wait was long.
+    """Yield a finding if the shares of the processes were uneven or a wait was long.
 
-    `remedy` returns the advice for these cases, or None if the cause was not measured.
+    `remedy` returns the advice for the affected cases, or None if the cause was not measured.
 
-    There is no finding at a fixed rate: the shares of processes are a matter of chance, and the waits include
-    the queue.
+    There is no finding at a fixed rate: there, the shares of the processes are a matter of chance, and the
+    waits include the queue.
     """
     if group.case.rate:
         return
@@ -299,7 +325,7 @@ def starvation(
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        # Shares must be uneven in every pass, because in a single pass that may be an accident.
+        # Shares must be uneven in every pass, because uneven shares in a single pass may be an accident.
         shares = [finite(passed.fairness) for passed in run.valid if is_fairness_known(run.case)]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
@@ -321,38 +347,45 @@ def starvation(
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
-    """Return the sum of a count over all trials of a group, and the cases in which it is above 0."""
+    """Return the sum of a count over all trials of a group, and the cases with a count above 0.
+
+    `count` returns the count of a trial; None counts as 0.
+    """
     sums = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
     above_0 = [(case, number) for case, number in sums if number > 0]
     return sum(number for _, number in above_0), [case for case, _ in above_0]
 
 
-# Saturation: whether the due operations of a case at a fixed rate were done.
+# Saturation: a case at a fixed rate is saturated if the processes could not do all operations that were due.
 
 
 MIN_ACHIEVED_SHARE = 0.99
-"""Share of the due operations below which a case is saturated."""
+"""Share of the due operations. If a smaller share was done, the case is saturated."""
 _DEVIATIONS = 3.0
-"""Standard deviations of independent arrivals that a shortfall must exceed if there are few windows."""
+"""Minimum shortfall of operations if there are too few windows for a test.
+
+The unit is the standard deviation of the number of independent arrivals.
+"""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
-"""Verdicts on a case at a fixed rate."""
+"""Verdicts on a case at a fixed rate: all due operations were done; not all were done; unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the share of the operations due in the windows that was done in them; None if none was due.
+    """Return the operations done in the windows of some trials, divided by the operations due in them.
 
-    The share exceeds 1 if operations left over from the warm-up were done in the window, too.
+    The share exceeds 1 if operations that were due in the warm-up were done in the window. None if no
+    operation was due.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
 
 
 def saturation(trials: Sequence[Trial], error: float) -> str:
-    """Return KEPT_UP, SATURATED or RATE_UNKNOWN. `error` is the probability of a wrong SATURATED.
+    """Return the verdict on the trials of a case: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    The number of operations under way when a window opens or closes is a matter of chance. The scatter of
-    several windows shows its size (Student's t). If there are too few windows, the shortfall must be far
-    larger than that of independent arrivals.
+    `error` is the probability of a wrong SATURATED. How many operations are under way when a window opens or
+    closes is a matter of chance. The scatter of several windows shows the size of this effect (Student's t).
+    If there are too few windows, the shortfall must be far larger than that of independent arrivals.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

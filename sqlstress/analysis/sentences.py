@@ -1,4 +1,10 @@
-"""Sentences of several experiments: a function for each; its parameters are the facts of a finding."""
+"""Sentences that several experiments share: a function writes each sentence from the facts of a finding.
+
+The parameters of a function are the facts, and its name is the code of the finding in JSON reports. Facts
+that end in _ns are times in ns, and shares are from 0 to 1. A fact `where` is a label of cases, such as "8
+processes on 1 bucket". A fact of None, "" or False is left out of the sentence. Verdicts (EQUAL, UNCLEAR,
+TOO_FEW) are those of `statistics.compare`.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +36,19 @@ from sqlstress.statistics.units import digits, format_duration, format_ms, plura
 
 
 class FailedCheck(NamedTuple):
-    """A check that failed, in one pass or several."""
+    """Check of the data that failed in one or more passes (trials of the same case)."""
 
     name: str
     problems: int | None
     """Number of problems; None if the check does not count them."""
     checked: int | None
-    """Number of rows checked; None if unknown, or if it says nothing about the problems."""
+    """Number of checked rows; None if it is unknown, or if there are problems with rows that are missing."""
     failed: int
-    """Number of passes that failed."""
+    """Number of passes in which the check failed."""
     passes: int
+    """Number of all passes."""
     examples: Sequence[str] = ()
+    """First counter-examples: wrong rows, as text."""
 
 
 def _failed_check(check: FailedCheck) -> str:
@@ -128,15 +136,16 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """The reason why passes cannot show a difference."""
+    """Reason why the measured passes cannot show a difference: the noise of their figures."""
 
     passes: int
+    """Number of measured passes."""
     share: float
-    """Difference that cannot be shown, as a share."""
+    """Relative difference that cannot be shown, from 0 to 1."""
     enough: int | None
-    """Number of passes that would show the difference; None if it exceeds `too`."""
+    """Number of passes that would show the difference; None if the number exceeds `too`."""
     too: int
-    """Largest number of passes that is advised."""
+    """Largest number of passes that a sentence advises."""
 
 
 def _noise(noise: Noise) -> str:
@@ -202,12 +211,15 @@ def scaling_unclear(
 
 
 class LayoutGain(NamedTuple):
-    """The throughput of a layout, compared with another layout."""
+    """Throughput of a layout (number of buckets), compared with that of another layout."""
 
     layout: str
+    """Label of the layout, such as "20 buckets"."""
     processes: int
+    """Number of processes with which the two layouts were compared."""
     ratio: Ratio
     unclear: bool
+    """Whether it is unclear which layout has the higher throughput."""
 
 
 def _layout_gain(gain: LayoutGain) -> str:
@@ -222,10 +234,11 @@ def layouts(*, base: str, others: Sequence[LayoutGain]) -> str:
 
 
 class LayoutChange(NamedTuple):
-    """Two layouts that are compared."""
+    """Two layouts (numbers of buckets) that are compared, as labels such as "20 buckets"."""
 
     layout: str
     base: str
+    """Layout with which `layout` is compared."""
 
 
 def waits(
@@ -265,9 +278,10 @@ def starvation(
 
 
 class CommitWorth(NamedTuple):
-    """Sides whose commits have equal durability."""
+    """Targets, such as SQLite and PostgreSQL, whose commits have equal durability."""
 
     sides: Sequence[str]
+    """Names of the targets."""
     worth: str
     """Durability of a commit; empty if it is unknown."""
 
@@ -286,16 +300,19 @@ def not_comparable(
 
 
 class SidesAhead(NamedTuple):
-    """The sides that lead at some places."""
+    """Targets with the highest throughput at given numbers of processes and files."""
 
     ahead: Sequence[str]
+    """Names of the targets that lead, or may lead."""
     behind: Sequence[str]
+    """Names of the other targets."""
     where: str
     unclear: bool = False
-    """Whether it is unknown which of the sides ahead leads."""
+    """Whether it is unknown which of the targets `ahead` leads."""
     low: float | None = None
+    """Lower bound of the ratio of a single leader to the next target; None if several lead."""
     high: float | None = None
-    """Bounds of the ratio of a single leader to the next side."""
+    """Upper bound of the ratio of a single leader to the next target; None if several lead."""
 
 
 def _sides_ahead(sides: SidesAhead) -> str:
@@ -326,15 +343,17 @@ def leads(
 
 
 class ValueRatio(NamedTuple):
-    """The throughput with a value of a setting, compared with the first value."""
+    """Throughput with a value of a setting, compared with that of the setting's first value."""
 
     value: str
     base: str
+    """First value of the setting."""
     times: float
+    """Throughput with `value` divided by that with `base`."""
     ratio: Ratio | None
-    """None if there were too few passes."""
+    """Ratio with its interval; None if there were too few passes for an interval."""
     verdict: str
-    """A verdict of `statistics.compare`."""
+    """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
 
 
 def _value_ratio(found: ValueRatio) -> str:
@@ -363,13 +382,17 @@ def answer(
 
 
 class ValueRange(NamedTuple):
-    """The places where a value of a setting does best and worst, compared with the first value."""
+    """Cases in which a value of a setting does best and worst, compared with the setting's first value."""
 
     value: str
     most: float
+    """Highest ratio of the throughput to that of the first value."""
     where: str
+    """Label of the case with the highest ratio."""
     least: float
+    """Lowest ratio of the throughput to that of the first value."""
     elsewhere: str
+    """Label of the case with the lowest ratio."""
 
 
 def answer_by_place(*, values: Sequence[ValueRange]) -> str:
@@ -415,9 +438,10 @@ def proof_cost(*, share: float, where: str) -> str:
 
 
 class Taken(NamedTuple):
-    """The largest share of a resource that other programs took, and the cases in which they took much."""
+    """Share of a resource that other programs took, and the cases in which they took much."""
 
     share: float
+    """Largest share in any trial, from 0 to 1."""
     where: str
 
 
@@ -497,10 +521,11 @@ def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None 
 
 
 class TracedStep(NamedTuple):
-    """A statement of the user's code, and its file and line."""
+    """SQL statement of the user's code."""
 
     statement: str
     at: str
+    """File and line of the call that ran the statement; empty if they are unknown."""
 
 
 def _step(step: TracedStep) -> str:
@@ -573,7 +598,7 @@ _SUSPICIONS = {
     "connection-mixed": _mixed,
     "connection-forked": _forked,
 }
-"""Function that writes a suspicion, by its kind."""
+"""Function that writes the sentence on a suspected fault of the user's code, by the kind of fault."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -687,17 +712,20 @@ def busy_snapshot(*, where: str, count: int, retried: bool = False, refused: int
 
 
 class RateRatio(NamedTuple):
-    """The ratio of the rates of two reports in a case."""
+    """Ratio of the rates of two reports in a case."""
 
     times: float
+    """Rate of the later report divided by that of the first report."""
     where: str
 
 
 class RateRatios(NamedTuple):
-    """Ratios of the rates of two reports: one in each case, or the ends of many."""
+    """Ratios of the rates of two reports: one for each case, or the smallest and the largest."""
 
     of: str
+    """Label of the first report, such as A."""
     unit: str
+    """Unit of the rates, such as "transactions per second"."""
     ratios: Sequence[RateRatio]
     cases: int | None = None
     """Number of cases if `ratios` has only the smallest and the largest ratio."""
@@ -717,20 +745,24 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """A conclusion on the speed of two reports in some cases."""
+    """Conclusion on the speed of two reports in the cases that have the same verdict."""
 
     verdict: str
-    """A verdict of `statistics.compare`."""
+    """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
     a: str
+    """Label of the first report, such as A."""
     b: str
+    """Label of the other report, such as B."""
     ratios: RateRatios | None = None
+    """Ratios of B's rates to A's; None for EQUAL and UNCLEAR."""
     where: Sequence[str] = ()
-    """Cases, if there are no ratios."""
+    """Labels of the cases, such as "at 8 processes"; empty if `ratios` has them."""
     repeat: int | None = None
-    """Number of trials that would rule out chance."""
+    """Number of trials that would rule out chance; only for TOO_FEW."""
     low: float | None = None
+    """Lowest bound of the ratios' intervals; None if there is no interval."""
     high: float | None = None
-    """Bounds of the intervals."""
+    """Highest bound of the ratios' intervals; None if there is no interval."""
     several: bool = False
     """Whether there are several intervals."""
 
@@ -789,14 +821,17 @@ def ab_wrong(*, reason: str) -> str:
 
 
 class FailedArm(NamedTuple):
-    """An arm of an A/B test in which too many operations failed."""
+    """Arm of an A/B test (the variant A or B) in which too many operations failed."""
 
     arm: str
+    """A or B."""
     where: str
     share: float
+    """Share of the operations that failed, from 0 to 1."""
     most: float
     """Largest share of failed operations that --max-failed allows, from 0 to 1."""
     why: str
+    """Reason of the failures, as a clause."""
 
 
 def ab_not_comparable(*, arms: Sequence[FailedArm]) -> str:
@@ -822,12 +857,14 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """The windows at a rate."""
+    """Number of windows (times of counting) at a rate, and of those that kept the promised latencies."""
 
     rate: int
+    """Operations per second that were due."""
     held: int
     """Number of windows that kept the promise."""
     windows: int
+    """Number of all judged windows."""
 
 
 def limit(

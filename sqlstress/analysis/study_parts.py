@@ -1,4 +1,7 @@
-"""Part: a part of a report with a verdict of its own, such as a crash test or a hunt."""
+"""Parts of a report that have their own verdict, such as a crash test or a hunt for faults.
+
+A study is an experiment whose result is such a verdict instead of figures for cases.
+"""
 
 from __future__ import annotations
 
@@ -14,37 +17,41 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test. Other studies use WRONG for wrong data and PROVED for an answer."""
+"""Statuses of a crash test: data was wrong; too little was tested for a proof; the data was proved right.
+
+Other studies use WRONG for wrong data, and PROVED if they found an answer.
+"""
 NO_ANSWER = "cannot-tell"
-"""Status of a study without an answer. It is a failure only with --strict."""
+"""Status of a study that found no answer. It makes the exit code a failure only with --strict."""
 EXAMPLES = 3
-"""Maximum number of counter-examples of each check that a study shows."""
+"""Maximum number of counter-examples (wrong rows) that a study shows for each failed check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """Conclusion of a study."""
+    """Conclusion of a study: its status and the sentence that explains the status."""
 
     status: str
     """WRONG, UNPROVED, PROVED or NO_ANSWER."""
     finding: Finding
+    """Sentence that states the conclusion."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPart:
-    """A part of a report that has its own verdict."""
+    """Part of a report that shows the result of one study, with its verdict."""
 
     name: str
     """Name of the tested event, such as "process death"."""
     verdict: Conclusion
     seconds: float
-    """Duration, in seconds."""
+    """Duration of the study, in seconds."""
     error: str | None
-    """Reason for an early end; None if the study was completed or interrupted."""
+    """Error that ended the study early; None if the study was completed, or if the user interrupted it."""
     suite: str
-    """Name of the test suite under which test runners list the part."""
+    """Name of the test suite under which the JUnit output lists the part."""
     kind: str = "Crash test"
-    """Kind of study, for annotations."""
+    """Kind of study, as annotations of GitHub name it."""
 
 
 def counterexamples(verdict: Verdict) -> Iterator[Finding]:
@@ -57,42 +64,45 @@ def counterexamples(verdict: Verdict) -> Iterator[Finding]:
 
 
 def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Finding]:
-    """Yield the reason of a study's early end and its progress; nothing if it was completed."""
+    """Yield the finding on a study's early end; nothing if `error` is None, because the study was completed.
+
+    `rounds` is the progress as text, such as "3 of 100 rounds"; None leaves it out.
+    """
     if error:
         yield Finding(sentences.ended_early, rounds=rounds, reason=error.removesuffix("."))
 
 
 class ResultReader(Protocol):
-    """Methods of a study's presenter that conclusions need."""
+    """Methods that conclusions need of a study's presenter (the object that shows its results)."""
 
     def part(self, result: Any) -> ReportPart:
-        """Return the part of the report that shows this result, with its verdict."""
+        """Return the part of the report that shows this result, with the study's verdict."""
 
     def progress(self, result: Any) -> str:
-        """Return the progress of the study: "3 of 100 rounds"."""
+        """Return the progress of the study, such as "3 of 100 rounds"."""
 
 
 def _results(report: Report) -> list[tuple[ResultReader, Any]]:
-    """Return the results of studies, each with the presenter of its experiment."""
+    """Return the results of the report's studies, each with the presenter of its experiment."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def parts(report: Report) -> tuple[ReportPart, ...]:
-    """Return the parts of a report; empty if it has cases only."""
+    """Return the part of each study in a report; empty if the report has no study."""
     return tuple(reader.part(result) for reader, result in _results(report))
 
 
 def progress(report: Report) -> str:
-    """Return the progress of a report's studies: "3 of 100 rounds"; empty if there are no studies."""
+    """Return the progress of a report's studies, such as "3 of 100 rounds"; "" if it has no study."""
     return listing([reader.progress(result) for reader, result in _results(report)])
 
 
 def interruption(report: Report) -> Finding:
-    """Return the finding on an interruption, with the progress of the studies."""
+    """Return the finding that the user interrupted the report's studies, with their progress."""
     return Finding(sentences.interrupted, progress=progress(report))
 
 
 def called(reports: tuple[Report, ...]) -> str | None:
-    """Return the label of the first study result in reports; None if they have cases only."""
+    """Return the label of the first study in these reports; None if no report has a study."""
     names = (name for report in reports for name in report.results)
     return next((result_formats()[name].label for name in names), None)

@@ -1,4 +1,8 @@
-"""Numbers and layouts as text for sentences: rounded, and of limited length for any number."""
+"""Numbers, cases and layouts as text for sentences. Numbers are rounded, and long lists are cut.
+
+The layout of a case is its number of buckets (database files). Buckets partition the keys. A closed loop
+starts an operation when the last one has ended; at a fixed rate, operations are due at given times.
+"""
 
 from __future__ import annotations
 
@@ -13,79 +17,86 @@ from sqlstress.statistics.sequential import FASTER, SLOWER
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, format_duration, plural, rounded
 
 _LONGEST_LIST = 8
-"""Maximum number of items in a list."""
+"""Maximum number of items of a list in a sentence."""
 
 
 def truncate(text: str, longest: int) -> str:
-    """Return the text, cut to `longest` characters if it is longer; if so, it ends in an ellipsis."""
+    """Return the text. If it is longer than `longest` characters, cut it; a cut text ends in an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def percent(share: float) -> str:
-    """Write a share, 0 to 1, as a percentage of two significant digits."""
+    """Return a share, 0 to 1, as a percentage of two significant digits: 0.0123 → "1.2%"."""
     number = share * 100
     return f"{number:.2g}%" if 1e-3 < abs(number) < 9.95 else f"{rounded(number, 2)}%"
 
 
 def times(ratio: float) -> str:
-    """Write a ratio: 1.87 → "1.9 times"."""
+    """Return a ratio as text: 1.87 → "1.9 times"."""
     return f"{rounded(ratio, 2)} times"
 
 
 def between(ratio: Ratio) -> str:
-    """Write the interval of a ratio: "1.5 to 2.3"."""
+    """Return the interval of a ratio as text: "1.5 to 2.3"."""
     return f"{rounded(ratio.low, 2)} to {rounded(ratio.high, 2)}"
 
 
 def duration(ns: float) -> str:
-    """Write nanoseconds in a convenient unit: 2_232_000_000 → "2.2 s"."""
+    """Return nanoseconds in a convenient unit: 2_232_000_000 → "2.2 s"."""
     return _in_units(ns, ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs")), "ns")
 
 
 def size(count: float) -> str:
-    """Write bytes in a convenient unit: 85_000_000 → "85 MB"."""
+    """Return a number of bytes in a convenient unit: 85_000_000 → "85 MB"."""
     return _in_units(count, ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB")), "bytes")
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
+    """Return a number in the first of `units` that is not larger than it, or in the unit `smallest`.
+
+    `units` has the size and the name of each unit, largest first. The size of `smallest` is 1.
+    """
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
 
 
 def processes(count: int) -> str:
-    """Write a number of processes: "1 process", "8 processes"."""
+    """Return a number of processes as text: "1 process", "8 processes"."""
     return f"{digits(count)} process{'es' * (count != 1)}"
 
 
 def cores(host: Host) -> str:
-    """Write the number of cores, if it is known, and the limit of a CPU quota, if there is one."""
+    """Return the cores of a host as text: "8 cores, limited to 2 by a CPU quota".
+
+    An unknown number of cores and a missing quota are left out.
+    """
     count = "" if host.cores is None else f"{digits(host.cores)} core{'s' * (host.cores != 1)}"
     return ", ".join(filter(None, (count, quota(host))))
 
 
 def quota(host: Host) -> str:
-    """Write the number of cores to which a CPU quota limits a host; empty if it has no such limit."""
+    """Return the CPU quota of a host: "limited to 2 by a CPU quota" (2 cores); "" if there is no quota."""
     return f"limited to {host.cpu_quota:.3g} by a CPU quota" if host.is_limited else ""
 
 
 def buckets(count: int) -> str:
-    """Write a layout: "1 bucket", "20 buckets"."""
+    """Return a number of buckets as text: "1 bucket", "20 buckets"."""
     return plural(count, "bucket")
 
 
 def buckets_label(count: int, cases: Iterable[Case]) -> str:
-    """Write a layout: "20 buckets"; empty if the cases' experiments have a single layout."""
+    """Return a number of buckets: "20 buckets"; "" if the experiments of the cases use a single file."""
     return buckets(count) if any(experiment_of(case).many_files for case in cases) else ""
 
 
 def layouts(counts: Sequence[int]) -> str:
-    """Write several layouts, in ascending order: "1 and 20 buckets"."""
+    """Return several numbers of buckets, given in ascending order, as text: "1 and 20 buckets"."""
     return _numbers(counts, buckets)
 
 
 def amount(case: Case) -> str:
-    """Write the amount of work measured: "2s windows after 500ms of warm-up", "9 pairs per process"."""
+    """Return the measured amount of work: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
         return f"{plural(case.ops, unit_of(case))} per process"
     if not has_window(case):
@@ -95,7 +106,7 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Write how long a connection waits for a lock, and by what means; for a server, its isolation level."""
+    """Return the handling of locks: the time limit and the means of waiting; a server's isolation level."""
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
@@ -105,32 +116,38 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Write the label of a case: its layout, such as "8 processes on 20 buckets", or its name."""
+    """Return the label of a case, such as "8 processes on 20 buckets".
+
+    If the cases of its experiment do not differ in the number of processes, the label is the case's name.
+    """
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
 
 
 def layout_suffix(case: Case) -> str:
-    """Write a case's layout: " on 20 buckets"; empty if its experiment has a single layout."""
+    """Return the layout of a case: " on 20 buckets"; "" if its experiment uses a single file."""
     layout = buckets_label(case.buckets, [case])
     return f" on {layout}" if layout else ""
 
 
 def rate_suffix(case: Case) -> str:
-    """Write the rate of the due operations of a case: " at 2,000/s"; empty for a closed loop."""
+    """Return the fixed rate of a case: " at 2,000/s"; "" for a closed loop."""
     return f" at {case.rate_label}" if case.rate else ""
 
 
 def listing(items: Sequence[str], last: str = "and") -> str:
-    """Write a list: "a, b and c". A long list is cut and ends with the number of omitted items."""
+    """Return a list as text: "a, b and c". A long list is cut and ends with the number of omitted items.
+
+    `last` is the word before the last item.
+    """
     if len(items) > _LONGEST_LIST:
         items = (*items[: _LONGEST_LIST - 1], f"{len(items) - _LONGEST_LIST + 1} more")
     return f" {last} ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 def places(cases: Iterable[Case]) -> str:
-    """Write a label of cases: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
+    """Return a label of cases: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
     listed = list(cases)
     if not all(experiment_of(case).sweeps for case in listed):
         return listing([place(case) for case in listed])
@@ -149,12 +166,15 @@ def places(cases: Iterable[Case]) -> str:
 
 
 def process_counts(cases: Iterable[Case]) -> str:
-    """Write the numbers of processes of some cases: "4 and 8 processes"."""
+    """Return the numbers of processes of `cases` as text: "4 and 8 processes"."""
     return _numbers(sorted({case.concurrency for case in cases}), processes)
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    """Write the numbers of processes and buckets of cases; layouts with equal numbers are joined."""
+    """Return the numbers of processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets".
+
+    Numbers of buckets with the same numbers of processes are joined.
+    """
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
@@ -171,9 +191,9 @@ def _layouts_of(cases: Sequence[Case]) -> str:
 
 
 def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
-    """Write ascending numbers with their unit: "1, 2 and 4 processes", "1 and 3 to 8 processes".
+    """Return ascending numbers with their unit: "1, 2 and 4 processes", "1 and 3 to 8 processes".
 
-    `named` writes a number with its unit.
+    `named` returns one number with its unit, such as "4 processes".
     """
     ranges: list[list[int]] = []
     for value in values:
@@ -190,11 +210,11 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
     return listing([*first_parts, last.removesuffix(digits(values[-1])) + named(values[-1])])
 
 
-# Shown and possible drops. All gates share this text.
+# Changes of a figure, for the gates: A/B tests, and checks against a baseline. `metric` is "tps" or "p99".
 
 
 def signed(ratio: float) -> str:
-    """Write a ratio as a change: "+3.1%", "-24%", "6.3 times"."""
+    """Return a ratio as a change: 1.031 → "+3.1%", 0.76 → "-24%", 6.3 → "6.3 times"."""
     if ratio >= 2:
         return times(ratio)
     share = rounded(abs(ratio - 1) * 100, 2) if abs(ratio - 1) >= 0.0005 else "0"
@@ -202,17 +222,20 @@ def signed(ratio: float) -> str:
 
 
 def noun(metric: str) -> str:
-    """Return the noun for a change for the worse: drop of TPS, rise of p99."""
+    """Return the noun for a change for the worse: "drop" of TPS, "rise" of p99."""
     return "rise" if metric == "p99" else "drop"
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure is worse; negative if it is better."""
+    """Return the share by which a figure got worse, given its ratio; negative if it got better."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
 def possible_change(worst: float | None, best: float | None, metric: str) -> str:
-    """Return the drop that two bounds of a ratio show, as text: "no drop shown, up to 69% possible"."""
+    """Return the change for the worse that the data show and allow: "no drop shown, up to 69% possible".
+
+    `worst` and `best` are the bounds of the ratio; None if there are too few trials for bounds.
+    """
     if worst is None or best is None:
         return "not enough was measured to show anything"
     least, most = loss(best, metric), loss(worst, metric)
@@ -222,7 +245,7 @@ def possible_change(worst: float | None, best: float | None, metric: str) -> str
     return f"{shown}, up to {percent(most)} possible" if most > max(least, 0) else shown
 
 
-# Figures of a comparison, in sentences.
+# Figures of a comparison, for sentences.
 
 
 def capital(text: str) -> str:
@@ -231,59 +254,64 @@ def capital(text: str) -> str:
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Write a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", "about as fast"."""
+    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", "about as fast".
+
+    `what` is the compared quality, here "as fast". A ratio that is significantly near 1 has no number.
+    """
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
 
 
 def without_interval(ratio: Ratio, what: str) -> str:
-    """Write a ratio without its interval: "1.9 times as fast", "about as fast"."""
+    """Return a ratio without its interval: "1.9 times as fast", "about as fast". `what` is "as fast"."""
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
 
 
 def change(share: float, than: str) -> str:
-    """Write a relative change: "20% slower than", "2.5 times as fast as"."""
+    """Return a relative change: -0.2 → "20% slower than", 1.5 → "2.5 times as fast as"."""
     if share >= 1:
         return f"{times(1 + share)} as fast as"
     return f"{percent(abs(share))} {'faster' if share > 0 else 'slower'} {than}"
 
 
 def estimate(ratio: Ratio) -> str:
-    """Write the estimate of a ratio: "1.9 times"."""
+    """Return the estimate of a ratio as text: "1.9 times"."""
     return times(ratio.estimate)
 
 
 def counts(numbers: Mapping[str, int]) -> str:
-    """Write numbers by name: "busy (12) and locked (3)"."""
+    """Return numbers by name as text: "busy (12) and locked (3)"."""
     return listing([f"{name} ({digits(number)})" for name, number in numbers.items()])
 
 
 def quoted(numbers: Mapping[str, int]) -> str:
-    """Write numbers of messages: '"disk full" (2); "no such table" (1)'."""
+    """Return numbers of messages, by their text: '"disk full" (2); "no such table" (1)'."""
     return "; ".join(f'"{text}" ({digits(number)})' for text, number in numbers.items())
 
 
 MOSTLY_WAITED = 0.9
-"""Share of the failed operations from which all are said to have waited for the whole timeout."""
+"""Share of the failed operations. If more waited for the whole timeout, the sentence says that all did."""
 
 
 class FailureTime(NamedTuple):
-    """The time until operations failed, and the busy timeout in force."""
+    """Time until operations failed, and the busy timeout (SQLite's time limit for a lock) in force."""
 
     median_ns: float
+    """Median time until an operation failed, in ns."""
     longest_ns: float
+    """Longest time until an operation failed, in ns."""
     timeout_ms: int | None
     """Busy timeout, in ms; None if it is unknown or differs between connections; 0 if it is not set."""
     failures: int
     """Number of failed operations."""
     waited: int
-    """Number of operations that waited for the whole timeout, or almost."""
+    """Number of failed operations that waited for the whole timeout, or almost."""
     at_once: bool
-    """Whether the median failed at once, and no operation waited for the whole timeout."""
+    """Whether the median operation failed at once, and no operation waited for the whole timeout."""
 
 
 def failure_time(time: FailureTime) -> str:
-    """Write how long operations took to fail, as a part of a sentence."""
+    """Return the time until operations failed, as a clause: "after the whole timeout of 5s (median ...)"."""
     median, longest = duration(time.median_ns), duration(time.longest_ns)
     both = f"(median {median}, longest {longest})"
     if time.timeout_ms is None:
@@ -302,20 +330,26 @@ def failure_time(time: FailureTime) -> str:
 
 
 class Change(NamedTuple):
-    """The change from A to B."""
+    """Change of a figure from A to B, the two arms (variants) of an A/B test."""
 
     direction: str
-    """A direction of `statistics.sequential`."""
+    """FASTER, SLOWER or UNCLEAR of `statistics.sequential`."""
     metric: str
+    """Name of the figure: "TPS" or "p99"."""
     ratio: float
+    """Estimate of B's figure divided by A's."""
     pairs: int
+    """Number of pairs of trials from which the ratio was estimated."""
     low: float | None = None
+    """Lowest possible ratio; None if there are too few pairs."""
     high: float | None = None
+    """Highest possible ratio; None if there are too few pairs."""
     where: str = ""
+    """Case that changed, such as "at 8 processes"; empty for the mean of all cases."""
 
 
 def change_figures(change: Change) -> str:
-    """Write the figures of a change: "TPS -24% (-31% to -15%, 12 pairs)"."""
+    """Return the figures of a change: "TPS -24% (-31% to -15%, 12 pairs)"."""
     bounds = ""
     if change.low is not None and change.high is not None:
         bounds = f"{signed(change.low)} to {signed(change.high)}, "
@@ -323,7 +357,7 @@ def change_figures(change: Change) -> str:
 
 
 def change_text(change: Change) -> str:
-    """Write a change: "B is faster: TPS +3.1% (12 pairs)"."""
+    """Return a change as a clause: "B is faster: TPS +3.1% (12 pairs)"."""
     if change.direction in (FASTER, SLOWER):
         where = f"{change.where} " if change.where else ""
         return f"{where}B is {change.direction}: {change_figures(change)}"

@@ -1,1 +1,1 @@
-"""The command line: options in, one call, text out, exit code. A file for each command."""
+"""Command line: each command parses its options, calls a function, prints a text and returns an exit code."""

@@ -1,4 +1,8 @@
-"""Command group: commands are loaded when called. Without a command, the default experiment's runs."""
+"""Command group `sqlstress`: its commands, imported when they are called, and the handling of errors.
+
+Without a command, the command of the default experiment runs. An experiment is a kind of load, such as kv or
+sql.
+"""
 
 from __future__ import annotations
 
@@ -53,20 +57,20 @@ OTHER_COMMANDS = {
     "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
-"""Commands of no experiment, by name: import string, and line for the list of commands.
+"""Commands that belong to no experiment, by name: import string, and line for the list of commands.
 
-The line is here so that `--help` loads no command.
+The lines are in this table, so that `--help` imports no command.
 """
 
 
 def summaries() -> dict[str, str]:
-    """Return a line of help for each command, by name."""
+    """Return the line for the list of commands of each command, by name."""
     lines = {name: experiment.command.summary for name, experiment in commands().items()}
     return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
 
 def _suggest_command(word: str) -> str:
-    """Return " Did you mean ...?" with the command for a file; empty if no command takes such a file."""
+    """Return " Did you mean ...?" with the command that takes a file of this name; "" if none does."""
     command_of_suffix = {".toml": "run"}
     command_of_suffix |= {
         suffix: name for name, experiment in commands().items() for suffix in experiment.command.takes
@@ -78,7 +82,10 @@ def _suggest_command(word: str) -> str:
 
 
 class LazyGroup(click.Group):
-    """Group that loads a command when it is called. Words that begin with an option go to the default one."""
+    """Command group that imports a command when it is called.
+
+    If the command line begins with an option, the default command gets all words.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # During shell completion `args` lacks the incomplete word, which may be a command.
@@ -110,7 +117,7 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        if incomplete.startswith("-"):  # options before any command are those of the default command
+        if incomplete.startswith("-"):  # an option without a command belongs to the default command
             default = self.get_command(ctx, DEFAULT)
             assert default
             with click.Context(default, ctx, DEFAULT, resilient_parsing=True) as context:
@@ -139,7 +146,7 @@ class LazyGroup(click.Group):
 
 
 def main_options() -> list[Option]:
-    """Return the options listed below the commands: main options of the default command."""
+    """Return the main options of the default command, which `sqlstress --help` lists below the commands."""
     default = get_experiment(DEFAULT)
     options = {option.name: option for option in default.options}
     return [options[name] for name in default.command.main_options if name in options]
@@ -159,11 +166,11 @@ def cli() -> None:
     """
 
 
-# Commands that measure: those of the experiments, and of a plan.
+# Commands that measure: a command for each experiment, and a command for a plan.
 
 
 def _measuring_command(name: str) -> click.Command:
-    """Return the command that measures an experiment; `name` is the command's."""
+    """Return the command that measures an experiment, by the name of the command."""
     experiment = commands()[name]
     study = experiment.study
     if study is None:
@@ -194,8 +201,11 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study that reads its options. Return the exit code."""
-    # Imported when there is something to measure: errors in options are reported at once.
+    """Run a study that parses its options itself, and return the exit code.
+
+    `running` has the options for files and for the display, and `values` has the other options, unparsed.
+    """
+    # Imported only when needed, so that errors in options are reported without delay.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
 
@@ -217,17 +227,19 @@ def measure_plan(plan: Path, **given: Any) -> int:
     return RunOptions.pop_from(given).measure_plan(Plan(from_toml(plan)))
 
 
-# Commands that measure the default experiment, or a named one: `sqlstress limit sql a.sql`.
-#
-# The name may come before or between the options.
+# Commands such as `ab` and `limit` that measure the default experiment, or the experiment named in the
+# arguments: `sqlstress limit sql a.sql`. The name may come before or between the options.
 
 
 Made = Callable[[str], click.Command]
-"""Function that returns the command for an experiment, with its options, from the experiment's name."""
+"""Function from the name of an experiment to the variant of a command that measures the experiment."""
 
 
 class ExperimentCommand(GroupedCommand):
-    """Command for the default experiment. If another experiment is named, that one's command runs instead."""
+    """Command that measures the default experiment.
+
+    If the arguments name another experiment, the variant of the command for this experiment runs instead.
+    """
 
     def __init__(self, *args: Any, made: Made, **known: Any) -> None:
         super().__init__(*args, **known)
@@ -251,9 +263,9 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that makes a command for an experiment from a function.
+    """Return a decorator that makes a function the variant of a command for an experiment.
 
-    `settings` are arguments of click.command.
+    `made` returns the variants for other experiments. `settings` are arguments of click.command.
     """
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
@@ -261,12 +273,15 @@ def experiment_command(
 
 
 def other_experiments() -> str:
-    """Return the names of all experiments with windows except the default one, as part of a sentence."""
+    """Return the names of the experiments other than the default one that `ab` and `limit` can measure.
+
+    The result is a part of a sentence: "sql, app or exec".
+    """
     return listing([name for name in windowed_commands() if name != DEFAULT], "or")
 
 
 def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
-    """Return the name of the experiment and the words without it."""
+    """Return the experiment that `words` names, else the default experiment, and the words without it."""
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
         index += 1 if _is_complete(words[index], made) else 2
@@ -276,7 +291,7 @@ def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
 
 
 def _is_complete(word: str, made: Made) -> bool:
-    """Return whether an option needs no further word: it is a flag, or has its value in the same word."""
+    """Return whether an option needs no further word: it is a flag, or the word contains its value."""
     if "=" in word if word.startswith("--") else len(word) > 2:
         return True
     params = [param for name in windowed_commands() for param in made(name).params]
@@ -285,7 +300,7 @@ def _is_complete(word: str, made: Made) -> bool:
 
 
 def short_names(files: Sequence[Path]) -> list[str]:
-    """Return the files' names without suffix, preceded by enough folders to make them different."""
+    """Return short names of files, each different: the name without suffix, preceded by folders if needed."""
     paths = [file.absolute() for file in files]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
@@ -297,7 +312,8 @@ def short_names(files: Sequence[Path]) -> list[str]:
 def read_options(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
     """Return the options in a list of words, by name, with unparsed values.
 
-    Raises UsageError that begins with `where`: the option that has these words.
+    `options` are the allowed options. `where` is the option that contains the words, such as --a; a
+    UsageError begins with it.
     """
     expected = list(options)
     command = click.Command(where, params=click_options(expected), add_help_option=False)
@@ -314,16 +330,17 @@ def read_options(words: Sequence[str], options: Iterable[Option], where: str) ->
     return set_options(context.params)
 
 
-# Every error becomes one or two lines and an exit code.
+# Errors: each is printed in one or two lines, and has an exit code.
 
 
 UNEXPECTED = 4
+"""Exit code of an error that no code expects."""
 LONGEST = 400
 """Maximum length of an error message, in characters."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code. Never raises, never shows a traceback."""
+    """Run the command line `arguments` and return its exit code. Never raises, never prints a traceback."""
     try:
         code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
@@ -350,6 +367,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report_error(text: str, code: int, read_on: str = "") -> int:
-    """Print an error in one line, without line breaks and escape sequences. Return the exit code."""
+    """Print an error in one line, without line breaks and escape sequences. Return `code`.
+
+    `read_on` is a text for further lines.
+    """
     print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

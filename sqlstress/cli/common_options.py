@@ -1,4 +1,4 @@
-"""Options of several commands, as parameters of click."""
+"""Options of several commands, as parameters of the library click, and classes for help and errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _CompletedParameter(click.Parameter):
     option: Option
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return completions of a value; if the value is a list, of its last item."""
+        """Return completions of a value. If the value is a list, its last item is completed."""
         from click.shell_completion import CompletionItem
 
         option = self.option
@@ -53,13 +53,13 @@ class _CompletedParameter(click.Parameter):
 
 
 _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
-"""Metavars of options whose value is a file."""
+"""Parts of the metavars (names of values in `--help`) of options whose value is a file."""
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return an item that makes the shell complete file or folder names.
+    """Return a list of one item that makes the shell complete names of files or folders.
 
-    The list is empty if values of this metavar are neither files nor folders.
+    The list is empty if values with this metavar are neither files nor folders.
     """
     from click.shell_completion import CompletionItem
 
@@ -68,7 +68,10 @@ def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
 
 
 class HeadedOption(_CompletedParameter, click.Option):
-    """Option that `--help` shows under a heading, without its old spellings. Its value stays unparsed."""
+    """Parameter of click for one of our options. Its value stays unparsed.
+
+    `--help` shows it under the heading of its group, without its old spellings.
+    """
 
     def __init__(self, option: Option) -> None:
         names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
@@ -88,7 +91,10 @@ class HeadedOption(_CompletedParameter, click.Option):
 
 
 class HeadedArgument(_CompletedParameter, click.Argument):
-    """Positional argument. If it takes REST, all words from its first one on belong to it."""
+    """Parameter of click for one of our positional arguments.
+
+    If its `argument` is REST, all words from its first word on belong to it, including options.
+    """
 
     def __init__(self, option: Option) -> None:
         count = 1 if option.argument == ONE else -1
@@ -103,6 +109,7 @@ class HeadedArgument(_CompletedParameter, click.Argument):
 
 MAIN_HEADING = "Most used"
 RUNNING = "Running"
+"""Heading of options for files and for the display."""
 
 
 class GroupedCommand(click.Command):
@@ -117,12 +124,13 @@ class GroupedCommand(click.Command):
         self._main = main
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # A command's name after an option is an extra word of the default command: see the error below.
+        # Extra words are allowed here, to reject them below with better advice. If the user writes an option
+        # before the name of a command, for example, that name is an extra word of the default command.
         ctx.allow_extra_args = True
         try:
             words = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            # An experiment may have a reason why an option of another experiment is missing.
+            # For some options of other experiments, an experiment states the reason why it lacks them.
             experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
             reason = experiment.unsupported.get(error.option_name.lstrip("-")) if experiment else None
             message = (
@@ -141,7 +149,7 @@ class GroupedCommand(click.Command):
                 formatter.write_dl([record for param in params if (record := param.get_help_record(ctx))])
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
-        """Return the parameters that `--help` shows, by heading."""
+        """Return the parameters that `--help` shows, by heading, in the order of display."""
         ours = (click.Option, HeadedArgument)
         shown = [
             param for param in self.get_params(ctx) if isinstance(param, ours) and param.get_help_record(ctx)
@@ -158,7 +166,10 @@ class GroupedCommand(click.Command):
 
 
 def _suggested_names(ctx: click.Context) -> list[str]:
-    """Return the names of the options that can be suggested; without a command, also those of the group."""
+    """Return the names of the options that can be suggested for a mistyped option.
+
+    If the user gave no command, these include the options of `sqlstress` itself.
+    """
     arguments, contexts = ctx.find_root().obj, [ctx]
     if arguments and arguments[0].startswith("-"):
         contexts.append(ctx.find_root())
@@ -168,7 +179,10 @@ def _suggested_names(ctx: click.Context) -> list[str]:
 
 
 def no_such_option(word: str, known: Iterable[str]) -> str:
-    """Return the error for an unknown option, with options of the same beginning or a similar spelling."""
+    """Return the error message for an unknown option.
+
+    It suggests options of `known` that begin with the word, or have a similar spelling.
+    """
     if text := REMOVED.get(word.lstrip("-")):
         return text
     longer = [name for name in known if name.startswith(word)][:MAX_SUGGESTIONS]
@@ -179,7 +193,11 @@ def no_such_option(word: str, known: Iterable[str]) -> str:
 
 
 def _advise_on_word(word: str, ctx: click.Context) -> str:
-    """Return advice on an unexpected word: its right place, or the arguments that the command takes."""
+    """Return advice on an unexpected word of a command line.
+
+    If the word is a command, the advice is to write it first. Otherwise, the advice names the arguments that
+    the command takes.
+    """
     group = ctx.parent.command if ctx.parent else None
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     near = difflib.get_close_matches(word, commands, n=1)
@@ -192,7 +210,7 @@ def _advise_on_word(word: str, ctx: click.Context) -> str:
 
 
 def with_options(options: Iterable[Option]) -> Callable[[C], C]:
-    """Return a decorator that puts options before the existing ones of a command."""
+    """Return a decorator that puts our options before the existing parameters of a command."""
 
     def add(command: C) -> C:
         new_options = list(options)
@@ -209,11 +227,15 @@ def click_options(options: Iterable[Option]) -> list[click.Parameter]:
 
 
 def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the item that makes the shell complete names of files."""
     return _paths("FILE", incomplete)
 
 
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
-    """Return the option -o; `what` is the beginning of its help."""
+    """Return a decorator that adds the option -o. `what` is the beginning of its help text.
+
+    `formats` are the formats that the help text lists.
+    """
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
     long_forms = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
     more = f". Also {long_forms}" if long_forms else ""
@@ -255,15 +277,15 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
     "quiet": click.option("--quiet", is_flag=True, help="Print errors only."),
     "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
 }
-"""Options for files and for the display, by name of the parameter."""
+"""Decorators that add the options for files and for the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Options that studies lack: a study makes too many databases to keep them."""
+"""Options that A/B tests, searches and similar studies lack. They make too many databases to keep them."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     """Return a decorator that adds the options for files and for the display, except those in `without`.
 
-    For a command that measures no cases, `saves` is the beginning of -o's help.
+    For a command that measures no cases, `saves` is the beginning of the help text of -o.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -278,12 +300,12 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
 
 
 def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the user set, by name, unparsed."""
+    """Return the options that the user set, with unparsed values, by name with dashes."""
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
 class RunOptions(NamedTuple):
-    """Values of the options for files and for the display."""
+    """Values of the options for files and for the display, and methods that measure with them."""
 
     outputs: tuple[str, ...]
     github: bool
@@ -296,7 +318,7 @@ class RunOptions(NamedTuple):
 
     @classmethod
     def pop_from(cls, given: dict[str, Any]) -> RunOptions:
-        """Remove these options from a command's values, and return them."""
+        """Remove the options for files and for the display from a command's values, and return them."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(
@@ -306,7 +328,11 @@ class RunOptions(NamedTuple):
         formats: Collection[str] = FORMATS,
         strict: bool = False,
     ) -> int:
-        """Run a study; return the exit code."""
+        """Run a study and return the exit code.
+
+        `opening` opens the session in which the study measures. `formats` are the allowed formats of -o. With
+        `strict`, a missing answer is a problem.
+        """
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
@@ -315,7 +341,10 @@ class RunOptions(NamedTuple):
         return measure(study, opening, saver, watching, strict=strict)
 
     def look_on(self, asked: ObservationRequest) -> int:
-        """Run a study that observes other programs, and show each moment; return the exit code."""
+        """Run a study that observes other programs, show each moment, and return the exit code.
+
+        `asked` has the study and its options.
+        """
         from sqlstress.cli.measure import command_line, measure, moment_observer
         from sqlstress.cli.outputs import Saver
 
@@ -328,12 +357,12 @@ class RunOptions(NamedTuple):
         return not (self.quiet or self.no_progress)
 
     def measure_plan(self, plan: Plan) -> int:
-        """Measure the cases of a plan; return the exit code."""
-        # Imported when there is something to measure: errors in options are reported at once.
+        """Measure the cases of a plan and return the exit code."""
+        # Imported only when the options are valid, so that errors in options are reported without delay.
         from sqlstress.cli.measure import command_line
         from sqlstress.studies.sweep import study_of_plan
 
-        # A study without cases has no figures of cases, which some formats need.
+        # Some formats need figures of cases, which the result of a study lacks.
         formats = DOCUMENTS if plan.experiment and plan.experiment.study else FORMATS
         study, session = study_of_plan(plan, self.directory, self.keep, command_line(), self.keep_going)
         return self.measure(study, session, formats)

@@ -1,4 +1,4 @@
-"""sqlstress doctor: examination of this machine, its file system and its SQLite builds."""
+"""Command sqlstress doctor: examines this machine, its file system and its SQLite builds."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sqlstress.report.environment import Environment
 from sqlstress.show.endings import FINE
 
 LONGEST_PID = 10
-"""Digits of the longest process id: more digits are the name of a file."""
+"""Maximum number of digits of a process id. A longer number is taken for the name of a file."""
 
 
 def _common_help(name: str) -> str:
-    """Return the help of an option that has the same meaning as in other commands."""
+    """Return the help text, with the default, of an option of COMMON that has the same meaning here."""
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -88,7 +88,10 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 
 
 def _show_builds(program: str) -> int:
-    """Print the SQLite libraries of a process or a file; return the exit code."""
+    """Print the SQLite libraries of a process or a file, and return the exit code.
+
+    `program` is a process id, or the path of a program or library. Raises the errors of the search.
+    """
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.machine.warnings import has_wal_reset_bug
 
@@ -108,7 +111,7 @@ def _show_builds(program: str) -> int:
 
 
 def _with_wait(environment: Environment, driver: str, folder: Path) -> Environment:
-    """Return the environment with a warning if this SQLite waits for locks in steps of a second."""
+    """Return the environment, with a warning if the driver's SQLite waits for locks in steps of 1 s."""
     from sqlstress.targets.sqlite.busy_wait import COARSE_S, HELD_S, measure_wait
     from sqlstress.targets.sqlite.drivers import DRIVERS
 
@@ -123,7 +126,7 @@ def _with_wait(environment: Environment, driver: str, folder: Path) -> Environme
 
 
 def _hunt(driver: str, directory: Path) -> int:
-    """Try to make a driver's SQLite lose commits, and print the result. Return the exit code."""
+    """Try for 10 s to make a driver's SQLite lose commits, and print the result. Return the exit code."""
     from sqlstress.analysis.study_parts import parts
     from sqlstress.api import hunt
     from sqlstress.show.doctor_view import hunt_text
@@ -135,7 +138,11 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line for each other driver: its server or library here, or the error; last, missing drivers."""
+    """Yield a line for each driver other than `driver`: its server or library on this machine, or the error.
+
+    Drivers that are not installed share a line. `address` is the connection string of a server; None if not
+    given.
+    """
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of

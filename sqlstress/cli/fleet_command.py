@@ -1,4 +1,4 @@
-"""sqlstress fleet: one plan on many hosts."""
+"""Command sqlstress fleet: measures a plan (a file with cases) on each host of a Dask cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Run of a study by a command: progress bar on stderr, saved and printed report, exit code."""
+"""Run of a study by a command: progress bar on standard error, saved and printed report, exit code.
+
+A study decides which cases are measured and in which order. An observer receives its progress.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,11 @@ def measure(
     *,
     strict: bool = False,
 ) -> int:
-    """Run a study, print problems on standard error and return the exit code."""
+    """Run a study, print problems on standard error and return the exit code.
+
+    `opening` opens the session in which the study measures. `watching` yields the observer of its progress.
+    With `strict`, a missing answer is a problem.
+    """
     with saver.interruption_explained():
         with watching as observer:
             report = run_study(study, opening, saver.after_step, observer)
@@ -54,8 +61,12 @@ def measure(
 
 
 REDRAW_S = 0.05
-"""Minimum time between two drawings, in seconds: progress reported ten times a second is drawn each time."""
+"""Minimum time between two drawings of the bar, in seconds.
+
+Ten reports of progress a second are all drawn.
+"""
 LAYOUT = "{desc} |{bar}| {unit}"
+"""Layout of the bar for tqdm."""
 
 
 def clock_text(seconds: float) -> str:
@@ -66,7 +77,7 @@ def clock_text(seconds: float) -> str:
 
 
 class Bar(Observer):
-    """Observer that draws a tqdm bar."""
+    """Observer that draws a progress bar of tqdm."""
 
     def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._bar, self._clock, self._drawn = bar, clock, -math.inf
@@ -84,18 +95,21 @@ class Bar(Observer):
         try:
             self._bar.refresh()
         except OSError:
-            pass  # the terminal is gone; the measurement can continue
+            pass  # the terminal was closed, but the measurement can continue
 
 
 @contextmanager
 def watcher(visible: bool) -> Iterator[Observer]:
-    """Yield an Observer with a progress bar that is removed at the end; if not `visible`, one without."""
+    """Yield an observer that draws a progress bar and removes it at the end.
+
+    Without `visible`, it draws nothing.
+    """
     if not visible:
         yield Observer()
         return
     from tqdm import tqdm
 
-    # tqdm's own lock would be one of multiprocessing's, which warns of it after a killed run.
+    # The default lock of tqdm is one of multiprocessing, which prints a warning about it after a killed run.
     tqdm.set_lock(RLock())
     with tqdm(
         desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
@@ -103,38 +117,43 @@ def watcher(visible: bool) -> Iterator[Observer]:
         yield Bar(bar)
 
 
-# The display during a watch.
+# Display of `sqlstress watch`, which observes another program. A moment is the state of the observed program
+# at a time: `page` returns it as several lines, and `line` as a single line.
 
 
 class LinePrinter(Observer):
-    """Observer that prints a line for each moment at once, also into a pipe."""
+    """Observer that prints a line for each moment, without delay also into a pipe."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Print the line."""
+        """Print the line of a moment."""
         print_text(line())
 
 
 class PagePrinter(Observer):
-    """Observer that draws each moment over the last one."""
+    """Observer that draws the page of each moment over the last page, on a terminal."""
 
     def __init__(self) -> None:
         self._clear = ""
-        """Escape sequence that removes the current page; empty before the first."""
+        """Escape sequence that removes the current page; empty before the first page."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Draw the page."""
+        """Draw the page of a moment."""
         text = page()
         print_text(self._clear + text)
         self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"
 
     def remove(self) -> None:
-        """Remove the page: the report follows."""
+        """Remove the page, because the report is printed next."""
         print_text(self._clear, end="")
 
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the Observer of a watch: pages on a terminal, else or if `plain` lines; if not `wanted`, none."""
+    """Yield the observer that shows each moment of a watch.
+
+    The observer draws pages on a terminal. Elsewhere, and if `plain` is True, it prints lines. Without
+    `wanted`, it does nothing.
+    """
     if not wanted:
         yield Observer()
     elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":

@@ -1,4 +1,7 @@
-"""Outputs of a report: -o (FILE with a suffix, FORMAT:FILE, or FORMAT:- for stdout), terminal, GitHub."""
+"""Outputs of a report: files and streams (option -o), the terminal, and GitHub Actions (option --github).
+
+The value of -o is FILE with a suffix that selects the format, FORMAT:FILE, or FORMAT:- for standard output.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ def print_text(text: str, end: str = "\n") -> None:
         try:
             click.echo(text + end, nl=False)
         except UnicodeEncodeError:
-            # For example an old code page of Windows. Bars become the digits of their heights.
+            # The encoding of standard output lacks a character, as an old code page of Windows does. Bars
+            # made of block characters become digits.
             encoding = sys.stdout.encoding
             plainer = (text + end).translate(_PLAINER).encode(encoding, "replace").decode(encoding)
             click.echo(plainer, nl=False)
@@ -50,9 +54,9 @@ def print_text(text: str, end: str = "\n") -> None:
 
 
 def print_page(text: str) -> None:
-    """Print a page, in colours if a terminal shows them (https://no-color.org).
+    """Print a page, in colours if standard output is a terminal that shows them (https://no-color.org).
 
-    Raises EnvironmentFailure.
+    Raises EnvironmentFailure if the page cannot be written.
     """
     from sqlstress.show.text import coloured
 
@@ -62,30 +66,30 @@ def print_page(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print on standard error; ignore errors."""
+    """Print a line on standard error. If that fails, ignore the failure."""
     with suppress(OSError):
         click.echo(text, err=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """File or stream of a report, and its format."""
+    """Output of a report: a file or stream, and its format."""
 
     format: str
     path: Path
 
     def save(self, *reports: Report) -> None:
-        """Write reports, and the second file if the format has one."""
+        """Write reports, and the second file if the format has two. Raises EnvironmentFailure."""
         self.write(FORMATS[self.format](*reports))
         if self.beside is not None:
             write_atomically(self.beside, BESIDE[self.format][1](*reports))
 
     def write(self, text: str) -> None:
-        """Write a text that is in this format already."""
+        """Write a text that already has the format of this output. Raises EnvironmentFailure."""
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write reports, with their names if the format shows names."""
+        """Write reports, with their names if the format shows names. Raises EnvironmentFailure."""
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
         else:
@@ -98,21 +102,22 @@ class Output:
 
     @property
     def is_stdout(self) -> bool:
-        """Whether this is standard output. If so, nothing else may be printed there."""
+        """Whether the output is standard output. If so, no other text may be printed there."""
         return is_stdout(self.path)
 
     @property
     def beside(self) -> Path | None:
-        """Second file, if the format needs one: "tps-latency.json" for "tps.json"; else None."""
+        """Second file, if the format has two: "tps-latency.json" for "tps.json"; else None."""
         if self.format not in BESIDE:
             return None
         return self.path.with_name(f"{self.path.stem}{BESIDE[self.format][0]}{self.path.suffix}")
 
 
 def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> list[Output]:
-    """Return the outputs of all -o, and remove unfinished files of killed runs from their folders.
+    """Return the outputs for all values of -o. `formats` are the allowed formats.
 
-    Raises UsageError, or EnvironmentFailure if standard output is needed and closed.
+    Unfinished files of killed runs are removed from the folders of the outputs. Raises UsageError for an
+    invalid value, and EnvironmentFailure if standard output is needed but closed.
     """
     outputs = [parse_output(text, formats) for text in texts]
     if sum(output.is_stdout for output in outputs) > 1:
@@ -125,17 +130,23 @@ def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> l
 
 
 def use_stdout(outputs: Sequence[Output]) -> bool:
-    """Return whether an output is standard output: its reader must be able to parse all of it."""
+    """Return whether any output is standard output.
+
+    If so, no other text may be printed there, because a program may parse the report.
+    """
     return any(output.is_stdout for output in outputs)
 
 
 def beside(outputs: Sequence[Output]) -> Tell:
-    """Return the function that prints texts other than the report."""
+    """Return the function that prints texts other than the report: not where a report is written."""
     return print_error if use_stdout(outputs) else print_text
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
-    """Return the output of one -o. Raises UsageError, before anything is measured."""
+    """Return the output for one value of -o. Raises UsageError for an invalid value.
+
+    The error is also raised for a file that cannot be written, so that no measurement is lost.
+    """
     prefix, colon, rest = text.partition(":")
     if colon and prefix in formats:
         output = Output(prefix, Path(rest))
@@ -157,7 +168,10 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
 
 
 def _check(text: str, path: Path) -> None:
-    """Raise UsageError if the file cannot be written, as far as this is known before the measurement."""
+    """Raise UsageError if the file `path` cannot be written, as far as this is known before the measurement.
+
+    `text` is the value of -o.
+    """
     try:
         if path.parent.is_file():
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
@@ -183,14 +197,14 @@ def _check(text: str, path: Path) -> None:
 
 
 def _refusal_of_folder(target: Path) -> str:
-    """Return the reason why no file can be created next to `target`; empty if this succeeded."""
+    """Return the reason why no file can be created in the folder of `target`; "" if a file can be created."""
     try:
         try_creation(target)
     except PermissionError:
         problem = f"no permission to create files in this folder{_permissions(target.parent)}"
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return ""  # there may be space when the report is written
+            return ""  # the disk is full now, but there may be space when the report is written
         problem = reason(error)
     else:
         return ""
@@ -198,7 +212,7 @@ def _refusal_of_folder(target: Path) -> str:
 
 
 def _permissions(path: Path) -> str:
-    """Return the permissions of a file or folder in brackets; empty if the system has other ones."""
+    """Return the permissions of a file or folder: " (-rw-r--r--)"; "" on Windows."""
     with suppress(OSError):
         if os.name == "posix":
             return f" ({stat.filemode(path.stat().st_mode)})"
@@ -206,45 +220,53 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable: folder and file, as a file is replaced; or only the stream."""
+    """Return the paths that must be writable for an output.
+
+    A file is replaced, so its folder, and the file if it exists, must be writable. A stream (a device or a
+    pipe) is returned alone.
+    """
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
     return [target.parent, target] if target.exists() else [target.parent]
 
 
-# --github: summary and annotations of a step.
+# Option --github: the summary and the annotations of a step in GitHub Actions.
 
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
+"""Environment variable with the path of the summary file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SaveStep:
-    """Step of a job on GitHub Actions."""
+    """Step of a job in GitHub Actions, as an output of reports."""
 
     summary: Path
-    """File to which the summary is appended."""
+    """File to which summaries are appended."""
 
     tell: Tell = print_text
     """Function that prints an annotation. GitHub reads annotations from both standard streams."""
 
     @classmethod
     def here(cls, tell: Tell = print_text) -> SaveStep:
-        """Return the step that this process runs in. Raises UsageError outside of GitHub Actions."""
+        """Return the step in which this process runs. Raises UsageError outside of GitHub Actions."""
         name = os.environ.get(VARIABLE)
         if not name:
             raise UsageError(f"--github works in GitHub Actions only: {VARIABLE} is not set. Leave it out.")
         return cls(Path(name), tell)
 
     def save(self, *reports: Report) -> None:
-        """Write annotations and summary of reports. Raises EnvironmentFailure."""
+        """Print the annotations of reports, and append their summary. Raises EnvironmentFailure."""
         from sqlstress.show.github import summary, workflow_commands
 
         self.show(workflow_commands(*reports), summary(*reports))
 
     def show(self, annotations: Iterable[str], summary: str) -> None:
-        """Print the annotations, and append to the summary. Raises EnvironmentFailure."""
+        """Print annotations (workflow commands), and append a summary in Markdown.
+
+        Raises EnvironmentFailure.
+        """
         for line in annotations:
             self.tell(line)
         try:
@@ -256,10 +278,10 @@ class SaveStep:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Standard output, as the output of a report for people."""
+    """Standard output, as an output of reports that people read."""
 
     details: bool = False
-    """Whether everything is printed, or only the main part."""
+    """Whether all details are printed, or only the main part."""
 
     def save(self, report: Report) -> None:
         """Print a report. Raises EnvironmentFailure."""
@@ -269,7 +291,11 @@ class Terminal:
 
 
 class Saver:
-    """Writer of a report to all outputs; files are written after each step. Failures stop no measurement."""
+    """Writer of a report to all its outputs.
+
+    Files are written after each step of a measurement, and other outputs at its end. If an output cannot be
+    written, the measurement continues.
+    """
 
     def __init__(
         self,
@@ -282,7 +308,7 @@ class Saver:
         self._terminal = [terminal] if terminal else []
         self._step = [step] if step else []
         self._note = note
-        self._written: dict[str, None] = {}  # a set that keeps its order
+        self._written: dict[str, None] = {}  # names of written outputs: a set that keeps its order
         self._lost: set[Output | Terminal] = set()
         self._files = [output for output in outputs if not is_stream(output.path)]
         self._streams = [output for output in outputs if is_stream(output.path)]
@@ -300,28 +326,29 @@ class Saver:
     ) -> Saver:
         """Return the saver for the options -o, --github, --quiet and --details.
 
-        Raises UsageError before anything is measured. Raises EnvironmentFailure if no output would
-        hold the report, because standard output is closed.
+        It is called before the measurement. Raises UsageError for invalid options, and EnvironmentFailure if
+        no output would have the report, because standard output is closed.
         """
         parsed_outputs = parse_outputs(outputs, formats)
         if sys.stdout is None and not quiet:
             if not parsed_outputs and not github:
                 raise EnvironmentFailure(f"{CLOSED}. Save the report with -o report.json.")
-            quiet = True  # the files have the report
+            quiet = True  # the report goes only to files and to GitHub
         tell = print_error if sys.stdout is None else beside(parsed_outputs)
         terminal = None if quiet or use_stdout(parsed_outputs) else Terminal(details)
         step = SaveStep.here(tell) if github else None
         return cls(parsed_outputs, terminal, step, None if quiet else tell)
 
     def after_step(self, report: Report) -> None:
-        """Write the current report to the files."""
+        """Write the report of the measurement so far to the files."""
         self.problem = None
         self._save(self._files, report)
 
     def save_final(self, report: Report, kept_folder: Path | None = None) -> None:
         """Write the final report to outputs that can be written only once: terminal, pipes, devices, GitHub.
 
-        `kept_folder` has the databases, if they are kept.
+        If a file could not be written, and no JSON file has the report, a copy is saved in the temporary
+        folder. `kept_folder` is the folder of the databases; None if they are not kept.
         """
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
@@ -354,11 +381,11 @@ class Saver:
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
-        """Turn KeyboardInterrupt into Interrupted, whose message names the written files.
+        """Replace a KeyboardInterrupt of the block by Interrupted, whose message names the written files.
 
-        Signals to stop are ignored after the block, because only the final messages are left to print.
+        After the block, signals to stop are ignored, because only the final messages remain to be printed.
         """
-        # Imported here, because commands that only show reports do not need it.
+        # Imported here, because commands that only show reports do not need this module.
         from sqlstress.system.interrupt import ignore_stop_signals
 
         try:
@@ -369,12 +396,16 @@ class Saver:
             raise Interrupted(f"stopped{kept}.") from stop
 
     def _save(self, outputs: Sequence[Output | Terminal | SaveStep], report: Report) -> None:
+        """Write the report to some outputs.
+
+        An error is stored in `problem`, and the next output is written.
+        """
         for output in outputs:
             try:
                 output.save(report)
             except SqlstressError as error:
                 self.problem = error
-                if not isinstance(output, SaveStep):  # a summary is not the report
+                if not isinstance(output, SaveStep):  # without a summary, no report is lost
                     self._lost.add(output)
                 continue
             if isinstance(output, Output):
@@ -382,7 +413,10 @@ class Saver:
                 self._lost.discard(output)
 
     def _rescue(self, report: Report) -> None:
-        """Save the report as JSON in the temporary folder, because its own outputs failed."""
+        """Save the report as JSON in the temporary folder, because its outputs failed.
+
+        The error in `problem` then names the saved file.
+        """
         try:
             name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
             write_atomically(name, to_json(report))

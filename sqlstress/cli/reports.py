@@ -1,4 +1,4 @@
-"""Commands on saved reports: sqlstress report, compare, and schema (their JSON Schema)."""
+"""Commands on saved reports: sqlstress report, compare, and schema (the JSON Schema of reports)."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def schema() -> None:
 
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths, with each folder replaced by its JSON files, sorted."""
+    """Return the paths. Each folder is replaced by the JSON files in it, sorted. Raises UsageError."""
     return tuple(file for path in paths for file in (_reports_in(path) if _is_folder(path) else [path]))
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; a path that is too long is reported when it is read."""
+    """Return whether a path is a folder; False for an invalid path, which is reported when it is read."""
     try:
         return path.is_dir()
     except OSError:
@@ -69,8 +69,11 @@ def _is_folder(path: Path) -> bool:
 
 
 def _reports_in(folder: Path) -> list[Path]:
-    """Return the JSON files of a folder and its subfolders, sorted. Raises UsageError."""
-    # The search ends early, because the user may give the root of a file system.
+    """Return the JSON files of a folder and its subfolders, sorted.
+
+    Raises UsageError for none or too many.
+    """
+    # The search ends at the first file too many, because the user may give the root of a file system.
     files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
     if not files:
         raise UsageError(f"the folder {str(folder)!r:.200} has no JSON file. Save reports with -o NAME.json.")
@@ -82,6 +85,8 @@ def _reports_in(folder: Path) -> list[Path]:
 
 
 def _json_files(folder: Path) -> Iterator[Path]:
+    """Yield the JSON files of a folder and its subfolders. Raises UsageError if a folder cannot be read."""
+
     def refuse(error: OSError) -> NoReturn:
         raise UsageError(f"cannot read the folder {str(error.filename)!r:.200}: {error.strerror or error}.")
 

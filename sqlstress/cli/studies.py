@@ -62,7 +62,7 @@ after `ab`, with the options of that command.
 
 
 def ab_command(experiment: str) -> click.Command:
-    """Return the command `ab` for an experiment."""
+    """Return the command `ab`, an A/B test, for an experiment."""
 
     @with_options(ab_options(experiment))
     @experiment_command(
@@ -89,7 +89,11 @@ def ab_command(experiment: str) -> click.Command:
 
 
 def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Return the options of both arms. Raises UsageError if there is nothing to compare."""
+    """Return the options of the arms A and B of an A/B test, by name and unparsed.
+
+    `gate` has the options of the test, and `common` has those of both arms. Raises UsageError if there is
+    nothing to compare.
+    """
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a needs --python-b. Give both.")
     if not gate.keys() & {"a", "b", "python-a"}:
@@ -101,7 +105,10 @@ def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[Op
 
 
 def _parse_arm(experiment: str, name: str, gate: OptionValues) -> OptionValues:
-    """Return the options of one arm only. Raises UsageError that names the arm."""
+    """Return the options that only one arm has, from the words in --a or --b.
+
+    `name` is a or b, and `gate` has the options of the test. Raises UsageError that names the arm.
+    """
     try:
         words = shlex.split(gate.get(name, ""))
     except ValueError as error:
@@ -116,6 +123,10 @@ def _opening(
     cases: Cells,
     directory: Path,
 ) -> BenchOpener[SliceBench]:
+    """Return the object that starts the measurement of both arms, each with its Python interpreter.
+
+    Raises UsageError for a connection string of a server together with --python-a.
+    """
     if "python-a" not in gate:
         return make_own_python(arms, cases, directory, command_line())
     if any(DSN in arm for arm in arms):
@@ -141,7 +152,7 @@ noise of the windows. It takes one to five minutes. To measure your own work, wr
 
 
 def limit_command(experiment: str) -> click.Command:
-    """Return the command `limit` for an experiment."""
+    """Return the command `limit`, a search for the highest rate, for an experiment."""
 
     @with_options(limit_options(experiment))
     @experiment_command(

@@ -1,4 +1,4 @@
-"""sqlstress why: causes of a result code or message, if only a line of a log is known."""
+"""Command sqlstress why: causes and cures of an SQLite error of which only a line of a log is known."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from sqlstress.show.endings import FINE
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES, name
 
 MIN_WAIT_S = 0.1
-"""Shortest wait, in seconds, that is not "at once": the computer itself may delay a statement by less."""
+"""Shortest wait that does not count as "at once", in seconds. The computer may delay a statement by less."""
 MAX_CAUSES = 4
+"""Maximum number of causes in an answer."""
 MEASURING_COMMANDS = "sqlstress app FILE or sql FILE measures your statements"
 
 
@@ -40,7 +41,10 @@ def explain_code(code: Sequence[str], after: str | None) -> int:
 
 
 def _lines(code: int, waited_s: float | None) -> list[str]:
-    """Return the answer, in two to six lines."""
+    """Return the answer for a result code, in two to six lines.
+
+    `waited_s` is the time that the statement waited, in seconds; None if unknown.
+    """
     facts = facts_of_wait(waited_s)
     diagnosis = diagnose(code, facts)
     title = "SIGBUS" if code == SIGBUS else f"{name(code)} ({code})"
@@ -66,7 +70,11 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
 
 
 def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
-    """Return the likeliest causes with their cures: the general rules, which are the last."""
+    """Return at most `limit` causes with their cures, the likeliest first.
+
+    The possible rules of a diagnosis go from special to general. The general rules, at the end, are the
+    likeliest.
+    """
     return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
 
 
@@ -78,6 +86,7 @@ def facts_of_wait(waited_s: float | None) -> Facts:
 
 
 def _seconds(text: str) -> float:
+    """Return the value of --after in seconds. Raises UsageError."""
     parse: Any = duration(0.0)
     try:
         return float(parse(text))

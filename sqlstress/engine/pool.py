@@ -42,7 +42,7 @@ Pauses = Callable[[int], Sequence[int] | None]
 
 
 HUNG = "hung"
-"""First word of `Ended.reason` for a worker that made no progress for too long."""
+"""First word of `WorkerExit.reason` for a worker that made no progress for too long."""
 
 
 class WorkerFailure(EnvironmentFailure):
@@ -237,7 +237,7 @@ class Pool:
     def _messages(
         self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number, message) once per process; an Ended if it died, failed or took too long.
+        """Yield (number, message) once per process; a WorkerExit if it died, failed or took too long.
 
         The time limit is `until`, or `stall_s` without progress if `until` is None.
         """
@@ -259,7 +259,7 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message; None if it is incomplete, an Ended if it will never come."""
+        """Return a process's message; None if it is incomplete, a WorkerExit if none will come."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()

@@ -1,1 +1,1 @@
-"""Options: their definition, and parsers of their values from the command line and from plans."""
+"""Options: their definition, and parsers of their values from the command line and from plans (TOML)."""

@@ -1,6 +1,7 @@
-"""Connection strings of PostgreSQL servers. A password in a connection string is never shown.
+"""Connection strings (DSN) of PostgreSQL servers. Their passwords are never shown or saved.
 
-The string is shown, compared and saved as user@host:port/database. Only code that connects reads all of it.
+A connection string is shown, compared and saved as user@host:port/database. Only code that connects to the
+server reads the complete string.
 """
 
 from __future__ import annotations
@@ -12,26 +13,27 @@ from itertools import pairwise
 from typing import Any
 
 NAME = "dsn"
-"""Name of the option with a connection string."""
+"""Name of the option whose value is a connection string."""
 HIDDEN = "..."
-"""Shown instead of a part that may be secret."""
+"""Text that replaces a part that may be secret."""
 PACKAGE = "'.[postgres]'"
 EXTRA = f"python -m pip install {PACKAGE}"
+"""Command that installs the packages for PostgreSQL."""
 
 _URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.+$-]{1,63}")
-"""Name that is shown. Any other text may be part of a password that was not quoted."""
+"""Name of a user or database that is shown. Any other text may be part of a password that was not quoted."""
 _HOST = re.compile(r"[\w.:%-]{1,255}|[@/][\w./@+ -]{0,200}")
 _PORT = re.compile(r"\d{1,5}")
 
 
 class Dsn(str):
-    """Connection string. As a str it has only the parts that may be shown."""
+    """Connection string. The value of the str itself has only the parts that may be shown."""
 
     whole: str
-    """Complete connection string, as the user wrote it."""
+    """Complete connection string, as the user wrote it, perhaps with a password."""
     is_local: bool
-    """Whether every host in it is this machine."""
+    """Whether all hosts in the connection string are this machine."""
 
     def __new__(cls, shown: str, whole: str, is_local: bool) -> Dsn:
         instance = super().__new__(cls, shown)
@@ -43,7 +45,10 @@ class Dsn(str):
 
 
 def dsn(value: Any) -> Dsn:
-    """Parse a connection string: a URL or keywords. Raises ValueError, whose message never quotes it."""
+    """Parse a connection string, which is a URL or a list of keywords.
+
+    Raises ValueError for other values. Its message never quotes the connection string.
+    """
     if not isinstance(value, str) or not value.strip():
         raise ValueError("this is not a connection string: write postgresql://user@host/database")
     parts = {**_defaults(), **_parse(value)}
@@ -62,7 +67,7 @@ def dsn(value: Any) -> Dsn:
 
 
 def redact(value: str) -> str:
-    """Return the parts of a text that may be shown if it is a connection string; else HIDDEN."""
+    """Return the parts of a connection string that may be shown; HIDDEN for any other text."""
     try:
         return str(dsn(value))
     except ValueError:
@@ -70,7 +75,10 @@ def redact(value: str) -> str:
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command line without secrets, also within options that contain several words."""
+    """Return the words of a command line, with connection strings replaced by the parts that may be shown.
+
+    Connection strings are also found in a word that contains several words, such as the value of --a.
+    """
     shown: list[str] = []
     for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
@@ -86,7 +94,10 @@ def redact_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _redact_nested(word: str) -> str:
-    """Return a word without secrets if it contains several words, as --a of `ab`: "--a=--dsn ..."."""
+    """Return a word that contains several words, such as "--a=--dsn ...", without secrets.
+
+    HIDDEN if its quotes are not balanced.
+    """
     name, is_given, value = word.partition("=")
     if not is_given or " " in name:
         name, is_given, value = "", "", word
@@ -97,9 +108,14 @@ def _redact_nested(word: str) -> str:
 
 
 def _parse(text: str) -> dict[str, str]:
-    """Return the parts of a connection string, by keyword of libpq. Raises ValueError."""
+    """Return the parts of a connection string, by keyword of PostgreSQL's library libpq.
+
+    Raises ValueError.
+    """
     if _URL.match(text):
-        # libpq takes the first @ as the end of the password, and the first / as the end of the host.
+        # libpq takes the first @ for the end of the password, and the first / for the end of the host. A
+        # second @, or a / before it, means that the password contains one, and libpq would take a part of it
+        # for the host.
         before_host, _, _ = text.partition("://")[2].rpartition("@")
         if "@" in before_host or "/" in before_host:
             raise _unquoted()
@@ -110,11 +126,12 @@ def _parse(text: str) -> dict[str, str]:
     try:
         return {name: str(part) for name, part in conninfo_to_dict(text).items()}
     except Exception:
-        # psycopg's message would quote the connection string.
+        # The message of psycopg would quote the connection string.
         raise _unquoted() from None
 
 
 def _unquoted() -> ValueError:
+    """Return the error for an invalid connection string. It does not quote the string."""
     return ValueError(
         "this is not a connection string: write postgresql://user@host:port/database. Write %40 for an @ "
         "in a name or password, or set PGPASSWORD"
@@ -122,7 +139,10 @@ def _unquoted() -> ValueError:
 
 
 def _defaults() -> dict[str, str]:
-    """Return the shown parts that libpq takes from environment variables, by keyword."""
+    """Return the defaults of libpq for the parts that may be shown, by keyword.
+
+    libpq takes them from environment variables. Empty if psycopg is not installed.
+    """
     try:
         from psycopg.pq import Conninfo
     except ImportError:
@@ -133,10 +153,12 @@ def _defaults() -> dict[str, str]:
 
 
 def _shown_name(value: str | None) -> str:
+    """Return the name of a user or database; HIDDEN if it may be a part of a password; "" for None."""
     return "" if not value else value if _PLAIN.fullmatch(value) else HIDDEN
 
 
 def _is_local(host: str) -> bool:
+    """Return whether a host is this machine: empty, the path of a socket, localhost or a loopback address."""
     if not host or host[0] in "/@" or host.lower() == "localhost":
         return True
     from ipaddress import ip_address

@@ -1,7 +1,8 @@
-"""Options: name, parser, default and help of each setting of a case.
+"""Definition of options: name, parser, default and help of each setting of a case.
 
-An option is a field of a dataclass, made by `option`. It defines the flag, the key in a plan, the field in
-JSON with its description in the schema, and the entry in the reference.
+An option is a field of a dataclass, made by the function `option`. This field defines the option on the
+command line, the key in a plan, the field in the JSON report with its description in the JSON Schema, and the
+entry in the reference of all options.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from sqlstress.options.parsing import Parse
 SWEEP, LOAD, SQLITE, TRUST = "What to run", "Load", "SQLite", "Checks"
 
 REMOVED = {"busy": "--busy was removed in 0.2.0: only SQLite's busy handler waits for locks. Leave it out."}
-"""Options of earlier versions, by name: the text of the error."""
+"""Messages of the errors for options of earlier versions, by name of the option."""
 
 _KEY = "option"
+"""Key of the Option in the metadata of a dataclass field."""
 
 
 ONE, MANY, REST = "one", "many", "rest"
-"""Number of words of a positional argument; REST takes all words up to the end, also options."""
+"""Number of words of a positional argument. REST takes all words up to the end, including options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +32,42 @@ class Option:
     """Definition of an option."""
 
     name: str
-    """Long name, without dashes; also the key in a plan."""
+    """Long name on the command line, without dashes; also the key in a plan."""
     parse: Parse
+    """Function that converts a value from the command line or a plan. Raises ValueError."""
     default: Any
-    """Unparsed default value, or None."""
+    """Unparsed default value; None if there is no default."""
     group: str
-    """Heading in `--help`."""
+    """Heading under which `--help` shows the option."""
     help: str
+    """Sentences on the option for `--help`."""
     short: str = ""
+    """Short name, one letter without its dash; empty if there is none."""
     metavar: str = "N"
+    """Name of the value in `--help`."""
     multiple: bool = False
+    """Whether the option may be repeated on the command line."""
     flag: bool = False
-    """Whether the option takes no value on the command line: its presence means yes."""
+    """Whether the option takes no value on the command line, where its presence means yes."""
     argument: str = ""
-    """ONE, MANY or REST if the command line has it as a positional argument; empty if with its name."""
+    """ONE, MANY or REST for a positional argument of the command line; empty for other options."""
     varies: bool = False
-    """Whether its value is a list, of which each case has one item."""
+    """Whether the value is a list, which requests a case for each of its items."""
     meaning: str = ""
-    """Description of the field in JSON; empty if `help` describes it."""
+    """Description of the field in the JSON Schema; empty if `help` describes it."""
     column: str | None = ""
-    """Name of the column in the CSV; empty if the field's name serves, None if there is no column."""
+    """Name of the column in the CSV file; None if there is no column, empty for the name of the field."""
     aliases: tuple[str, ...] = ()
     """Old spellings, with their dashes, which are accepted but not shown by `--help`."""
 
     @property
     def value(self) -> Any:
-        """Parsed default: a tuple of all items if the option varies."""
+        """Parsed default; a tuple of all items if the option varies."""
         return None if self.default is None else self.parse(self.default)
 
     @property
     def described(self) -> str:
-        """Description of the field in JSON."""
+        """Description of the field in the JSON Schema."""
         return self.meaning or self.help
 
 
@@ -75,11 +82,12 @@ def option(
     unsaid: Any = ...,
     **more: Any,
 ) -> Any:
-    """Return a dataclass field for an option. The field's default is the parsed default of the option.
+    """Return a dataclass field that is an option. Its default is the parsed default of the option.
 
-    `name` is the name of the option if it differs from the field's, `more` has other attributes of the
-    Option. A `required` field has no default: code that makes a case always sets it. `unsaid` is the field's
-    default if it differs from the option's: the value in reports without the field.
+    `name` is the name of the option if it differs from that of the field. `more` has further attributes of
+    the Option. A `required` field has no default, because code that makes a case always sets it. `unsaid` is
+    the default of the field if it differs from that of the option: the value that reports without the field
+    have.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:
@@ -92,7 +100,7 @@ def option(
 
 @cache
 def options_of(cls: Any) -> Mapping[str, Option]:
-    """Return the options of a dataclass, by name of the field."""
+    """Return the options of a dataclass, by name of the field. Other fields are left out."""
     return {
         item.name: replace(option, name=option.name or item.name.replace("_", "-"))
         for item in fields(cls)
@@ -100,17 +108,20 @@ def options_of(cls: Any) -> Mapping[str, Option]:
     }
 
 
-def has_default(one: Field[Any]) -> bool:
-    """Return whether the field has a default."""
-    return one.default is not MISSING or one.default_factory is not MISSING
+def has_default(item: Field[Any]) -> bool:
+    """Return whether a dataclass field has a default."""
+    return item.default is not MISSING or item.default_factory is not MISSING
 
 
 def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
-    """Return the options with these names, in this order; without names, all options."""
+    """Return the options with these names, in this order; without names, all options.
+
+    Raises KeyError for an unknown name.
+    """
     by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 
 
 @dataclass(frozen=True, slots=True)
 class NoOptions:
-    """Spec of an experiment without options of its own."""
+    """Spec (dataclass of the options that only one experiment has) of an experiment without own options."""

@@ -1,6 +1,7 @@
-"""Parsers of option values, from the command line (a string) or from TOML.
+"""Parsers of option values. The values come from the command line, as strings, or from TOML.
 
-Every parser raises ValueError with the problem and the remedy. `sentence` adds the full stop.
+Each parser raises ValueError for an invalid value. The message states the problem and the remedy, without a
+full stop, which the function `sentence` adds.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from typing import Any
 from sqlstress.statistics.units import parse_duration
 
 Parse = Callable[[Any], Any]
+"""Function from an unparsed value to a parsed value. Raises ValueError."""
 
 DAY_S = 86_400.0
 MAX_NUMBERS = 10_000
-"""Maximum length of a list, including repetitions: "1-1000,1-1000,..." would take time and memory."""
+"""Maximum length of a list, including repetitions.
+
+A list such as "1-1000,1-1000,..." takes time and memory.
+"""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
 MAX_UNITLESS_S = 60.0
-"""Longest duration without a unit, in seconds: "2000" probably does not mean 2,000 s."""
+"""Longest duration that needs no unit, in seconds. "2000" probably means milliseconds, so it needs one."""
 _NUMBER = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
 _PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
 _SWITCH: dict[str | int, bool] = {
@@ -41,7 +46,7 @@ _PRAGMAS_WITH_OPTIONS = {
 
 
 def abbreviate(value: Any) -> str:
-    """Return any value as text for an error message, in one line, cut to 40 characters."""
+    """Return any value as text for an error message: one line, cut after 40 characters."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an integer with thousands of digits, or a deeply nested list
@@ -52,11 +57,17 @@ def abbreviate(value: Any) -> str:
 MAX_SUGGESTIONS = 3
 """Maximum number of names in a suggestion."""
 MAX_LISTED_CHARACTERS = 120
-"""Maximum length of the names in an error, in characters. If they are longer, only two are listed."""
+"""Maximum length of the list of allowed names in an error, in characters.
+
+A longer list is cut to two names.
+"""
 
 
 def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
-    """Return " Did you mean ...?" with the names most similar to a mistyped word; else empty."""
+    """Return " Did you mean ...?" with at most `most` names of `known` that are similar to a mistyped word.
+
+    "" if no name is similar.
+    """
     if not isinstance(word, str):
         return ""
     near = difflib.get_close_matches(word.strip().lower()[:100], list(known), n=most, cutoff=0.6)
@@ -64,13 +75,13 @@ def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
 
 
 def join_alternatives(names: Sequence[str]) -> str:
-    """Return names as a choice: "int, text or blob"."""
+    """Return one or more names as a choice: "int, text or blob"."""
     *first_names, last = names
     return f"{', '.join(first_names)} or {last}" if first_names else last
 
 
 def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
-    """Return the error for a value that is not among these names, with the most similar ones."""
+    """Return the error for a value that is none of `names`. It suggests the most similar names."""
     near, expected = suggestion(value, names, MAX_SUGGESTIONS), f"one of {', '.join(names)}"
     if len(expected) > MAX_LISTED_CHARACTERS:
         expected = f"a value such as {join_alternatives(names[:2])}"
@@ -98,17 +109,24 @@ def whole_number(least: int, most: int) -> Parse:
 
 
 def schema_keywords(parse: Parse) -> dict[str, Any]:
-    """Return the JSON Schema keywords for the parsed values: an enum, or bounds."""
+    """Return the JSON Schema keywords for the values that a parser returns: an enum, or bounds.
+
+    Empty if the parser has no keywords.
+    """
     return dict(getattr(parse, "constraint", {}))
 
 
 def _with_keywords(parse: Parse, **keywords: Any) -> Parse:
+    """Return the parser, to which the JSON Schema keywords of its values are attached."""
     parse.constraint = keywords  # type: ignore[attr-defined]
     return parse
 
 
 def percentage(least: float, most: float) -> Parse:
-    """Return a parser of shares such as "90%" or 0.9, from `least` to `most` (0 to 1)."""
+    """Return a parser of shares such as "90%" or 0.9, which returns a number from `least` to `most`.
+
+    Both limits are between 0 and 1.
+    """
 
     def parse(value: Any) -> float:
         text = value.strip() if isinstance(value, str) else value
@@ -134,7 +152,7 @@ ratio = percentage(0, 1)
 
 
 def choice(*names: str) -> Parse:
-    """Return a parser of a name, which must be one of `names`; capitals are ignored."""
+    """Return a parser of a name, which must be one of `names`. Capitals are accepted as lower case."""
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
@@ -145,7 +163,10 @@ def choice(*names: str) -> Parse:
 
 
 def choices(*names: str) -> Parse:
-    """Return a parser of a list of these names, such as "a,b". It keeps the order and drops repetitions."""
+    """Return a parser of lists of these names, such as "a,b".
+
+    The parser returns a tuple, keeps the order and drops repetitions.
+    """
     parse_name = choice(*names)
 
     def parse(value: Any) -> tuple[str, ...]:
@@ -160,12 +181,12 @@ def choices(*names: str) -> Parse:
 
 
 def _parts(value: Any) -> list[Any]:
-    """Return the items of a list from the command line or from TOML; a single value is a list of one."""
+    """Return the items of a list from the command line ("a,b") or from TOML. Any other value is one item."""
     return value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
 
 
 def switch(value: Any) -> bool:
-    """Parse on or off. Raises ValueError."""
+    """Parse a switch: on, true or 1; off, false or 0. Raises ValueError."""
     word = value.lower() if isinstance(value, str) else value
     result = _SWITCH.get(word) if isinstance(word, str | int) else None
     if result is None:
@@ -174,12 +195,18 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations that are usually milliseconds: they need a unit, except for 0."""
+    """Return a parser of durations, in seconds, which need a unit, because they are usually milliseconds.
+
+    0 needs no unit. The shortest duration is `least_s` seconds.
+    """
     return duration(least_s, 0.0)
 
 
 def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
-    """Return a parser of durations up to a day, in seconds. Above `most_bare_s` a unit is required."""
+    """Return a parser of durations, in seconds, from `least_s` to a day.
+
+    A duration of more than `most_bare_s` seconds needs a unit.
+    """
 
     def parse(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -211,18 +238,24 @@ def byte_count(value: Any) -> int:
 
 
 def milliseconds(least_s: float) -> Parse:
-    """Return a parser of durations up to a day, in whole milliseconds."""
+    """Return a parser of durations from `least_s` seconds to a day, which returns whole milliseconds."""
     seconds = duration(least_s)
     return lambda value: round(seconds(value) * 1000)
 
 
 def ranges(most: int) -> Parse:
-    """Return a parser of lists such as "4", "1-8", "1,2,4-6". It keeps the order and drops repetitions."""
+    """Return a parser of lists of numbers from 1 to `most`, such as "4", "1-8" or "1,2,4-6".
+
+    The parser returns a tuple, keeps the order and drops repetitions.
+    """
     return _number_list("numbers", "4, 1-8 or 1,2,4-6", lambda part: _range(part, most))
 
 
 def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Parse:
-    """Return a parser of a list of numbers; `span` returns the range of numbers for each part of it."""
+    """Return a parser of lists of numbers. `span` returns the range that an item of the list stands for.
+
+    `noun` and `examples` are used in errors.
+    """
 
     def parse(value: Any) -> tuple[int, ...]:
         all_numbers = (number for part in _parts(value) for number in span(part))
@@ -237,6 +270,7 @@ def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Pars
 
 
 def _range(value: Any, most: int) -> range:
+    """Return the range for an item such as "4" or "1-8". Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool):
         first = last = value
     elif isinstance(value, str) and (match := _RANGE.fullmatch(value)):
@@ -263,7 +297,7 @@ def power_of_two(least: int, most: int) -> Parse:
 
 
 def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
-    """Parse one or several NAME=VALUE into pairs. Raises ValueError."""
+    """Parse one NAME=VALUE, or a list of them, into pairs of a name and a value. Raises ValueError."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _PRAGMA.fullmatch(text.strip()) if isinstance(text, str) else None
@@ -277,10 +311,12 @@ def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 MAX_RATE = 1_000_000
+"""Largest rate, in operations per second."""
 _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 
 def _rate_range(value: Any) -> range:
+    """Return the range for an item such as "2000" or "500-2000/500". Raises ValueError."""
     first = last = step = 0
     if isinstance(value, int) and not isinstance(value, bool):
         first, last, step = value, value, 1
@@ -298,11 +334,14 @@ def _rate_range(value: Any) -> range:
 
 
 rates = _number_list("rates", "2000, 500,1000 or 500-2000/500", _rate_range)
-"""Parser of rates: "2000", "500,1000,2000" or "500-2000/500". It keeps the order and drops repetitions."""
+"""Parser of lists of rates, such as "2000", "500,1000,2000" or "500-2000/500".
+
+It returns a tuple, keeps the order and drops repetitions.
+"""
 
 
 def word_list(value: Any) -> tuple[str, ...]:
-    """Return a list of words, such as another command, as a tuple. Raises ValueError."""
+    """Parse a list of words, such as a command with its arguments, into a tuple. Raises ValueError."""
     if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
         return tuple(value)
     raise ValueError(f"{abbreviate(value)} is not a list of words")
@@ -312,7 +351,7 @@ _NAME = re.compile(r"[\w.+-]{1,24}", re.ASCII)
 
 
 def case_name(value: Any) -> str:
-    """Return the name of a case. Raises ValueError."""
+    """Parse the name of a case: up to 24 letters, digits and . + - _, or "". Raises ValueError."""
     if isinstance(value, str) and (not value or _NAME.fullmatch(value)):
         return value
     raise ValueError(f"{str(value)[:40]!r} is not a name of 1 to 24 letters, digits and . + - _")

@@ -1,4 +1,4 @@
-"""SQL as text: its tokens, in the dialects of SQLite and PostgreSQL."""
+"""Tokens of SQL text, in the dialects of SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from typing import NamedTuple
 
 
 class Token(NamedTuple):
-    """Token of SQL, with its index in the text."""
+    """Token of a text in SQL."""
 
     kind: str
     """Kind: space, quoted, parameter, word, number, end (a semicolon) or other."""
     text: str
     start: int
+    """Index of the first character of the token in the text."""
 
 
 class Dialect(NamedTuple):
     """Lexical rules of SQL in one product."""
 
     pattern: re.Pattern[str]
-    """Pattern of a token, with a group named by its kind."""
+    """Pattern of any token. The name of the group that matches is the kind of the token."""
     quotes: str
-    """Characters that open a quoted text. As tokens of kind other, they open a text that is never closed."""
+    """Characters that open a quoted text. If such a character is a token of the kind other, the text is never
+    closed."""
     body: re.Pattern[str]
-    """First words of a statement that contains semicolons up to its END, such as CREATE TRIGGER."""
+    """Pattern of the first words of a statement that may contain semicolons before its END: CREATE
+    TRIGGER."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
         """Yield the tokens of a text, including spaces and comments, from `start` to `end`."""
@@ -33,6 +36,7 @@ class Dialect(NamedTuple):
 
 
 def _pattern(comment: str, quoted: str, parameter: str, word: str) -> re.Pattern[str]:
+    """Return the pattern of any token, given the patterns in which dialects differ."""
     return re.compile(
         rf"""(?P<space>\s+|--[^\n]*|{comment})
         |(?P<quoted>{quoted})
@@ -50,7 +54,7 @@ _DOLLAR = r"\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$"
 
 
 def _nested(depth: int) -> str:
-    """Return a pattern of comments that may be nested up to `depth` times."""
+    """Return the pattern of a comment, in which comments may be nested up to `depth` times."""
     inner = f"|{_nested(depth - 1)}" if depth else ""
     return rf"/\*(?:[^*/]|\*(?!/)|/(?!\*){inner})*(?:\*/|\Z)"
 
@@ -75,4 +79,4 @@ POSTGRES = Dialect(
     "'\"",
     re.compile(r"create .*\bbegin atomic\b"),
 )
-"""Source: documentation of PostgreSQL, "Lexical Structure"."""
+"""Dialect of PostgreSQL. Source: its documentation, "Lexical Structure"."""

@@ -1,7 +1,9 @@
-"""Case: one measurement, fully specified. The workers and the report get it unchanged.
+"""Case: the full specification of one measurement, which workers and the report get unchanged.
 
-The fields of all cases are here. Fields that only cases of one experiment have are in `spec`, whose type the
-experiment defines.
+The class `Case` has the fields that cases of all experiments have. Fields that only cases of one experiment
+have are in its field `spec`, whose type the experiment defines. A field made by `option(...)` is also an
+option of the command line: its default is that of the option, and `meaning` is its description in the JSON
+Schema.
 """
 
 from __future__ import annotations
@@ -38,15 +40,16 @@ from sqlstress.report.jsonable import convert_member, plain_fields, read_fields,
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
-# Due times of operations that arrive at a rate: an open loop.
+# Open loop: operations are due at times that a rate determines.
 
 
 ARRIVAL_SPACINGS = ("poisson", "even")
+"""Distances between due times: random as of independent users (Poisson), or equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Due times of operations from the common start, whether or not earlier operations are done."""
+    """Due times of the operations of an open loop, whether or not earlier operations are done."""
 
     rate: int = option(
         rates,
@@ -80,13 +83,13 @@ class Arrivals:
     )
 
     def at(self, rate: int) -> Arrivals:
-        """Return a copy with another rate."""
+        """Return a copy with another rate, in operations per second."""
         return replace(self, rate=rate)
 
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEEP_JOURNAL_MODE = "kept"
-"""Value for no journal mode of sqlstress: the file keeps the mode that its own program set."""
+"""Value of `journal_mode` if sqlstress sets none: the file keeps the mode that the user's program set."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
@@ -103,7 +106,7 @@ _INT = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """SQLite settings of every connection. None means that the library's default applies and is read back."""
+    """SQLite settings of every connection. None means the library's default."""
 
     journal_mode: str = option(
         choice(*JOURNAL_MODES),
@@ -167,7 +170,7 @@ class Settings:
     )
 
 
-# The server that has a case's data, and its isolation of transactions.
+# Database server that stores the data of a case, instead of SQLite.
 
 
 SERVER = "Server"
@@ -175,7 +178,7 @@ ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def target_option(targets: Sequence[str]) -> Any:
-    """Return a dataclass field: the option that lists the targets to compare, chosen from `targets`."""
+    """Return a dataclass field: the option that selects the targets to compare from `targets`."""
     return option(
         choices(*targets),
         None,
@@ -192,7 +195,10 @@ def anyway_option() -> Any:
 
 
 def isolation(value: Any) -> str:
-    """Return a parsed isolation level; its words may be separated by spaces, as in SQL."""
+    """Return an isolation level of ISOLATIONS. Raises ValueError for other values.
+
+    Upper case, and spaces between words, are accepted as in SQL.
+    """
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise unknown_name_error(value, ISOLATIONS)
@@ -201,7 +207,7 @@ def isolation(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Database server, and its isolation of transactions."""
+    """Database server that stores the data, and the isolation level of its transactions."""
 
     address: str | None = option(
         dsn,
@@ -223,10 +229,10 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Measurement, fully specified."""
+    """Full specification of a measurement."""
 
     workload: str = DEFAULT
-    """Name of the experiment."""
+    """Name of the experiment, such as kv."""
     driver: str = option(
         choice(*usual()),
         target.DEFAULT,
@@ -280,7 +286,8 @@ class Case:
         whole_number(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
     )
     arrivals: Arrivals | None = None
-    """Due times of operations in an open loop; None means a closed loop: one operation after the other."""
+    """Due times of operations in an open loop. None means a closed loop, where each process starts an
+    operation when its last operation has ended."""
     repeat: int = option(
         whole_number(1, 1000),
         5,
@@ -319,9 +326,9 @@ class Case:
         meaning="Share of operations that may fail because the database is busy, 0 to 1.",
     )
     settings: Settings = Settings()
-    """Settings of every connection."""
+    """SQLite settings of every connection."""
     server: Server | None = None
-    """Server that has the data; None if the target has no server."""
+    """Database server that stores the data; None if there is no server."""
     spec: Any = None
     """Fields that only cases of this experiment have; None means their defaults."""
 
@@ -330,7 +337,10 @@ class Case:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as plain data. The spec is at the place that its experiment defines."""
+        """Return the case as plain data for JSON.
+
+        The fields of `spec` are at the top level, or in an object whose key the experiment defines.
+        """
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # most cases have no server, and older versions had no such key
@@ -342,9 +352,10 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Return the case of plain data.
+        """Return the case that plain data stands for.
 
-        Raises Misfit, or UsageError for values that this version does not support.
+        Raises InvalidField if the data does not fit, and UsageError for values that this version of sqlstress
+        does not support.
         """
         values = read_fields(cls, found, without="spec")
         workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
@@ -378,13 +389,13 @@ class Case:
 
     @property
     def rate_label(self) -> str:
-        """Rate as text, "2,000/s"; empty in a closed loop."""
+        """Rate as text, such as "2,000/s"; empty in a closed loop."""
         return f"{self.rate:,}/s" if self.rate else ""
 
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
-"""Options that several experiments have, with the defaults of `kv`, by name."""
-# The seed is drawn if it is not given, so that plans differ.
+"""Options of all cases, by name. Their defaults are those of the experiment kv."""
+# Without --seed, a seed is drawn, so that each measurement has other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
 SETTINGS = tuple(option.name for option in options_of(Settings).values())
@@ -392,26 +403,26 @@ SETTINGS = tuple(option.name for option in options_of(Settings).values())
 
 
 def common(*names: str) -> tuple[Option, ...]:
-    """Return the common options with these names."""
+    """Return the options of COMMON that have these names. Raises KeyError for an unknown name."""
     return tuple(COMMON[name] for name in names)
 
 
 def otherwise(name: str, **changes: Any) -> Option:
-    """Return a common option with the changes of an experiment."""
+    """Return an option of COMMON with changed attributes, such as the default of an experiment."""
     return replace(COMMON[name], **changes)
 
 
-# Traits: the values of a case by option, as text. They distinguish the cases of a table.
+# Traits: the values of a case's options, as text, by option. Cases of a table differ in their traits.
 
 
 DEFAULT_TEXT = "default"
-"""Text of a setting that has the library's default."""
+"""Text of an option's value if the library's default is used."""
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return the values that distinguish a case from others in its table, by option.
+    """Return the values that distinguish a case from others in its table, as text, by option.
 
-    A named case has only its name. Other cases have driver, settings and spec.
+    For a case with a name this is only the name. For others it is the driver, the settings and the spec.
     """
     if case.name:
         return {"name": case.name}
@@ -420,17 +431,21 @@ def traits(case: Case) -> dict[str, str]:
 
 
 def layout(case: Case) -> str:
-    """Return the number of buckets of a case as text: "20 buckets"."""
+    """Return the number of buckets (database files) of a case as text: "20 buckets"."""
     return f"{case.buckets} bucket{'s' * (case.buckets != 1)}"
 
 
 def _option_texts(part: Any) -> dict[str, str]:
+    """Return the values of a dataclass of options as text, by option."""
     options = options_of(cast(Any, type(part)))
     return {option.name: words(getattr(part, field)) for field, option in options.items()}
 
 
 def words(value: Any) -> str:
-    """Return a value as on the command line: on, 0.5, full, foreign_keys=on."""
+    """Return an option's value as on the command line: on, 0.5, full, foreign_keys=on.
+
+    DEFAULT_TEXT for None and an empty tuple.
+    """
     if value is None or value == ():
         return DEFAULT_TEXT
     if isinstance(value, bool):

@@ -1,6 +1,7 @@
-"""Report: the saved document, and its conversion to JSON and to a file and back.
+"""Report: the saved document, its conversion to JSON and back, and the file that holds it.
 
-Format history (the major number changes if the new format would mislead readers of the old one):
+History of the format, with the fields that each version added or removed. The major number changes if the new
+format would mislead readers of the old format.
 1.0  first version.
 1.1  methods, keys, cycles, checkpoints under load: `method`, `picks`, `cycling`, `checkpointing` of a case;
      `outcome`, `note`, `series`, `space` of a trial; `skipped` of a run; `published` (unknown
@@ -48,11 +49,12 @@ from sqlstress.report.study_results import AbTest, LimitSearch
 from sqlstress.system.files import lock, path_length_note, read_text, reason, retry_while_denied, short_path
 from sqlstress.version import __version__
 
-# JSON text of plain data: one line for each value and for each list of numbers.
+# JSON text of plain data (dicts, lists, strings, numbers, booleans, None): a line for each value and for each
+# list of numbers.
 #
-# `json.dumps` with indentation runs in Python and is ten times as slow as without, which runs in C. Lists of
-# numbers, and of rows of numbers, are most of a report: C writes each on one line. A histogram of a thousand
-# pairs would also be twice as long with a line for each pair.
+# With indentation, `json.dumps` runs in Python and is ten times as slow as without, where it runs in C. Lists
+# of numbers, and of rows of numbers, are most of a report, so C writes each of them on one line. With a line
+# for each pair, a histogram of a thousand pairs would also take twice the space.
 
 
 _NUMBERS = frozenset({int, float})
@@ -60,14 +62,20 @@ _dumps = json.JSONEncoder(allow_nan=False).encode
 
 
 def json_text(plain: Any) -> str:
-    """Return dicts, lists, texts, numbers, booleans and None as JSON text. Raises ValueError on NaN."""
+    """Return plain data (dicts, lists, strings, numbers, booleans, None) as indented JSON text.
+
+    Raises ValueError if a number is NaN or infinite.
+    """
     pieces: list[str] = []
     _write(plain, "\n", pieces.append)
     return "".join(pieces)
 
 
 def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
-    """Write a value with `put`; `line` is a newline with the indentation of the value."""
+    """Write the JSON text of a value, piece by piece, with the function `put`.
+
+    `line` is a newline followed by the indentation of the value.
+    """
     inner, before = f"{line} ", ""
     if isinstance(value, str):
         put(quoted(value))
@@ -99,54 +107,57 @@ def _is_numeric(items: list[Any]) -> bool:
 
 
 MAX_BYTES = 16 << 20
-"""Maximum size of a report to read, in bytes, so that it is read and shown within two seconds.
+"""Maximum size of a report file, in bytes. A larger file is not read, because that would take more than two
+seconds.
 
-Ten minutes of 256 workers, in bins of a tenth of a second, take 10 MB. A sweep of 800 cases over 1 to 8
-workers takes 16 MB, mostly histograms."""
+Ten minutes of 256 workers, with a count for each tenth of a second, take 10 MB. A measurement of 800 cases
+with 1 to 8 workers takes 16 MB, mostly histograms.
+"""
 MAX_TEXTS = 500_000
-"""Maximum number of texts and names in a report to read. The largest plan, 1,000 cases of primary keys, has
-310,000."""
+"""Maximum number of strings and keys in a report file. The largest plan, 1,000 cases of primary keys, has
+310,000. A file with more is not read."""
 MAX_RUNS = 1000
-"""Maximum number of runs in a report to read: the cases of the largest plan. An A/B test may have twice as
-many."""
+"""Maximum number of runs in a report file: the number of cases of the largest plan. An A/B test may have
+twice this number, because it has two runs for each case."""
 
 FORMAT_VERSION = "1.7"
+"""Version of the report's format, as major.minor. The module's docstring has its history."""
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Saved report. It is saved again after each case."""
+    """Saved report of a measurement. The file is written again after each case."""
 
     created: str
-    """Begin of the measurement: ISO 8601, UTC; empty if unknown."""
+    """Begin of the measurement: date and time in UTC (ISO 8601); empty if unknown."""
     command: tuple[str, ...]
-    """Words of the command line, to repeat the measurement; empty if unknown."""
+    """Words of the command line that repeats the measurement; empty if unknown."""
     environment: Environment
-    """Environment of the measurement."""
+    """Machine, file system and libraries of the measurement."""
     runs: tuple[Run, ...] = ()
-    """Runs of the cases so far, in the order of the plan."""
+    """Cases measured so far with their trials, in the order of the plan."""
     planned: int = 0
     """Number of cases in the plan."""
     interrupted: bool = False
-    """Whether the measurement was stopped before all planned cases had run."""
+    """Whether the user stopped the measurement before all planned cases were measured."""
     format_version: str = FORMAT_VERSION
-    """Version of this format, as major.minor."""
+    """Version of the report's format, as major.minor."""
     tool_version: str = __version__
-    """Version of sqlstress that measured; empty if the figures are not from sqlstress."""
+    """Version of sqlstress that made the measurement; empty if the figures are not from sqlstress."""
     ab: AbTest | None = None
-    """A/B test: two arms measured in turns; None for other measurements."""
+    """A/B test: two variants measured in turns; None for other measurements."""
     limit: LimitSearch | None = None
-    """Search for the highest rate that meets a promise; None for other measurements."""
+    """Search for the highest rate at which promised latencies are kept; None for other measurements."""
     published: str | None = None
-    """Author and machine of published figures, which are not verified, and whose cases have meaningless
-    seeds. None if sqlstress measured the figures."""
+    """Author and machine of published figures; None if sqlstress measured the figures. Published figures are
+    not verified, and the seeds of their cases are meaningless."""
     results: dict[str, Any] = field(default_factory=dict)
-    """Results of studies that are not sweeps over cases, by the name of their experiment."""
+    """Results of studies without cases, such as a crash test, by the name of their experiment."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the report as plain data. Each result is at the place that its experiment defines."""
+        """Return the report as plain data. Each result has the key that its experiment defines."""
         plain = jsonable.plain_fields(self, without="results")
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -158,7 +169,7 @@ class Report:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Report:
-        """Return the report of plain data. Raises Misfit."""
+        """Return the report that plain data stands for. Raises InvalidField if the data does not fit."""
         values, results = jsonable.read_fields(cls, found, without="results"), {}
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -170,13 +181,16 @@ class Report:
 
     @property
     def holds_something(self) -> bool:
-        """Whether the report has any run or result."""
+        """Whether the report has a run or a result of a study."""
         return bool(self.runs or self.results)
 
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Turn cyclic garbage collection off in the block: with millions of lists it takes most of the time."""
+    """Turn cyclic garbage collection off in the block.
+
+    With the millions of lists of a report, it would take most of the time.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -187,18 +201,19 @@ def without_gc() -> Iterator[None]:
 
 
 def to_json(report: Report, **more: Any) -> str:
-    """Return a report as JSON text, with lists of numbers and of rows of numbers on one line each.
+    """Return a report as JSON text. A list of numbers, or of rows of numbers, is on a single line.
 
-    `more` are additional keys at the end, which readers ignore.
+    `more` has additional keys and values for the end of the report, which readers ignore.
     """
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
 def from_json(text: str) -> Report:
-    """Return the report of a JSON text. Unknown keys are ignored; an unknown major version is refused.
+    """Return the report that a JSON text stands for. Unknown keys are ignored.
 
-    Any invalid text raises UsageError with a single line of limited length.
+    Raises UsageError, with a single line of limited length, if the text is not a valid report or if its
+    format has another major version.
     """
     try:
         if text.count('"') > 2 * MAX_TEXTS:
@@ -212,7 +227,7 @@ def from_json(text: str) -> Report:
 
 
 def read(path: Path) -> Report:
-    """Return a saved report. Raises UsageError with a line that names the file."""
+    """Return the report saved in a file. Raises UsageError with a line that names the file."""
     try:
         return from_json(read_text(path, MAX_BYTES))
     except OSError as error:
@@ -224,6 +239,7 @@ def read(path: Path) -> Report:
 
 
 def _refuse_constant(name: str) -> NoReturn:
+    """Raise ValueError for NaN or Infinity in a JSON text."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -233,12 +249,14 @@ _REMOVED = {
     "presets": "presets",
     "together": "fleet --together",
 }
-"""Abilities that version 0.2.0 removed, by the key of their results in an object of the report or in a
-trial."""
+"""Commands and options that version 0.2.0 removed, by the key of their results.
+
+The key is in a trial, or in an object at the top level of the report.
+"""
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
-    """Raise UsageError if the report has results of a removed ability."""
+    """Raise UsageError if the report has results of a command or option that was removed."""
     trials = [trial for run in _list_in(plain, "runs") for trial in _list_in(run, "trials")]
     for results in (*plain.values(), *trials):
         for key, ability in _REMOVED.items() if isinstance(results, dict) else ():
@@ -250,13 +268,16 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    """Return the list of an object's key; an empty list if there is none."""
+    """Return the list at a key of a JSON object; an empty list if there is no list."""
     items = value.get(key) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
 
 def _check(plain: Any) -> None:
-    """Refuse other formats, and more runs than any plan has, before time and memory are spent on reading."""
+    """Raise ValueError or UsageError for another format, or for more runs than any plan has.
+
+    The check comes before the conversion, which takes most of the time and memory.
+    """
     version = plain.get("format_version") if isinstance(plain, dict) else None
     if not isinstance(version, str):
         raise ValueError("format_version is missing")
@@ -276,27 +297,30 @@ def _check(plain: Any) -> None:
 
 # Writing a report: completely or not at all, and without replacing devices or pipes.
 #
-# The new text is written to a temporary file next to the target. The writer locks the temporary file while it
-# lives. A file left by a killed writer is recognised by its name, and because no process holds its lock.
+# The new text is written to a temporary file next to the target, which replaces the target. The writer holds
+# a lock on the temporary file. If the writer was killed, the temporary file is recognised by its name, and
+# because no process holds a lock on it.
 
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
 _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 _UNFINISHED = re.compile(r"\.sqlstress-[0-9a-f]{8}\.tmp")
 _TRIES = 3
+"""Maximum number of attempts to replace a file."""
 STDOUT = Path("-")
-"""Path that means standard output; no file can have this name."""
+"""Path that means standard output. A file of this name cannot be written."""
 
 
 def is_stdout(path: Path) -> bool:
-    """Return whether a path is standard output, under any of its names."""
+    """Return whether a path means standard output: "-", /dev/stdout, /dev/fd/1 or /proc/self/fd/1."""
     return path == STDOUT or _descriptor(path) == 1
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether written text cannot be replaced: a device, pipe or open descriptor. Raises OSError.
+    """Return whether a path is a device, a pipe or an open descriptor. Raises OSError.
 
-    Write such an output once, at the end. A file may be written again as the report grows.
+    Text that was written to such a path cannot be replaced, so write it once, when the report is complete. An
+    ordinary file may be written again as the report grows.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True
@@ -308,15 +332,16 @@ def is_stream(path: Path) -> bool:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the complete old or new text, never a part.
+    """Write a file. A process that reads the file sees the old text or the new text, never a part.
 
-    Symbolic links are followed. A stream (see `is_stream`) is written to, never replaced.
-    Raises EnvironmentFailure.
+    Symbolic links are followed. A device, a pipe or an open descriptor is written to, never replaced. Raises
+    EnvironmentFailure.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path == STDOUT:
-            # Bytes, as in a file. A reader that closes the pipe early is not an error.
+            # Bytes are written, so that the output is the same as in a file. It is no error if the reader of
+            # a pipe closes it early.
             with suppress(BrokenPipeError):
                 sys.stdout.flush()
                 sys.stdout.buffer.write(data)
@@ -335,9 +360,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open descriptor that a path names, or None.
+    """Return the number of the open descriptor that a path names; None if it names no descriptor.
 
-    Opening such a path again would truncate the file to which standard output was redirected.
+    The descriptor is used instead of the path. To open the path again would truncate the file to which
+    standard output was redirected.
     """
     if os.name != "posix":
         return None
@@ -346,36 +372,43 @@ def _descriptor(path: Path) -> int | None:
 
 
 def try_creation(target: Path) -> None:
-    """Create a temporary file next to a target, and remove it. Raises OSError.
+    """Check that a file can be written: create a temporary file next to it, and remove that file.
 
     If the path of the target is too long for some versions of Windows, and longer than that of the temporary
-    file, the target is created instead.
+    file, the target itself is created and removed. Raises OSError if the file cannot be created.
     """
     place = _beside(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
         place = target
     place.open("xb").close()
-    # Another sqlstress may have removed it as abandoned.
+    # Another sqlstress may have taken the file for one of a killed process, and removed it.
     place.unlink(missing_ok=True)
 
 
 def _beside(target: Path) -> Path:
+    """Return a random path for a temporary file next to the target."""
     return target.with_name(f".sqlstress-{token_hex(4)}.tmp")
 
 
 def _replace(target: Path, data: bytes) -> None:
+    """Replace the content of a file by `data`, with _TRIES attempts. Raises OSError."""
     for _ in range(_TRIES - 1):
-        # Before the file is locked and after it is closed, another sqlstress may remove it as abandoned.
+        # Before the temporary file is locked and after it is closed, another sqlstress may take it for a file
+        # of a killed process, and remove it.
         with suppress(FileNotFoundError):
             return _replace_at_once(target, data)
     return _replace_at_once(target, data)
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
+    """Replace the content of a file by `data`, in a single attempt. Raises OSError.
+
+    Raises FileNotFoundError if another process removed the temporary file.
+    """
     temporary = _beside(target)
     try:
         with temporary.open("xb") as file:
-            with suppress(OSError):  # on a file system without locks no other process locks it either
+            with suppress(OSError):  # a file system without locks: no other process can lock the file, either
                 lock(file)
             if target.exists():  # keep the permissions of the target
                 shutil.copymode(target, temporary)
@@ -388,7 +421,7 @@ def _replace_at_once(target: Path, data: bytes) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the temporary files in a folder whose writers are no longer alive."""
+    """Remove the temporary files in a folder that were left by killed writers."""
     with suppress(OSError):
         for path in folder.iterdir():
             if _UNFINISHED.fullmatch(path.name) and path.is_file() and not path.is_symlink():

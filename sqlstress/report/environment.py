@@ -10,11 +10,11 @@ class Warning:
     """Warning about the environment, or about the figures of a run."""
 
     code: str
-    """Stable name, such as "sync-does-nothing"."""
+    """Name of the kind of warning, such as "sync-does-nothing"; it does not change between versions."""
     text: str
-    """Description of the problem, and what to do."""
+    """Description of the problem and of the remedy."""
     serious: bool = False
-    """Whether it is shown with every run, and not only by `sqlstress doctor`."""
+    """Whether every run shows the warning, and not only `sqlstress doctor`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +22,27 @@ class Host:
     """Machine and Python of the measurement."""
 
     system: str
-    """Linux, Darwin or Windows; this and the other texts are empty if unknown."""
+    """Operating system: Linux, Darwin or Windows; empty if unknown."""
     release: str
-    """Release of the kernel or the system."""
+    """Release of the kernel or the operating system; empty if unknown."""
     machine: str
-    """Processor architecture."""
+    """Processor architecture; empty if unknown."""
     processor: str
-    """Model name of the processor."""
+    """Model name of the processor; empty if unknown."""
     cores: int | None
-    """Number of logical processors that this process may use; None if unknown."""
+    """Number of logical processors that sqlstress may use; None if unknown."""
     memory_bytes: int | None
     """Physical memory, in bytes; None if unknown."""
     python: str
-    """Implementation and version of Python."""
+    """Implementation and version of Python; empty if unknown."""
     sleep_1ms_ns: int | None
-    """Median real length of a sleep of 1 ms, in ns; None if unknown."""
+    """Median real duration of a sleep of 1 ms, in ns; None if unknown."""
     cpu_quota: float | None = None
     """Number of cores that a container's CPU quota allows; None if there is no quota."""
 
     @property
     def is_limited(self) -> bool:
-        """Whether a CPU quota allows fewer cores than this process may use."""
+        """Whether a CPU quota allows less than the logical processors that sqlstress may use."""
         return self.cpu_quota is not None and (self.cores is None or self.cpu_quota < self.cores)
 
 
@@ -51,29 +51,29 @@ class FileSystem:
     """File system of the database files."""
 
     kind: str
-    """Type as the system names it: ext4, apfs, NTFS; this and the other texts are empty if unknown."""
+    """Type of the file system, as the operating system names it: ext4, apfs, NTFS; empty if unknown."""
     device: str
-    """Mounted device."""
+    """Mounted device; empty if unknown."""
     options: str
-    """Mount options."""
+    """Mount options; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteBuild:
-    """Driver and its library: SQLite, or a library that replaces it."""
+    """Driver and the database library that it uses: SQLite, or a library that replaces SQLite."""
 
     driver: str
-    """Name in the registry of drivers."""
+    """Name of the driver, as in the option --driver."""
     driver_version: str
-    """Version of the driver's binding."""
+    """Version of the Python package that binds the library."""
     version: str
-    """Version of the library."""
+    """Version of the database library; empty if unknown."""
     source_id: str
-    """Result of sqlite_source_id(), the check-in of the build; empty if the library is not SQLite."""
+    """Check-in of SQLite's source (the result of sqlite_source_id()); empty if the library is not SQLite."""
     compile_options: tuple[str, ...]
     """Result of PRAGMA compile_options; empty if the library is not SQLite."""
     memory_gets_per_s: float | None = None
-    """Gets per second of one process from an in-memory table of 10,000 rows, as context; None if not
+    """Rows read by key per second, by one process from an in-memory table of 10,000 rows; None if not
     measured."""
     library: str = "SQLite"
     """Name of the library: SQLite, a fork or a rewrite of it, or another store."""
@@ -81,39 +81,40 @@ class SqliteBuild:
 
 @dataclass(frozen=True, slots=True)
 class SyncCost:
-    """Cost of a sync after a write of 4 KiB, in the folder of the databases."""
+    """Time that a write of 4 KiB and its sync take, in the folder of the databases."""
 
     primitive: str
-    """System call: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers."""
+    """System call that syncs: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers; empty if unknown."""
     append_p50_ns: int
-    """Write at the end of the file and sync: median, in ns."""
+    """Time of a write at the end of a file and its sync: median, in ns."""
     append_p99_ns: int
-    """Write at the end of the file and sync: 99th percentile, in ns."""
+    """Time of a write at the end of a file and its sync: 99th percentile, in ns."""
     overwrite_p50_ns: int
-    """Write over an existing block and sync: median, in ns."""
+    """Time of a write over an existing block and its sync: median, in ns."""
     overwrite_p99_ns: int
-    """Write over an existing block and sync: 99th percentile, in ns."""
+    """Time of a write over an existing block and its sync: 99th percentile, in ns."""
     samples: int
-    """Number of timed syncs of each kind."""
+    """Number of timed syncs of each kind (append, overwrite)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Environment on which the figures of a report depend."""
+    """Machine, file system and libraries on which the figures of a report depend."""
 
     host: Host
     """Machine and Python."""
     file_system: FileSystem
     """File system of the database files."""
     builds: tuple[SqliteBuild, ...]
-    """Library of each driver in the report; empty if unknown."""
+    """Database library of each driver in the report; empty if unknown."""
     sync: SyncCost | None
-    """Cost of a sync on that file system before the measurement; None if not measured."""
+    """Cost of a sync on the file system of the databases before the measurement; None if not measured."""
     warnings: tuple[Warning, ...] = ()
     """Warnings about the environment."""
     sync_after: SyncCost | None = None
     """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
-    """Second sample before the measurement, to confirm a difference; None if it was not taken."""
+    """Cost of a sync before the measurement, second sample. None if it was not taken."""
     sync_after_again: SyncCost | None = None
-    """Second sample after the measurement; None if the first sample showed no difference."""
+    """Cost of a sync after the measurement, second sample. None if it was not taken, because the first sample
+    showed no difference to the cost before the measurement."""

@@ -1,6 +1,6 @@
-"""Space of a database file, computed as sqlite3_analyzer does.
+"""Space that tables and indices take in a database file, computed like SQLite's tool sqlite3_analyzer.
 
-Source: tool/spaceanal.tcl of SQLite. A section of its report ("Table T and all its indices")
+Source: tool/spaceanal.tcl of SQLite. A section of the tool's report, such as "Table T and all its indices",
 corresponds to a `Portion`: the sum of some b-trees of the file.
 """
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TreeSpace:
-    """Space of one b-tree: a table or an index."""
+    """Space that one b-tree takes. A b-tree holds a table or an index."""
 
     name: str
-    """Name of the table or index; the name of the schema table is sqlite_schema."""
+    """Name of the table or index. The schema table is called sqlite_schema."""
     table: str
-    """Table of the index; for a table its own name."""
+    """Name of the table to which an index belongs; for a table, its own name."""
     is_index: bool
     """Whether the b-tree is an index. The only b-tree of a WITHOUT ROWID table counts as the table."""
     entries: int
@@ -29,15 +29,15 @@ class TreeSpace:
     unused_bytes: int
     """Unused space on the pages of the b-tree, in bytes."""
     leaf_pages: int
-    """Number of pages without children."""
+    """Number of pages of the b-tree that have no child pages."""
     internal_pages: int
-    """Number of pages with children."""
+    """Number of pages of the b-tree that have child pages."""
     overflow_pages: int
-    """Number of pages with the rest of entries that do not fit on one page."""
+    """Number of overflow pages. They hold the rest of entries that do not fit on one page."""
 
     @property
     def pages(self) -> int:
-        """Number of pages of the b-tree."""
+        """Number of all pages of the b-tree, including overflow pages."""
         return self.leaf_pages + self.internal_pages + self.overflow_pages
 
 
@@ -48,32 +48,36 @@ class Space:
     file_bytes: int
     """Size of the file, in bytes."""
     page_size: int | None
-    """Size of a page, in bytes; this and the next two numbers are None if unknown."""
+    """Size of a page, in bytes; None if unknown."""
     page_count: int | None
-    """Number of pages of the database."""
+    """Number of pages of the database; None if unknown."""
     free_pages: int | None
-    """Number of pages on the free list."""
+    """Number of unused pages, which are on the free list; None if unknown."""
     trees: tuple[TreeSpace, ...]
-    """All b-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
+    """All b-trees, sorted by name. Pages of no b-tree are free, or hold the pointer map or the lock bytes."""
 
     def table_with_indices(self, table: str) -> Portion:
-        """Return "Table X and all its indices". Raises KeyError if there is no such table."""
+        """Return the b-trees of a table and all its indices. Raises KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.table == table)
 
     def table_alone(self, table: str) -> Portion:
-        """Return "Table X w/o any indices". Raises KeyError if there is no such table."""
+        """Return the b-tree of a table without its indices. Raises KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.name == table)
 
     def indices_of(self, table: str) -> Portion:
-        """Return "Indices of table X", which may be empty. Raises KeyError if there is no such table."""
+        """Return the b-trees of a table's indices, if any. Raises KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the size of a table and its indices per row, in bytes; None if there are no rows."""
+        """Return the size of a table and its indices in bytes, divided by the table's rows.
+
+        None if the table has no rows. Raises KeyError if there is no such table.
+        """
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
+        """Return the b-trees for which `belongs` is true. Raises KeyError if the table is unknown."""
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
         if not any(tree.name == table and not tree.is_index for tree in self.trees):
@@ -83,14 +87,14 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Sum of some b-trees of a file."""
+    """Some b-trees of a database file, such as a table and its indices, whose space is added up."""
 
     page_size: int
     """Size of a page, in bytes."""
     page_count: int
     """Number of pages of the whole database."""
     trees: tuple[TreeSpace, ...]
-    """B-trees that are added up."""
+    """B-trees of the portion."""
 
     def total(self, figure: str) -> int:
         """Return the sum of an attribute of the b-trees, such as `pages` or `entries`."""
@@ -98,7 +102,7 @@ class Portion:
 
     @property
     def share(self) -> float:
-        """Share of the pages of the database, 0 to 1."""
+        """Share of the database's pages that belong to these b-trees, 0 to 1."""
         return self.total("pages") / self.page_count
 
     @property
@@ -110,8 +114,8 @@ class Portion:
     def fan_out(self) -> int | None:
         """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
-        Every page except the root is a child. sqlite3_analyzer subtracts the roots of tables only, so an
-        index counts one child too many.
+        Every page except the root is a child. sqlite3_analyzer subtracts the roots of tables only and counts
+        one child too many for each index. This figure follows it, so that the two agree.
         """
         internal = self.total("internal_pages")
         if not internal:

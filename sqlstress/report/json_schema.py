@@ -1,7 +1,9 @@
-"""JSON Schema of a saved report, generated from the dataclasses.
+"""JSON Schema of a saved report, generated from the dataclasses of the report.
 
-`python -m sqlstress.report.json_schema` writes report.schema.json. That file is part of the package, because
-the descriptions come from docstrings in the source, which an installed program may not have."""
+`python -m sqlstress.report.json_schema` writes the file report.schema.json, which is part of the package. The
+schema cannot be generated at run time: its descriptions are docstrings, and an installed program may lack its
+source.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,12 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Look.verdict": {"enum": [*VERDICTS]},
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
-"""Schema keywords by field that follow from neither type hints nor options."""
+"""Schema keywords that follow from neither type hints nor options, by "Class.field"."""
 _OPEN = ("Case.driver",)
-"""Options whose parser does not list all values: a driver of one experiment, or the unknown driver of
-published figures."""
+"""Fields, as "Class.field", whose option does not list all values.
+
+A driver can also belong to a single experiment, or be the unknown driver of published figures.
+"""
 
 
 _FINDINGS: dict[str, Any] = {
@@ -70,7 +74,10 @@ _FINDINGS: dict[str, Any] = {
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a report. Unknown keys are allowed, because readers ignore them."""
+    """Return the JSON Schema (draft 2020-12) of a report.
+
+    The schema allows unknown keys, because readers of reports ignore them.
+    """
     definitions: dict[str, Any] = {}
     report = _object(Report, definitions, ("results",))
     report["required"].append("format_version")  # The field has a default, but readers require it.
@@ -85,24 +92,27 @@ def report_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the text of the schema in the package."""
+    """Return the text of the schema file that is in the package."""
     return resources.files("sqlstress.report").joinpath(FILE_NAME).read_text(encoding="utf-8")
 
 
 def generated_text() -> str:
-    """Return the text of the schema generated from the dataclasses."""
+    """Return the text of the schema as generated now from the dataclasses."""
     return json.dumps(report_schema(), indent=2) + "\n"
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of a dataclass without `excluded`; add referenced classes to `definitions`."""
+    """Return the schema of a dataclass; the fields named in `excluded` are left out.
+
+    The schemas of the classes to which it refers are added to `definitions`.
+    """
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
     properties = {name: _property(cls, name, hints[name], definitions) for name in names}
     if cls is Report:
         properties |= _results(definitions)
     rules: dict[str, Any] = {}
-    if cls is Case:  # the fields of each experiment, at the place that it chooses
+    if cls is Case:  # each experiment adds its own fields to a case
         rules["allOf"] = [
             _rule(experiment, definitions) for experiment in all_formats() if fields(experiment.spec)
         ]
@@ -117,10 +127,15 @@ def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()
 
 
 def _required(cls: type) -> list[str]:
+    """Return the names of the fields without a default, which a reader requires."""
     return [field.name for field in fields(cls) if not has_default(field)]
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field of a dataclass. `hint` is its type.
+
+    Raises TypeError if the field has no description.
+    """
     place = f"{cls.__name__}.{name}"
     option = options_of(cls).get(name)
     text = option.described if option else field_docstrings(cls).get(name)
@@ -137,7 +152,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the if-then rule for the fields that only cases of this experiment have."""
+    """Return the JSON Schema rule (if, then) for the fields that only cases of this experiment have."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
@@ -155,7 +170,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the properties with the results of studies."""
+    """Return the properties of a report that hold the results of studies, such as a crash test."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key
@@ -169,7 +184,10 @@ def _results(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type; add the dataclasses that it refers to to `definitions`."""
+    """Return the schema of a type. Raises TypeError if the type is not supported.
+
+    The schemas of the dataclasses to which the type refers are added to `definitions`.
+    """
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if is_dataclass(hint):
@@ -197,7 +215,7 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a reference to the schema of a dataclass, which is added to `definitions`."""
+    """Return a reference to the schema of a dataclass, and add that schema to `definitions`."""
     schema = _object(cls, definitions, ("spec",) if cls is Case else excluded)
     if definitions.setdefault(cls.__name__, schema) != schema:
         raise TypeError(f"two types of a report are called {cls.__name__}")
@@ -206,7 +224,10 @@ def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = 
 
 @cache
 def field_docstrings(cls: type) -> dict[str, str]:
-    """Return {field: the string literal that follows it in the class's source}."""
+    """Return the docstrings of a class's fields, by field name.
+
+    A field's docstring is the string literal after the field in the source.
+    """
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(definition, ast.ClassDef)
     docstrings = {}

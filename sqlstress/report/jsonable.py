@@ -1,8 +1,10 @@
 """Conversion of dataclasses to plain data for JSON and back, driven by their type hints.
 
-Supported types: dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int, float and bool.
-Data that does not fit raises ValueError with its path: `runs[3].trials[0].tps`. A class whose JSON differs
-from its fields has methods `to_plain` and `from_plain`."""
+Plain data is what `json.loads` returns: dicts, lists, strings, numbers, booleans and None. Supported types
+are dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int, float and bool. Data that does
+not fit its type raises InvalidField, a ValueError, with its path: `runs[3].trials[0].tps`. A class whose JSON
+differs from its fields has the methods `to_plain` and `from_plain`.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,10 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from sqlstress.options.option import has_default
 
 Convert = Callable[[Any], Any]
+"""Function that converts plain data to a value, or a value to plain data. Raises InvalidField."""
 
 _NAME_LENGTH = 40
+"""Maximum length of a key in the path of an InvalidField, in characters."""
 _KINDS = {
     NoneType: "null",
     bool: "true or false",
@@ -31,22 +35,23 @@ _KINDS = {
 
 
 class InvalidField(ValueError):
-    """Value that does not fit its type.
+    """Error for plain data that does not fit its type, with the path of the data.
 
-    The path is built while the exception propagates, so valid data costs nothing.
+    Each caller prepends its key or index to the path while the exception propagates, so that the conversion
+    of valid data spends no time on paths.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
         self._text, self._path = text, path
 
     def inside(self, place: object) -> InvalidField:
-        """Return a copy with a list index or a key prepended to its path.
+        """Return a copy of the error with a list index or a key prepended to its path.
 
-        A key may come from a hostile file.
+        `place` is the index or the key. A key is shortened and escaped, because the file may be hostile.
         """
         if isinstance(place, int):
             step = f"[{place}]"
-        else:  # a key is shortened and escaped
+        else:
             step = ascii(place[: _NAME_LENGTH + 1])[1:-1] if isinstance(place, str) else type(place).__name__
             step = step if len(step) <= _NAME_LENGTH else step[:_NAME_LENGTH] + "..."
         dot = "." if self._path and not self._path.startswith("[") else ""
@@ -57,32 +62,32 @@ class InvalidField(ValueError):
 
 
 def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the converted items of a list. A Misfit gets the index of its item."""
+    """Return the converted items of a list. Raises InvalidField, with the index of the item in its path."""
     converted: list[Any] = []
     try:
         for value in values:
             converted.append(convert(value))
-    except InvalidField as misfit:
-        raise misfit.inside(len(converted)) from None
+    except InvalidField as error:
+        raise error.inside(len(converted)) from None
     return converted
 
 
 def convert_member(convert: Convert, value: Any, name: object) -> Any:
-    """Return the converted value of a key. A Misfit gets the key, `name`."""
+    """Return the converted value of the key `name`. Raises InvalidField, with the key in its path."""
     try:
         return convert(value)
-    except InvalidField as misfit:
-        raise misfit.inside(name) from None
+    except InvalidField as error:
+        raise error.inside(name) from None
 
 
 T = TypeVar("T")
 
 
 def to_plain(value: object) -> Any:
-    """Return a value as dicts, lists, strings, numbers, booleans and None. Raises ValueError.
+    """Return a value as plain data. Raises ValueError if it has no JSON form.
 
-    Surrogates, as in a file name that is not valid text, are written as escapes, because not every JSON
-    reader accepts them in another form.
+    Lone surrogates, as in a file name that is not valid text, are replaced by backslash escapes, because not
+    every JSON reader accepts them.
     """
     try:
         return _plain(value)
@@ -113,7 +118,10 @@ def _plain(value: object) -> Any:
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass as plain data, by name, except for the field `without`."""
+    """Return the fields of a dataclass as plain data, by name; the field named `without` is left out.
+
+    Raises InvalidField if a value has no JSON form.
+    """
     return {
         name: convert_member(_plain, getattr(value, name), name)
         for name in _names(cast(Any, type(value)))
@@ -123,10 +131,12 @@ def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
 
 @cache
 def _names(cls: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass."""
     return tuple(field.name for field in fields(cls))
 
 
 def _checked_number(value: float) -> float:
+    """Return a number unchanged. Raises InvalidField for more than 64 bits, NaN and infinity."""
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
             raise InvalidField("a whole number of more than 64 bits")
@@ -136,16 +146,19 @@ def _checked_number(value: float) -> float:
 
 
 def from_plain(type_: type[T], plain: Any) -> T:
-    """Convert plain data, as returned by `json.loads`, to a value of a type. Raises ValueError.
+    """Return the value of a type that plain data, as returned by `json.loads`, stands for.
 
-    Unknown keys are ignored. Missing keys get their default.
+    Unknown keys are ignored. A missing key gets its default. Raises ValueError if the data does not fit.
     """
     return cast(T, reader(cast(Any, type_))(plain))
 
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return the function that converts plain data to this type. It raises Misfit."""
+    """Return the function that converts plain data to this type. The function raises InvalidField.
+
+    Raises TypeError if the type is not supported.
+    """
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -170,7 +183,7 @@ def reader(hint: Any) -> Convert:
 
 
 def wrong(expected: str, found: object) -> InvalidField:
-    """Return the exception for a value of the wrong type. `expected` names the right type."""
+    """Return the exception for the value `found` of a wrong type. `expected` names the right type."""
     return InvalidField(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
 
 
@@ -184,7 +197,7 @@ def _read_str(plain: Any) -> str:
     if not isinstance(plain, str):
         raise wrong("text", plain)
     try:
-        plain.encode("utf-8")  # A lone surrogate would pass unnoticed and break any code that prints it.
+        plain.encode("utf-8")  # Fails for a lone surrogate, which would break any code that prints it.
     except UnicodeEncodeError as error:
         raise InvalidField("half of a surrogate pair is not text") from error
     return plain
@@ -206,6 +219,7 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
+    """Return the function that reads a list of fixed length, whose items have these types."""
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -217,9 +231,10 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return the function that reads a list.
+    """Return the function that reads a list of any length, whose items have the same type.
 
-    Valid lists of integers, or of rows of integers, are checked at once.
+    Lists of integers, and of rows of integers, are most of a report. If they are valid, they are checked as a
+    whole; otherwise each item is converted, to find the path of the wrong item.
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
@@ -235,6 +250,8 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
+    """Return the function that reads a dataclass. A ValueError of its constructor becomes InvalidField."""
+
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
         try:
@@ -246,7 +263,10 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the converted fields of a dataclass by name, except for the field `without`. Raises Misfit."""
+    """Return the converted fields of a dataclass, by name; the field named `without` is left out.
+
+    Raises InvalidField if a value does not fit, or if a field without a default is missing.
+    """
     values: dict[str, Any] = {}
     for field, convert in _readers(cast(Any, cls)):
         if field.name in found and field.name != without:
@@ -258,32 +278,37 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
 
 @cache
 def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
+    """Return the fields of a dataclass, each with the function that reads its value."""
     hints = get_type_hints(cls)
     return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 
 
 def _list(plain: Any) -> list[Any]:
+    """Return `plain` if it is a list. Raises InvalidField if it is not."""
     if not isinstance(plain, list):
         raise wrong("a list", plain)
     return plain
 
 
 def require_object(plain: Any) -> dict[str, Any]:
-    """Return `plain` if it is a JSON object, else raise Misfit."""
+    """Return `plain` if it is a JSON object. Raises InvalidField if it is not."""
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
     return plain
 
 
 INT_LIMIT = 2**64
-"""Exclusive limit of the absolute value of an integer."""
+"""Limit of the absolute value of an integer in a report. The limit itself is too large."""
 
 
 def all_integers(values: Sequence[Any]) -> bool:
-    """Return whether the list is not empty and has only integers below INT_LIMIT."""
+    """Return whether a list is not empty and has only integers of an absolute value below INT_LIMIT."""
     return set(map(type, values)) == {int} and max(values) < INT_LIMIT and min(values) > -INT_LIMIT
 
 
 def all_integer_rows(values: Sequence[Any], kind: type) -> bool:
-    """Return whether all values are non-empty rows of such integers; `kind` is list or tuple."""
+    """Return whether a list is not empty and has only rows for which `all_integers` is true.
+
+    `kind` is the type of the rows: list or tuple.
+    """
     return set(map(type, values)) == {kind} and all(values) and all_integers([*chain.from_iterable(values)])

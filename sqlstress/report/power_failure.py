@@ -1,6 +1,6 @@
-"""Effects of a power failure under the settings of a case, as SQLite documents them.
+"""Effects of a power failure on a database, by its journal mode and synchronous level.
 
-The disk is assumed to keep synced data.
+SQLite documents these effects. The disk is assumed to keep synced data.
 
 Source: https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
 https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL: simulated power cuts.
@@ -16,8 +16,8 @@ from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 GOOD, LOST, TORN, CORRUPT = STATES = ("good", "lost", "torn", "corrupt")
 """States of a database after a power failure, from best to worst.
 
-Good: all acknowledged transactions are present. Lost: some are missing. Torn: some are present in part.
-Corrupt: SQLite cannot read the database.
+good: all acknowledged transactions are present. lost: some transactions are missing. torn: some transactions
+are present in part. corrupt: SQLite cannot read the database.
 """
 
 
@@ -26,17 +26,20 @@ class Risk:
     """Effect of a power failure on a database with one journal mode and synchronous level."""
 
     worst: str = GOOD
-    """Worst possible state, one of KINDS."""
+    """Worst possible state of the database: one of STATES."""
     told: str = ""
-    """Clause on that state, "a power failure can ..."; empty if the state is good."""
+    """Clause on the worst state, "a power failure can ..."; empty if the worst state is good."""
     why: str = ""
-    """Clause on the cause: the missing sync. Empty if unknown or if the state is good."""
+    """Clause on the cause, which is the missing sync; empty if it is unknown or the worst state is good."""
     cure: str = ""
-    """Level of synchronous that keeps every commit; empty if the journal mode must change."""
+    """Level of synchronous that keeps every commit; empty if none does with this journal mode."""
 
 
 def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return the effect of a power failure; `synchronous` is off, normal, full, extra or unknown."""
+    """Return the effect of a power failure under these settings.
+
+    `synchronous` is off, normal, full or extra. Any unknown value counts as a risk of corruption.
+    """
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":
@@ -89,7 +92,7 @@ _RISKS = {
 }
 
 
-# Durability of a server's commits, by the settings that were read back.
+# Durability of the commits of a PostgreSQL server, by the settings that it returned.
 #
 # Source: PostgreSQL's documentation, "Reliability and the Write-Ahead Log".
 
@@ -98,7 +101,10 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def server_durability(effective: Mapping[str, str]) -> str | None:
-    """Return a clause on the durability of a commit; None if the settings are not those of a server."""
+    """Return a clause on the durability of a server's commits.
+
+    `effective` has the settings that were read back, by name. None if they are not those of a server.
+    """
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

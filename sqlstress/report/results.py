@@ -1,4 +1,8 @@
-"""Results of a measurement: latencies, checks, lock holders, workers, trials and runs."""
+"""Results of a measurement: latencies, checks, lock holders, workers, trials and runs.
+
+A trial is one timed execution of a case. Its window is the part of the time in which operations are counted.
+A run is all trials of a case.
+"""
 
 from __future__ import annotations
 
@@ -29,27 +33,29 @@ MIN_P999_SAMPLES = 10_000
 class Latency:
     """Latencies of one kind of operation, in nanoseconds.
 
-    In a closed loop: from the begin of an operation to its end, without the time before it began.
+    A latency is the time from the begin of an operation to its end, unless the field that holds this object
+    states other times.
     """
 
     count: int
-    """Completed operations."""
+    """Number of completed operations."""
     p50_ns: float | None
-    """Median latency, in ns; this and the next two percentiles are None if there are no operations."""
+    """Median latency, in ns; None if there are no operations."""
     p90_ns: float | None
-    """90th percentile, in ns."""
+    """90th percentile of the latencies, in ns; None if there are no operations."""
     p99_ns: float | None
-    """99th percentile, in ns."""
+    """99th percentile of the latencies, in ns; None if there are no operations."""
     p999_ns: float | None
-    """99.9th percentile, in ns; None for fewer than 10,000 operations."""
+    """99.9th percentile of the latencies, in ns; None for fewer than 10,000 operations."""
     max_ns: int
     """Latency of the slowest operation, in ns."""
     buckets: tuple[tuple[int, int], ...] = ()
-    """Sparse histogram, as (index, count): the index is the upper 16 bits of the latency as a float32."""
+    """Histogram: (index, count) of each bucket that is not empty. The index is the upper 16 bits of the
+    latency in ns as a 32-bit float."""
 
     def __post_init__(self) -> None:
         if self.buckets:
-            # Only the smallest and the largest index are checked, because there are many.
+            # To save time, only the smallest and the largest of many indices are checked.
             indices, counts = zip(*self.buckets, strict=True)
             sound = histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
             if min(counts) < 0 or not sound:
@@ -57,7 +63,10 @@ class Latency:
 
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
-        """Return the summary of a histogram of `histogram.Recorder`; `max_ns` is its slowest latency."""
+        """Return the latencies of a histogram. `max_ns` is the largest latency, in ns.
+
+        `buckets` has the count of each bucket by its index, as `histogram.Recorder` returns them.
+        """
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
@@ -70,7 +79,10 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return a copy without the 90th or 99th percentile if there are too few operations for it."""
+        """Return a copy without the percentiles for which there are too few operations.
+
+        With few operations, a single slow operation would decide the 90th or 99th percentile.
+        """
         return replace(
             self,
             p90_ns=None if self.count < MIN_P90_SAMPLES else self.p90_ns,
@@ -80,20 +92,20 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Failed operations of one kind with one error."""
+    """Operations of one kind that failed with the same error."""
 
     kind: str
-    """Name of the transaction; empty for operations of all kinds together."""
+    """Kind of operation, such as the name of a transaction; empty for operations of all kinds together."""
     error: str
-    """Name of the error: SQLITE_BUSY; empty if unknown."""
+    """Name of the error, such as SQLITE_BUSY; empty if unknown."""
     latency: Latency
-    """Times from the begin of an operation to its failure."""
+    """Times from the begin of a failed operation to its failure."""
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return the latencies of all operations together; None if `found` is empty.
+    """Return the latencies of the operations of all items together; None if `found` is empty.
 
-    If any of them has no histogram, they cannot be merged, and the first is returned.
+    If any item has no histogram, the items cannot be merged, and the first item is returned.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -106,19 +118,20 @@ class Arrived:
     """Operations that were due inside the window of an open loop, and their latencies."""
 
     due: int
-    """Number of operations due inside the window."""
+    """Number of operations that were due inside the window."""
     skipped: int
-    """Number of due operations that were never begun, because they exceeded the latency limit."""
+    """Number of due operations that were not started, because their delay exceeded the latency limit."""
     queued: int
     """Number of due operations that were waiting or running when the window closed."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies from the due time to the end, by kind of operation. The key "queued" has the operations that
-    were waiting or running when the window closed, with their time until then. Failed and skipped operations
-    are left out."""
+    were waiting or running when the window closed, with the time from their due time to the closing. Failed
+    and skipped operations are left out."""
     lateness: Latency | None = None
-    """Delays of the begin of operations that sqlstress itself caused; None if no operation was begun."""
+    """Delays between due time and start that sqlstress itself caused; None if no operation was started."""
     polled_share: float = 0.0
-    """Share of the window in which an average process polled the clock until an operation was due, 0 to 1."""
+    """Share of the window in which an average process read the clock in a loop to wait for the due time of
+    its next operation, 0 to 1."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS + 1:
@@ -126,7 +139,7 @@ class Arrived:
 
     @property
     def all_kinds(self) -> Latency | None:
-        """Latencies of all kinds together, queued operations included; None if there are none."""
+        """Latencies of all kinds together, including queued operations; None if there are no operations."""
         return merged([latency for latency in self.latency.values() if latency.count])
 
 
@@ -137,15 +150,15 @@ class Check:
     name: str
     """Name of the check, such as "last write"."""
     status: str
-    """Result: ok, failed, unknown or skipped."""
+    """Result of the check: ok, failed, unknown or skipped."""
     checked: int = 0
-    """Number of checked items: keys, files, pairs or counters."""
+    """Number of checked items, which are keys, files, pairs or counters."""
     problems: int = 0
-    """Number of wrong items."""
+    """Number of wrong items, including missing items."""
     counterexamples: tuple[str, ...] = ()
     """Descriptions of the first wrong items."""
     note: str = ""
-    """Limit of the check, such as the share of keys it covered; empty if there is none."""
+    """Limit of the check, such as the share of keys that it covered; empty if the check has no limit."""
 
 
 STORE_CHECKS = ("quick_check", "integrity_check", "lmdb.verify")
@@ -156,57 +169,57 @@ CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Results of the checks of the data against the acknowledged writes, and their duration."""
+    """Results of all checks of the data, such as a comparison with the acknowledged writes."""
 
     checks: tuple[Check, ...] = ()
-    """Results of the checks."""
+    """Result of each check."""
     seconds: float = 0.0
-    """Duration of the checks after the window, in seconds."""
+    """Duration of all checks after the window, in seconds."""
 
     @property
     def status(self) -> str:
-        """Worst result of the checks: failed, unknown, ok, or skipped if nothing was checked."""
+        """Worst result of the checks: failed, unknown, ok or skipped; skipped if there is no check."""
         statuses = {check.status for check in self.checks}
         return next((status for status in CHECK_STATUSES if status in statuses), "skipped")
 
     @property
     def is_sound(self) -> bool:
-        """Whether the database library checked its own data and found nothing wrong each time."""
+        """Whether the database library checked its own data (STORE_CHECKS), and each check was ok."""
         statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
     @property
     def counterexamples(self) -> tuple[str, ...]:
-        """Counterexamples of all checks."""
+        """Counter-examples of all checks, which describe wrong items."""
         return tuple(text for check in self.checks for text in check.counterexamples)
 
 
 MOST = 200
-"""Maximum number of `Sighting`s of a trial."""
+"""Maximum number of `Sighting` objects of a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Observation of the workers of a trial, such as a kind of connection or of exception."""
+    """Observation that workers made during a trial, such as a kind of exception that was raised."""
 
     topic: str
-    """Topic, such as "connection" or "exception"."""
+    """Topic of the observation, such as "connection" or "exception"."""
     what: str
-    """Kind within the topic, such as SQLite's name of an exception."""
+    """Kind of observation within the topic, such as SQLite's name of an exception."""
     count: int
-    """Number of times that it was observed, by all workers together."""
+    """Number of times that all workers together made the observation."""
     example: str = ""
-    """Text of the first occurrence; empty if there is no text."""
+    """Text of the first occurrence, such as the message of an exception; empty if there is no text."""
     traits: dict[str, str] = field(default_factory=dict)
-    """Further properties that distinguish it from others of its topic, by name."""
+    """Further properties by name, which distinguish the observation from others of its topic."""
 
 
 MAX_COUNTEREXAMPLES = 5
-"""Maximum number of counterexamples of a check."""
+"""Maximum number of counter-examples that a check keeps."""
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return the sum of two checks with the same name, with the worse result."""
+    """Return the sum of two results of the same check: the added numbers, and the worse status."""
     statuses = {one.status, other.status}
     return Check(
         one.name,
@@ -219,7 +232,7 @@ def added(one: Check, other: Check) -> Check:
 
 
 class CheckCounter:
-    """Counter of the problems of one check, which keeps the first counterexamples."""
+    """Counter of the checked and wrong items of one check. It keeps the first counter-examples."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -228,70 +241,76 @@ class CheckCounter:
         self.counterexamples: list[str] = []
 
     def problem(self, text: str) -> None:
-        """Count a problem, and keep its text if it is one of the first."""
+        """Count a wrong item. Its description is kept if it is one of the first MAX_COUNTEREXAMPLES."""
         self.problems += 1
         if len(self.counterexamples) < MAX_COUNTEREXAMPLES:
             self.counterexamples.append(text)
 
     def check(self, note: str = "") -> Check:
-        """Return the check: failed if there was a problem, skipped if nothing was checked, else ok."""
+        """Return the result of the check: failed if an item was wrong, skipped if none was checked, else ok.
+
+        `note` describes a limit of the check.
+        """
         status = "failed" if self.problems else "ok" if self.checked else "skipped"
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
 
-# The parts of the operations' time, and the holders of the locks for which the slowest operations waited.
+# Where the time of the workers went: the parts of the time, and the processes that held awaited locks.
 
 
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_PARTS = (
     *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
 )
-"""Parts of the time.
+"""Parts of a worker's time.
 
-held: waits for a lock that another process held. free: waits for a lock that was free, because the waiting
-process slept. checkpoint: checkpoints of the process itself. sync and write: outside of checkpoints.
-processor: waits for a processor. sqlite: SQLite's own work, including reads. binding: the driver's binding.
-harness: drawing keys, counting and checking."""
+held: waits for a lock that another process held. free: waits for a lock that was already free, because the
+waiting process still slept. checkpoint: checkpoints that the worker made. sync and write: syncs and writes of
+files, outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own work, including reads.
+binding: the Python package that binds SQLite. harness: our own code, which draws keys, counts and checks.
+"""
 COMMIT, READ, OWN = "commit", "read", "own"
-"""COMMIT and READ: purposes of a held lock, in addition to `sync` and `checkpoint`. OWN: work of an operation
-that is none of the other parts."""
+"""Further activities. COMMIT and READ: activities of a process that holds a lock, like `sync` and
+`checkpoint`. OWN: the part of an operation's time that belongs to no other part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Time for which the slowest operations waited for one process and one of its activities."""
+    """Time for which the slowest operations waited for a lock of one process during one of its activities."""
 
     process: int
-    """Number of the process that held the lock: a worker, or, above the concurrency, another process."""
+    """Number of the process that held the lock. A number above the number of workers is another process."""
     what: str
-    """Activity of that process: commit, sync, checkpoint or read."""
+    """Activity of the process during which it held the lock: commit, sync, checkpoint or read."""
     ns: int
-    """Time that the operations waited for it, in ns, added up."""
+    """Sum of the waiting times of the slowest operations, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """The slowest 1% of the operations that took a write lock or waited for a read lock."""
+    """Slowest 1% of the operations that took a write lock or waited for a read lock."""
 
     operations: int
     """Number of slowest operations."""
     of: int
     """Number of operations from which the slowest 1% were taken."""
     fastest_ns: int
-    """Latency of the fastest of these, in ns."""
+    """Latency of the fastest of the slowest operations, in ns."""
     total_ns: int
-    """Sum of their latencies, in ns."""
+    """Sum of the latencies of the slowest operations, in ns."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Time by cause, in ns: held, free, checkpoint, sync, and own for the rest."""
+    """Time of the slowest operations by cause, in ns: held and free (waits for locks), checkpoint, sync, and
+    own (the rest)."""
     behind: dict[str, int] = field(default_factory=dict)
-    """Time by activity of the processes that held the awaited locks, in ns: commit, sync, checkpoint,
-    read."""
+    """Waiting time of the slowest operations, in ns, by the activity of the process that held the lock:
+    commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()
-    """Processes that held the awaited locks, the longest wait first, at most eight."""
+    """Processes that held the locks for which the slowest operations waited, the longest wait first; at most
+    eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The slowest operation, and the activities of the processes during it."""
+    """Slowest operation of a trial, and the activities of all processes during the operation."""
 
     process: int
     """Number of the worker that ran the operation."""
@@ -300,84 +319,88 @@ class Moment:
     length_ns: int
     """Latency of the operation, in ns."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
-    """Activities, as (process, wait, commit, sync, checkpoint or read, begin, end), in ns after the begin of
-    the operation. Activities that are close to each other are merged."""
+    """Activities during the operation: (number of the process, activity, begin, end). The activity is wait,
+    commit, sync, checkpoint or read. Times are in ns after the begin of the operation. Activities that are
+    close to each other are merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Parts of the time of all workers together, within the window."""
+    """Activities and waits for which the workers of a trial spent the time of the window."""
 
     time_ns: int
-    """Recorded window time in ns, added over the workers that did not fail."""
+    """Recorded time within the window in ns, added over the workers that did not fail."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Time by part, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding and harness.
+    """Time by part, in ns: held and free (waits for locks), checkpoint, sync, write, processor (waits for
+    it), sqlite (its own work), binding (the driver's Python package) and harness (sqlstress itself).
 
-    The binding is the rest. If the system does not report waits for a processor, that part is missing, and
-    its time is in the other parts."""
+    The part binding is the rest. If the operating system does not report waits for a processor, the part
+    processor is missing, and its time is in the other parts."""
     told: float = 1.0
-    """Share of the window, up to its end, for which the holders of locks are known, 0 to 1. The parts held
-    and free are computed from it."""
+    """Share of the window, up to its end, for which the holders of locks are known, 0 to 1. The split of
+    waits into held and free is computed from this part of the window."""
     pending_ns: int = 0
     """Longest wait for a lock that had not ended when the window closed, in ns; 0 if there is none."""
     slowest: Slowest | None = None
-    """The slowest operations; None if too few operations took or awaited a lock."""
+    """Slowest operations; None if too few operations took or awaited a lock."""
     moment: Moment | None = None
-    """The slowest operation; None if no operation took or awaited a lock."""
+    """Slowest operation; None if no operation took or awaited a lock."""
 
 
-# Holds of a lock, as seen by samples from another process.
+# Holds of a lock, estimated from samples that another process takes.
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Times for which a lock was held, as seen in samples."""
+    """Times for which a lock was held, estimated from samples. A sample shows the holder at one moment."""
 
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of holds that were seen. Holds that fall between two samples are missed, or counted as one."""
+    """Number of observed holds. A hold between two samples is missed, and two holds without a sample between
+    them count as one."""
     longest_s: float = 0.0
-    """Longest hold, from its first to its last sample, in seconds."""
+    """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
-    """Upper bound of the longest hold, in seconds: from the sample before it to the sample after it."""
+    """Upper bound of the longest hold, in seconds: from the sample before the hold to the sample after it."""
     longest_at_s: float = 0.0
-    """Begin of the longest hold, in seconds after sampling began; 0 means it may have begun earlier."""
+    """Begin of the longest hold, in seconds after sampling began; 0 if the hold may have begun earlier."""
     now_s: float = 0.0
-    """Age of the hold at the last sample, in seconds; 0 if the lock was not held."""
+    """Age of the hold that lasted at the last sample, in seconds; 0 if the lock was free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Program whose processes were seen holding the write lock."""
+    """Program whose processes held the write lock in a sample."""
 
     program: str
-    """Command line without folders. Words that differ between the processes have N for numbers."""
+    """Command line of the program without folders. Numbers in words that differ between its processes are
+    replaced by N."""
     processes: int
-    """Number of its processes that were seen with the lock."""
+    """Number of processes of the program that held the lock in a sample."""
     held: Holds
-    """Holds of these processes together."""
+    """Holds of all processes of the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLock:
-    """Holders of the write lock of a trial's database within the window.
+    """Holders of the write lock of a trial's database within the window, estimated from samples.
 
-    No other process can write during a hold.
+    While a process holds the write lock, no other process can write.
     """
 
     rate: int
     """Requested number of samples per second."""
     samples: int = 0
-    """Number of samples."""
+    """Number of samples that were taken."""
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     held: Holds = Holds()
-    """Holds by any process: a hold lasts until the lock is seen free."""
+    """Holds by any process. A hold lasts until a sample shows that the lock is free."""
     holders: tuple[Holder, ...] = ()
     """Programs that held the lock, the most frequent first."""
     error: str = ""
-    """Reason why sampling ended early; empty if it was complete."""
+    """Reason why sampling ended early; empty if the whole window was sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,46 +428,54 @@ class WalUse:
 
 @dataclass(frozen=True, slots=True)
 class WorkerResult:
-    """Result of one process inside the window."""
+    """Result of one worker process inside the window."""
 
     worker: int
-    """Number of the worker, from 1 to the concurrency."""
+    """Number of the worker, from 1 to the number of workers."""
     transactions: int
-    """Completed transactions. A commit counts as one whatever its batch; a get counts as one."""
+    """Number of completed transactions. A commit counts as one for any number of rows.
+
+    A read counts as one.
+    """
     rows: int
-    """Rows that these transactions read or wrote."""
+    """Number of rows that the completed transactions read or wrote."""
     seconds: float
-    """Time in which the transactions were counted, in seconds."""
+    """Length of the time in which the transactions were counted, in seconds."""
     operations: dict[str, int] = field(default_factory=dict)
-    """Completed transactions by kind: get, pair, replace, update."""
+    """Number of completed transactions by kind, such as get or replace."""
     busy: int = 0
     """Number of SQLITE_BUSY results that the driver returned to the worker."""
     busy_snapshot: int = 0
     """Number of SQLITE_BUSY_SNAPSHOT results. The worker restarts the transaction after each."""
     failed: int = 0
-    """Operations that failed after the busy timeout."""
+    """Number of operations that failed because the database was busy."""
     longest_wait_ns: int = 0
-    """Latency of the slowest operation that overlaps the window, in ns. An operation that is pending at the
-    end of the window is included."""
+    """Latency of the slowest operation that overlaps the window, in ns, including an operation that has not
+    ended when the window closes."""
     p99_ns: dict[str, float] = field(default_factory=dict)
-    """99th percentile of the latencies by kind, in ns; the maximum if there are fewer than 100 operations."""
+    """99th percentile of the latencies by kind of operation, in ns; the maximum if there are fewer than 100
+    operations of the kind."""
     bins: tuple[int, ...] = ()
-    """Number of transactions in each tenth of a second."""
+    """Number of completed transactions in each tenth of a second of the window."""
     harness_share: float = 0.0
-    """Share of the window spent on drawing keys, counting and checking, 0 to 1."""
+    """Share of the window that sqlstress itself took to draw keys, count and check, 0 to 1."""
     proof_share: float = 0.0
-    """Share of the window spent on acknowledgements and on checking rows that were read, 0 to 1."""
+    """Share of the window that verification took, 0 to 1.
+
+    It records acknowledged writes and checks read rows.
+    """
     peak_memory_bytes: int | None = None
-    """Peak resident memory of the process, in bytes: in this trial on Linux, since its start on macOS; None
-    on Windows."""
+    """Peak resident memory of the process, in bytes: during this trial on Linux, since the start of the
+    process on macOS. None on Windows."""
     error: str | None = None
     """Reason why the process failed or died; None if it succeeded."""
 
     @property
     def tps(self) -> float:
-        """Transactions per second.
+        """Transactions per second of the worker; 0 if it completed no transaction.
 
-        Shares are compared by it, because with --ops all workers do the same number.
+        Fairness compares workers by this figure. With --ops, all workers do the same number of transactions,
+        and only their times differ.
         """
         return self.transactions / self.seconds if self.transactions else 0.0
 
@@ -454,69 +485,72 @@ class Throttling:
     """Effect of a container's CPU quota on a trial."""
 
     cores: float
-    """Cores that the quota allows."""
+    """Number of cores that the quota allows."""
     periods: int
-    """Periods of the quota in which a process of the container wanted to run."""
+    """Number of periods of the quota in which a process of the container wanted to run."""
     throttled: int
-    """Periods in which the quota was used up and the processes were stopped."""
+    """Number of periods in which the quota was used up, so that the processes were stopped."""
     stopped_s: float
-    """Time for which they were stopped, in seconds, added over all processors."""
+    """Time for which the processes were stopped, in seconds, added over all processors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One timed execution of a Case by its workers."""
+    """One timed execution of a case by its workers."""
 
     index: int
-    """Number of the trial in its case, from 0."""
+    """Number of the trial in its case, from 0. Trials of the cases with the same number are one pass."""
     seconds: float
-    """Length of the window, in seconds. For a fixed amount of work: from the first begin to the last end."""
+    """Length of the window, in seconds. For a fixed amount of work: the time from the begin of the first
+    worker to the end of the last worker."""
     transactions: int
-    """Completed transactions, all processes together."""
+    """Number of completed transactions, all processes together."""
     rows: int
-    """Rows that these transactions read or wrote."""
+    """Number of rows that the completed transactions read or wrote."""
     tps: float
     """Completed transactions per second, all processes together."""
     rows_per_s: float
     """Rows read or written per second, all processes together."""
     fairness: float | None
-    """Jain's index of the workers' shares, from 1/n to 1; None if unknown."""
+    """Jain's fairness index of the workers' rates, from 1/n (one of n workers does all) to 1 (all are equal);
+    None if unknown."""
     min_max_share: float | None
-    """Smallest share of a worker divided by the largest, 0 to 1; None if unknown."""
+    """Smallest rate of a worker divided by the largest, 0 to 1; None if unknown."""
     longest_wait_ns: int | None
-    """Latency of the slowest operation, in ns. An operation that is pending at the end of the window is
-    included. None if not observed."""
+    """Latency of the slowest operation, in ns, including operations that have not ended when the window
+    closes. None if not observed."""
     busy: int | None
     """Number of SQLITE_BUSY results that the driver returned to the workers; None if not counted."""
     busy_snapshot: int | None
     """Number of SQLITE_BUSY_SNAPSHOT results. A worker restarts the transaction after each. None if not
     counted."""
     failed: int | None
-    """Operations that failed after the busy timeout; None if not counted."""
+    """Number of operations that failed because the database was busy; None if not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies by kind of operation, all workers together."""
     failures: tuple[Failures, ...] = ()
-    """Failed operations by kind and error, the most frequent first; empty if their times are unknown."""
+    """Failed operations by kind and error, the most frequent first; empty if the times of failed operations
+    are unknown."""
     workers: tuple[WorkerResult, ...] = ()
-    """Result of each process, including processes that died."""
+    """Result of each worker process, including processes that died."""
     effective: dict[str, str] = field(default_factory=dict)
-    """Settings as SQLite reported them after the first write, by name."""
+    """Effective settings by name, as SQLite (or the server) reported them after the first write."""
     durability: str = ""
-    """Durability of a commit under these settings, as the target describes it; empty if unknown."""
+    """Durability of a commit under the effective settings, as text; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
-    """Path of each module that the user's file imported, by name; empty if not recorded. The standard library
-    and the modules within a listed package are left out."""
+    """Path of each module that the user's file imported, by name; empty if not recorded. Modules of the
+    standard library, and modules within a listed package, are left out."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks of the data."""
     half_ratio: float | None = None
-    """Median of transactions per tenth of a second in the second half of the window, divided by that of the
-    first half; None if the window is too short."""
+    """Median number of transactions per tenth of a second in the second half of the window, divided by that
+    of the first half; None if the window is too short."""
     start_s: float | None = None
-    """Seconds from the request to connect until the last process was connected; None if not observed. With
-    the published script: from the start of the first process."""
+    """Time from the request to connect until the last process was connected, in seconds; None if not
+    observed. In measurements with the published script, it starts with the first process."""
     attempts: int = 1
-    """Number of starts. A trial is restarted if a worker was late, the machine slept, or other programs used
-    the processors or the disk."""
+    """Number of starts of the trial. A trial is started again if a worker was late, the machine slept, or
+    other programs used the processors or the disk."""
     foreign_share: float | None = None
     """Share of the time of all processors that other programs used during the trial, 0 to 1; None if not
     observed."""
@@ -524,36 +558,37 @@ class Trial:
     """Share of the time of all processors that the hypervisor gave to other guests, 0 to 1; 0 if the system
     does not report it, None if not observed."""
     disk_share: float | None = None
-    """Share of time in which other programs kept the disk of the database busy while the processes started, 0
-    to 1; None if not observed."""
+    """Share of the time in which other programs kept the disk of the database busy, 0 to 1; None if not
+    observed. It is observed while the workers start, before they use the disk."""
     throttled: int | None = None
     """Number of times that a processor was slowed down because of heat during the trial; None if the system
     does not report it."""
     quota: Throttling | None = None
     """Effect of the container's CPU quota; None if there is no quota, or its counters cannot be read."""
     outcome: str = "done"
-    """End of a fixed amount of work: done, timeout (given up), or limit (refused by SQLite)."""
+    """End of a fixed amount of work: done, timeout (the time limit was reached), or limit (SQLite refused to
+    continue, because a limit was reached)."""
     note: str = ""
-    """Explanation in a line if `outcome` is not "done"."""
+    """Explanation of an outcome other than done, in a line; empty for done."""
     series: tuple[Series, ...] = ()
-    """Values observed over time."""
+    """Figures over time, such as the size of the WAL."""
     sightings: tuple[Sighting, ...] = ()
-    """Observations of the workers, such as connections and exceptions, each kind once."""
+    """Observations that workers made, such as connections and exceptions. Each kind is listed once."""
     space: Space | None = None
-    """Space of the database after the trial; None if not measured."""
+    """Space that tables and indices take in the database after the trial; None if not measured."""
     arrived: Arrived | None = None
-    """Operations that were due at a rate; None in a closed loop."""
+    """Operations that were due in an open loop; None in a closed loop."""
     bare_call_ns: float | None = None
-    """Time of the cheapest call through the driver, which reads no data, in ns; None if not measured. With a
-    server it includes the round trip."""
+    """Time of the cheapest call through the driver, which reads no data, in ns; None if not measured. For a
+    server, the round trip is included."""
     where: Where | None = None
-    """Time of the workers by part, such as waits for locks and syncs; None if not requested."""
+    """Time of the workers by activity, such as waits for locks and syncs; None if not requested."""
     write_lock: WriteLock | None = None
-    """Holders of the write lock, as seen by samples; None if not requested."""
+    """Holders of the write lock, estimated from samples; None if not requested."""
     wal: WalUse | None = None
     """Use of the WAL; None if there is no WAL, or it was not observed."""
     error: str | None = None
-    """Reason why the trial is not valid; None if it is valid."""
+    """Reason why the trial is not valid, so that its figures do not count; None if it is valid."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS:
@@ -561,52 +596,52 @@ class Trial:
 
     @property
     def stopped_share(self) -> float:
-        """Share of the periods of the CPU quota in which it stopped the processes; 0 if there is no quota."""
+        """Share of the CPU quota's periods in which the quota stopped the processes; 0 without a quota."""
         if self.quota is None or self.quota.throttled <= 0:
             return 0.0
         return min(1.0, self.quota.throttled / max(1, self.quota.periods))
 
     @property
     def tps_per_process(self) -> float:
-        """Completed transactions per second of an average process."""
+        """Completed transactions per second of an average process; 0 without processes."""
         return self.tps / len(self.workers) if self.workers else 0.0
 
 
 LEFT_OUT = "The data of another case was wrong."
-"""Reason of `Run.skipped` for the cases after a case with wrong data."""
+"""Value of `Run.skipped` for cases that were not measured because the data of an earlier case was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A case and its trials."""
+    """Case with all its trials."""
 
     case: Case
-    """The measured case."""
+    """Case that was measured."""
     trials: tuple[Trial, ...] = ()
     """Trials of the case, in order."""
     warnings: tuple[Warning, ...] = ()
     """Warnings about the figures of this run."""
     harness_ns: float | None = None
-    """Cost of the harness for one transaction of this case, in ns; None if not measured."""
+    """Time that sqlstress itself takes for one transaction of the case, in ns; None if not measured."""
     error: str | None = None
     """Reason why the case was not measured, or only partly; None if it was measured."""
     skipped: str | None = None
     """Reason why sqlstress skipped the case; None if the case was not skipped."""
     arm: str | None = None
-    """Arm of an A/B test, or stage of a search, to which the run belongs. Trials with the same index are near
-    each other in time. None if there are no arms or stages."""
+    """Arm of an A/B test (A or B), or stage of a search, to which the run belongs. Trials of both arms with
+    the same index were measured one after the other. None if there are no arms or stages."""
     longer: Trial | None = None
-    """Additional trial with a longer window, which shows waits that exceed the other windows; None if there
-    is none."""
+    """Additional trial with a longer window, which shows waits that are longer than the other windows; None
+    if there is none."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
-        """Trials without an error, whose figures count."""
+        """Trials without an error. Only their figures count."""
         return tuple(trial for trial in self.trials if trial.error is None)
 
     @property
     def verdict(self) -> Verdict:
-        """Results of the checks of all trials, including the longer one."""
+        """Results of the checks of all trials, including the trial with a longer window."""
         verdicts = [trial.verdict for trial in (*self.trials, self.longer) if trial]
         return Verdict(
             tuple(check for verdict in verdicts for check in verdict.checks),
@@ -615,45 +650,51 @@ class Run:
 
     @property
     def met_quota(self) -> bool:
-        """Whether a CPU quota stopped the processes in any trial."""
+        """Whether a CPU quota stopped the worker processes in any trial."""
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial with the (lower) median TPS, else the first trial, else None."""
+        """Return the valid trial with the (lower) median TPS, which represents the run.
+
+        If no trial is valid, return the first trial; None if there are no trials.
+        """
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
     def valid_median_trial(self) -> Trial | None:
-        """Return the valid trial with the (lower) median TPS, which represents the run, or None."""
+        """Return the valid trial with the (lower) median TPS; None if no trial is valid."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial by its pass, if it is positive and finite."""
+        """Return a figure of each valid trial, by the number of its pass. Keep positive finite figures only.
+
+        `figure` returns the figure of a trial.
+        """
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
     def rates(self) -> dict[int, float]:
-        """Return the TPS of each pass, by the number of the pass."""
+        """Return the TPS of each valid trial above 0, by the number of its pass."""
         return self.by_pass(lambda trial: trial.tps)
 
     @property
     def ended(self) -> list[Trial]:
-        """Valid trials that were completed. A fixed amount of work can end early: see `Trial.outcome`."""
+        """Valid trials that were completed. A fixed amount of work can end early; see `Trial.outcome`."""
         return [trial for trial in self.valid if trial.outcome == "done"]
 
     def failed_share(self) -> float:
-        """Return the share of operations that failed, 0 to 1, in the completed trials."""
+        """Return the share of operations that failed, 0 to 1, over all completed trials."""
         failed = sum(trial.failed or 0 for trial in self.ended)
         return failed / (failed + sum(trial.transactions for trial in self.ended)) if failed else 0.0
 
     @property
     def failed_too_many(self) -> bool:
-        """Whether more operations failed than the case allows."""
+        """Whether a larger share of operations failed than the case allows (--max-failed)."""
         return self.failed_share() > self.case.max_failed
 
     def latency(self, kind: str) -> Latency | None:
-        """Return the latencies of a kind of operation in all valid trials; None if there are none."""
+        """Return the latencies of a kind of operation over all valid trials; None without an operation."""
         return merged(
             [latency for trial in self.valid if (latency := trial.latency.get(kind)) and latency.count]
         )

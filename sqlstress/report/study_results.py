@@ -1,4 +1,8 @@
-"""Results of an A/B test and of a search for the highest rate, as reports store them."""
+"""Results of an A/B test and of a search for the highest rate, as reports store them.
+
+An A/B test compares two arms (variants), A and B. A slice is one window of one arm, in separate processes. A
+pair is a slice of A and a slice of B, one after the other. A cell is a case that both arms measure.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +15,35 @@ from sqlstress.report.environment import SqliteBuild
 A, B = ARMS = ("A", "B")
 """Names of the arms: A is the baseline, B is compared with it."""
 DRAWN, TURNS = ORDERS = ("drawn", "turns")
-"""Rules for the arm that begins a pair: drawn at random, or in turns."""
+"""Rules that choose the arm whose slice comes first in a pair: drawn at random, or A and B in turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Arm of an A/B test. Its measurements are the runs with its name in `arm`."""
+    """Arm (variant A or B) of an A/B test. Its measurements are the runs whose field `arm` has its name."""
 
     name: str
-    """A (the baseline) or B."""
+    """Name of the arm: A (the baseline) or B."""
     options: tuple[str, ...] = ()
-    """Options that only this arm has, as on the command line."""
+    """Options that only this arm has, as words of the command line."""
     python: str | None = None
-    """Python interpreter set for this arm; None means the interpreter of sqlstress itself."""
+    """Path of the Python interpreter set for this arm; None means the interpreter that runs sqlstress."""
     version: str = ""
     """Implementation and version of the interpreter in `python`; empty if `python` is null."""
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """SQLite libraries of this arm; empty if `python` is null, because they are in the environment."""
+    """SQLite libraries of this arm; empty if `python` is null, because the environment has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Interim result of an A/B test after some pairs, on the geometric mean over all cells."""
+    """Interim result of an A/B test after some pairs, for the geometric mean over all cells (cases)."""
 
     pairs: int
-    """Number of pairs so far."""
+    """Number of pairs measured until this look. A pair is a window of A and a window of B."""
     alpha: float
-    """One-sided error rate of this look, for each bound."""
+    """One-sided error rate of the fields `bound` and `worst` of this look."""
     ratio: float
     """Hodges-Lehmann estimate of the figure of B divided by that of A."""
     low: float | None
@@ -47,53 +51,54 @@ class Look:
     high: float | None
     """Upper end of the 95% interval of the ratio; None if there are too few pairs."""
     bound: float | None
-    """Upper bound of the ratio (p99: lower bound) at the error rate of this look; None if there are too few
-    pairs."""
+    """Best possible ratio at the error rate of this look: its upper bound, or lower bound for p99. None if
+    there are too few pairs."""
     verdict: str
-    """Result: fail, pass, inconclusive, or undecided. If undecided, more pairs were measured."""
+    """Result of this look: fail, pass, inconclusive, or undecided, after which more pairs were measured."""
     worst: float | None = None
-    """Lower bound of the ratio (p99: upper bound) at the error rate of this look; None if there are too few
-    pairs or the look was not judged by it."""
+    """Worst possible ratio at the error rate of this look: its lower bound, or upper bound for p99. None if
+    there are too few pairs, or if the version that measured did not use this bound."""
     seconds: float | None = None
-    """Time from the first slice to this look, in seconds; None if unknown."""
+    """Time from the start of the first window to this look, in seconds; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbTest:
-    """A/B test: two arms measured in turns, in pairs with the same seed."""
+    """A/B test: two arms (variants) measured in turns. The two windows of a pair have the same seed."""
 
     metric: str
-    """Compared figure: tps, or p99 of all operations."""
+    """Compared figure: tps (transactions per second), or p99 (99th percentile of latency, all operations)."""
     max_drop: float
-    """Share by which TPS may fall or p99 may rise, 0 to 1."""
+    """Share by which tps may fall or p99 may rise from A to B, 0 to 1."""
     arms: tuple[Arm, Arm]
     """Arms A and B."""
     first: str
-    """Arm that began the first pair."""
+    """Arm that was measured first in the first pair: A or B."""
     looks: tuple[Look, ...] = ()
-    """Looks so far, in order."""
+    """Interim results so far, in order."""
     verdict: str = "undecided"
-    """Result: fail, pass, inconclusive, or undecided if the test was stopped early."""
+    """Result of the test: fail, pass, inconclusive, or undecided if the test was stopped early."""
     reason: str | None = None
-    """Reason for the verdict if it did not follow from the pairs, such as wrong data; else None."""
+    """Reason for the verdict if the verdict did not follow from the pairs, such as wrong data; else None."""
     order: str = TURNS
-    """Rule that chose which arm begins each pair after the first: drawn (at random, by the seed), or turns (A
-    and B alternate)."""
+    """Rule for the arm that was measured first in each later pair: drawn (at random, by the seed), or turns
+    (A and B alternate)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
-    """Time limit in seconds, after which no further pair was begun; None if there is no limit."""
+    """Time limit of the test in seconds, after which no pair was started; None if there was no limit."""
 
 
 # A search for the highest rate: its promise and duration.
 #
-# The rate that was found is not stored: it follows from the runs, one for each rate that was tried.
+# The highest rate itself is not stored: it follows from the runs. There is a run for each tried rate.
 
 
 PROMISE = "Promise"
 
 
 def _bound(percentile: str, text: str) -> float | None:
+    """Return a dataclass field: the option that sets an upper bound of a percentile. `text` describes it."""
     bound: float | None = option(
         duration_with_unit(0.00001),
         None,
@@ -108,9 +113,9 @@ def _bound(percentile: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Latency bounds that a rate must meet.
+    """Upper bounds of latency that must be kept at a rate.
 
-    In addition, no operation may fail, and all due operations must be done.
+    In addition, no operation may fail, and all operations that are due at the rate must be done.
     """
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
@@ -120,7 +125,7 @@ class Promise:
 
     @property
     def bounds(self) -> dict[str, float]:
-        """Bounds in seconds by label: p50, p99, p99.9 or max."""
+        """Bounds in seconds, by label: p50, p99, p99.9 or max. Labels without a bound are left out."""
         labels = dict(
             zip((field.name for field in fields(self)), ("p50", "p99", "p99.9", "max"), strict=True)
         )
@@ -129,16 +134,16 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """Search for the highest rate that meets a promise.
+    """Search for the highest rate (due operations per second) at which a promise is kept.
 
-    The runs with a rate are the rates that were tried.
+    The report has a run for each tried rate.
     """
 
     promise: Promise
-    """Latency bounds that a rate must meet."""
+    """Upper bounds of latency that must be kept."""
     max_time_s: float | None = None
-    """Time limit in seconds, after which no further window was begun; None if there is no limit."""
+    """Time limit of the search in seconds, after which no window was started; None if there was no limit."""
     seconds: float = 0.0
-    """Duration of the search, including the closed loop before it, in seconds."""
+    """Duration of the search in seconds, including the first measurement of the rate in a closed loop."""
     ended: str | None = None
-    """Reason why the search ended early; None if it was completed or interrupted."""
+    """Reason why the search ended early; None if the search was completed, or if the user interrupted it."""

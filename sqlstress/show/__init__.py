@@ -1,1 +1,1 @@
-"""Presentation of reports, independent of the format: blocks, columns, figures, plots as data, headings."""
+"""Presentation of reports: blocks (paragraphs, tables, plots), and the formats that draw these blocks."""

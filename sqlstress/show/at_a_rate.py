@@ -1,4 +1,8 @@
-"""Table, findings and plots of cases at a fixed rate, for all experiments."""
+"""Table, findings and plots of cases at a fixed rate (open loop), for all experiments.
+
+At a fixed rate, an operation is due at a given time, even if earlier operations are not done. Latencies are
+counted from this due time, so they include the time in the queue.
+"""
 
 from __future__ import annotations
 
@@ -41,29 +45,33 @@ from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import digits, finite
 
-# The table of cases at a rate: latencies count from the moment an operation was due.
+# Table of cases at a fixed rate.
 
 
 def from_due(run: Run) -> Latency | None:
-    """Return the latency of all operations of a run, measured from their due times, or None."""
+    """Return the latencies of all operations of a run from their due times; None without operations."""
     return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.all_kinds)])
 
 
 def service(run: Run) -> Latency | None:
-    """Return the latency of all operations of a run, measured from their starts, or None."""
+    """Return the latencies of all operations of a run from their starts; None without operations."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return the delays of the operations of a run that the harness caused, or None."""
+    """Return the delays of a run's operations that sqlstress itself caused; None without operations."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
 def _latency(
     name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a percentile, in ms, of the latencies of a run."""
+    """Return the column of a percentile in ms. `latency_of` returns the latencies of a run.
+
+    `name` ends with the percentile, and `leaves` is the column's rank among the columns that leave a wide
+    table.
+    """
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
     )
@@ -72,7 +80,10 @@ def _latency(
 def _share(
     what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a count, as a percentage of the operations due; a cell with 0 is empty."""
+    """Return the column of a count as a percentage of the due operations; a cell with 0 is empty.
+
+    `count` returns the count of a trial, and `what` is the name of the column.
+    """
 
     def cell(row: Row) -> str | None:
         arrived = [trial.arrived for trial in row.run.valid if trial.arrived]
@@ -94,7 +105,10 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a group. `proved` is the legend for data that is right."""
+    """Return the columns of a group's table. `failed` is the experiment's column of failed operations.
+
+    `proved` is the clause of the legend on data that is right.
+    """
     return (
         *setting_columns(group),
         BUCKETS,
@@ -131,17 +145,18 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
 
 
 def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
-    """Yield the table and its legend. `failed` is the experiment's column of failed operations."""
+    """Yield the table of a group and its legend. The arguments are those of `columns`."""
     table = table_of(rows_of(group), columns(group, failed, proved))
     yield table
     yield Legend(table)
 
 
-# Findings: cases that kept up, the rate from which latency rises, and the delay that the harness added.
+# Findings: cases that did all due operations (kept up), the rate from which latency rises, and the delay that
+# sqlstress itself added.
 
 
 NOTED_LATE = 0.10
-"""Share of the latency from which the delay by the harness is reported."""
+"""Share of the latency. If the delay that sqlstress itself caused is larger, it is reported."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
@@ -155,7 +170,7 @@ def rate_findings(group: Group) -> Iterator[Finding]:
 
 
 def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs by layout and number of processes, in ascending order of their rates."""
+    """Return the runs at a fixed rate by number of buckets and of processes, in ascending order of rates."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
@@ -163,7 +178,7 @@ def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
 
 
 def _kept_up(group: Group) -> Iterator[Finding]:
-    """Yield the saturated cases, and the cases for which saturation is unclear."""
+    """Yield the findings on saturated cases, which did not do all due operations, and on unclear cases."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
@@ -183,6 +198,8 @@ def _kept_up(group: Group) -> Iterator[Finding]:
 
 
 def _p99s(run: Run) -> Mapping[int, float]:
+    """Return the 99th percentile of each pass of a run from the due times, in ns, by number of the pass."""
+
     def p99(trial: Trial) -> float:
         latency = trial.arrived.all_kinds if trial.arrived else None
         return (finite(latency.p99_ns) if latency else None) or 0.0
@@ -191,7 +208,11 @@ def _p99s(run: Run) -> Mapping[int, float]:
 
 
 def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
-    """Yield the lowest rate at which p99 is higher than at the first rate, beyond noise."""
+    """Yield the finding on the lowest rate at which p99 is significantly higher than at the first rate.
+
+    `curve` has the runs of one layout and number of processes, in ascending order of rates. Nothing if there
+    are too few rates or passes.
+    """
     runs = [run for run in curve if run.valid and _p99s(run)]
     tested = group.pairwise_tests(runs, _p99s) if len(runs) > 1 else None
     if tested is None:
@@ -215,7 +236,7 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
 
 
 def harness(group: Group) -> Iterator[Finding]:
-    """Yield the cases in which the harness caused a large share of the latency."""
+    """Yield the finding on cases in which sqlstress itself caused a large share of the latency."""
     late: list[tuple[float, float, Case]] = []
     for run in group.runs:
         late_ns, p99_ns = (
@@ -234,11 +255,12 @@ def harness(group: Group) -> Iterator[Finding]:
         )
 
 
-# Plots of cases at a rate: latency over rate, and distributions of latency and service time.
+# Plots of cases at a fixed rate: latency by rate, and distributions of latency and service time. Service time
+# is the time from the start of an operation to its end, without the time in the queue.
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group, without those that lack figures."""
+    """Yield the plots of a group for which there are figures."""
     views = []
     for part in group.parts or (group,):
         for (_, count), runs in curves(part.runs).items():

@@ -1,4 +1,4 @@
-"""Blocks, of which every format makes a report: paragraphs, bullets, tables and pictures."""
+"""Blocks, the elements of a shown report: paragraphs, lists, tables and pictures. Each format draws them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from sqlstress.statistics.units import NS_PER_MS, finite, format_count, format_m
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """One sentence or several."""
+    """Paragraph of one or more sentences."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """Verdict of the whole report, in one or two sentences. It comes last where figures come first."""
+    """Verdict of the whole report, in one or two sentences. Formats that show figures first show it last."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Short paragraphs that belong together. Formats that can do so leave no gap between them."""
+    """Short paragraphs that belong together. Formats leave no gap between them if they can."""
 
     texts: tuple[str, ...]
 
@@ -44,23 +44,23 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences that are shown where there is little room; None means all."""
+    """Number of sentences, from the first, that brief formats show; None means all sentences."""
 
     @property
     def later(self) -> tuple[str, ...]:
-        """Sentences that are left out where there is little room."""
+        """Sentences that brief formats leave out."""
         return () if self.first is None else self.texts[self.first :]
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that are shown first; more if more are grave, and none with rank ASIDE.
+"""Number of findings that brief formats show.
 
-The others are shown on demand.
+They show more findings if more have the rank GRAVE, and no findings with the rank ASIDE.
 """
 
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
-    """Return the texts of findings, the most useful first."""
+    """Return the sentences of findings as a list, in the order of their ranks: GRAVE, USUAL, ASIDE."""
     ranked = sorted(findings, key=lambda finding: finding.rank)
     ranks = [finding.rank for finding in ranked]
     first = max(ranks.count(GRAVE), min(FIRST_FINDINGS, len(ranks) - ranks.count(ASIDE)))
@@ -69,27 +69,28 @@ def conclusions(findings: Iterable[Finding]) -> Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Explanation of figures; left out where there is little room."""
+    """Explanation of figures, which brief formats leave out."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Picture made of characters, at most 80 wide, shown unchanged."""
+    """Picture made of characters, in lines of at most 80 characters, shown unchanged."""
 
     lines: tuple[str, ...]
 
 
 NAME, FIGURE, DETAIL = "name", "figure", "detail"
-"""Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL is secondary."""
+"""Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL is a secondary result."""
 MORE, LESS = "more", "less"
-"""Whether more or less of a figure is better."""
+"""Values of `Column.better`: more of the figure is better, or less is."""
 
 
 Value = str | float | None
-"""Value in the CSV."""
+"""Value of a field of the CSV file; None means an empty field."""
 R = TypeVar("R")
+"""Type of the rows of a table."""
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
@@ -99,39 +100,41 @@ else:
 
 
 def _no_cell(row: object) -> str | None:
-    """Return None: the cells of this column come with the table."""
+    """Return None, for a column without a function: its table is made with ready cells."""
     return None
 
 
 def _no_value(trial: Trial) -> Value:
-    """Return None: the CSV does not have this column."""
+    """Return None, for a column that the CSV file does not have."""
     return None
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call Column[Row](...)
 class Column(Generic[C]):
-    """The declaration of a column: all formats and the legend follow from it."""
+    """Declaration of a column of tables, from which all formats, the legend and the CSV file follow."""
 
     name: str
-    """Heading in one line."""
+    """Heading of the column in one line."""
     heading: tuple[str, str] = ("", "")
-    """Heading in two short lines. By default the last word is the second line."""
+    """Heading of the column in two short lines. By default, the last word of `name` is the second line."""
     align: str = "right"
-    """right or left."""
+    """Alignment of the cells: right or left."""
     role: str = FIGURE
-    """NAME, FIGURE or DETAIL. A narrow page shows names and figures first."""
+    """Role of the column: NAME, FIGURE or DETAIL. A narrow HTML page shows names and figures first."""
     cell: Callable[[C], str | None] = _no_cell
-    """Returns the cell of a row; None if the row has no such figure."""
+    """Function that returns the cell of a row; None if the row lacks the figure."""
     meaning: str = ""
-    """Clauses of the legend; empty if the name says it. PERCENTILES becomes "p50 and p99: 50% and 99%"."""
+    """Clauses of the legend; empty if the name is clear. PERCENTILES in it is replaced by the percentiles of
+    all columns with the same meaning: "p50 and p99: 50% and 99%"."""
     leaves: int | None = None
-    """Rank among the columns that leave a table that is too wide, the lowest first; None if it stays."""
+    """Rank among the columns that are dropped from a table that is too wide. The lowest rank is dropped
+    first. None if the column always stays."""
     csv: str = ""
-    """Name in the CSV, with its unit; empty if the CSV does not have it."""
+    """Name of the column in the CSV file, with its unit; empty if the file does not have the column."""
     value: Callable[[Trial], Value] = _no_value
-    """Returns the figure of a trial for the CSV; None if the trial does not have the figure."""
+    """Function that returns the figure of a trial for the CSV file; None if the trial lacks the figure."""
     better: str = ""
-    """MORE or LESS, for a figure that comparisons of reports show; empty for all other figures."""
+    """MORE or LESS for a figure that comparisons of reports show; empty for other figures."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
@@ -139,7 +142,7 @@ class Column(Generic[C]):
             object.__setattr__(self, "heading", (before, last))
 
     def explained(self, clauses: Iterable[str]) -> Column[C]:
-        """Return the column with these clauses of the legend."""
+        """Return a copy of the column with these clauses as its meaning."""
         return replace(self, meaning="; ".join(clauses))
 
 
@@ -147,18 +150,20 @@ BUCKETS_COLUMN: Column[Any] = Column("buckets", ("", "buckets"), role=NAME)
 PROCESSES_COLUMN: Column[Any] = Column("processes", ("", "procs"), role=NAME)
 DUE_PER_S: Column[Any] = Column("due per s", ("due", "per s"), role=NAME)
 PERCENTILES = "{percentiles}"
+"""Placeholder in `Column.meaning` for the percentiles of columns."""
 PERCENTILE = re.compile(r"\bp[0-9.]+")
+"""Name of a percentile, such as p99, in the name of a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table: columns and rows of cells."""
+    """Table of columns and rows, whose cells are texts."""
 
     columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
-    """Cells, in the order of the columns."""
+    """Cells of each row, in the order of the columns."""
     leaving: tuple[str, ...] = ()
-    """Names of the columns in the order in which they leave a table that is too wide."""
+    """Names of the columns that can be dropped if the table is too wide, in the order of dropping."""
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -171,7 +176,7 @@ class Table:
         return tuple(column.align for column in self.columns)
 
     def narrower(self) -> Table:
-        """Return the table without the column that leaves first, if the table has it."""
+        """Return a copy of the table without the column that is dropped first, if the table has it."""
         name, *later = self.leaving
         kept = [index for index, column in enumerate(self.columns) if column.name != name]
         return Table(
@@ -182,7 +187,7 @@ class Table:
 
 
 def meanings(table: Table) -> Iterator[str]:
-    """Yield the meanings of the columns of a table in their order, each meaning once."""
+    """Yield the clauses of a table's legend: the meanings of its columns, in order, each meaning once."""
     names: dict[str, list[str]] = {}
     for column in table.columns:
         if column.meaning:
@@ -192,7 +197,7 @@ def meanings(table: Table) -> Iterator[str]:
 
 
 def percentile_shares(names: Iterable[str]) -> str:
-    """Return the percentiles in the names of columns: "p50 and p99: 50% and 99%"."""
+    """Return a clause on the percentiles in the names of columns: "p50 and p99: 50% and 99%"."""
     matches = (PERCENTILE.search(name) for name in names)
     shown = list(dict.fromkeys(match[0] for match in matches if match))
     return f"{listing(shown)}: {listing([f'{name[1:]}%' for name in shown])}"
@@ -200,26 +205,27 @@ def percentile_shares(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """Legend of a table. A format that leaves out columns explains only the columns that it shows."""
+    """Legend of a table. A format that drops columns explains only the columns that it shows."""
 
     table: Table
     clauses: Callable[[Table], Iterable[str]] = meanings
-    """Returns the clauses for the columns that a table has."""
+    """Function that returns the clauses on the columns of a table."""
 
     def of(self, table: Table) -> str:
-        """Return the legend of `table`, which may lack some columns."""
+        """Return the legend of `table`, which is a copy of the legend's table, perhaps with fewer columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
     def text(self) -> str:
-        """Legend of all columns."""
+        """Legend of all columns of the table, as a sentence."""
         return self.of(self.table)
 
 
 Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Numbers in cells: exact where that fits, and of bounded width for every number.
+# Numbers as cells: exact if they fit, and of limited width for any number. A function that may return None
+# does so for None, NaN and infinity.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -227,7 +233,7 @@ UNKNOWN = "?"
 
 
 def count_cell(value: float | None) -> str | None:
-    """Write a count or a rate in at most nine characters: 1234567.8 → "1,234,568"."""
+    """Return a count or a rate in at most nine characters: 1234567.8 → "1,234,568"."""
     number = finite(value)
     if number is None:
         return None
@@ -237,7 +243,10 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Write a rate in about ten characters: "22.1k ±8%"; "~" before it marks a disturbed rate."""
+    """Return a rate in about ten characters: "22.1k ±8%". A "~" at the front marks a disturbed rate.
+
+    `spread` is the half-width of the rate's interval, as a share; None leaves it out.
+    """
     number = finite(value)
     if number is None:
         return None
@@ -248,7 +257,7 @@ def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = Fa
 
 
 def spread_cell(spread: float | None) -> str:
-    """Write the uncertainty of a figure, to be appended to it: "  ±8%"; empty if unknown."""
+    """Return the uncertainty of a figure, to be appended to the figure: 0.08 → "  ±8%"; "" for None."""
     if spread is None:
         return ""
     share = "±>99%" if spread >= 0.995 else f"±{max(1, round(spread * 100))}%"
@@ -256,7 +265,7 @@ def spread_cell(spread: float | None) -> str:
 
 
 def _compact(number: float) -> str:
-    """Write a number of three digits with its thousands as a letter."""
+    """Return a number with three digits and a letter for thousands or millions: 22_100 → "22.1k"."""
     for size, letter in ((10**6, "M"), (10**4, "k")):
         if size * 0.9995 <= number < 999.5 * 10**6:
             scaled = number / min(size, 1000 if letter == "k" else size)
@@ -265,7 +274,7 @@ def _compact(number: float) -> str:
 
 
 def ms_cell(ns: float | None) -> str | None:
-    """Write nanoseconds as milliseconds in at most seven characters: 60_000_000_000 → "60,000"."""
+    """Return nanoseconds as milliseconds in at most seven characters: 60_000_000_000 → "60,000"."""
     number = finite(ns)
     if number is None:
         return None
@@ -276,7 +285,7 @@ def ms_cell(ns: float | None) -> str | None:
 
 
 def seconds_cell(seconds: float | None) -> str | None:
-    """Write seconds with three significant digits or more, in at most five characters up to a day."""
+    """Return seconds with at least three significant digits, in at most five characters below 99,999 s."""
     number = finite(seconds)
     if number is None:
         return None
@@ -287,13 +296,13 @@ def seconds_cell(seconds: float | None) -> str | None:
 
 
 def share_cell(share: float | None) -> str | None:
-    """Write a share, 0 to 1, with two decimals."""
+    """Return a share, 0 to 1, with two decimals: "0.97"."""
     number = finite(share)
     return None if number is None else f"{number:.2f}" if abs(number) < 100 else f"{number:.0e}"
 
 
 def ratio_cell(ratio: float | None) -> str | None:
-    """Write a ratio in at most eight characters, with two decimals if those are significant."""
+    """Return a ratio in at most eight characters, with two decimals if they are significant: "1.87"."""
     number = finite(ratio)
     if number is None:
         return None
@@ -301,12 +310,15 @@ def ratio_cell(ratio: float | None) -> str | None:
 
 
 def whole_cell(value: int) -> str:
-    """Write a whole number: in full below 100,000."""
+    """Return a whole number as a cell: in full below 100,000, else with an exponent."""
     return str(value) if abs(value) < 100_000 else f"{value:.0e}"
 
 
 def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
-    """Return the columns that identify the case of a row: buckets, processes and rate."""
+    """Return the columns that identify the case of a row: buckets, processes and rate.
+
+    `case_of` returns the case of a row.
+    """
     return (
         replace(BUCKETS_COLUMN, cell=lambda row: whole_cell(case_of(row).buckets)),
         replace(PROCESSES_COLUMN, cell=lambda row: whole_cell(case_of(row).concurrency)),
@@ -315,7 +327,7 @@ def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
 
 
 def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
-    """Return a table of the columns that have a figure in some row."""
+    """Return the table of some rows. Columns without a figure in any row are left out."""
     cells = [(column, [column.cell(row) for row in rows]) for column in columns]
     filled = [
         (column, column_cells)
@@ -331,13 +343,13 @@ def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
 
 
 def leaving_order(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
-    """Return the names of the columns that leave a table that is too wide, in order."""
+    """Return the names of the columns that can be dropped from a wide table, in the order of dropping."""
     ranks = [(column.leaves, column.name) for column in columns if column.leaves is not None]
     return tuple(name for _, name in sorted(ranks))
 
 
 def percent_cell(share: float) -> str:
-    """Write a share, 0 to 1, in per cent: "0.02", "3.1", "94"."""
+    """Return a share, 0 to 1, as a percentage without the sign: "0.02", "3.1", "94"."""
     number = share * 100
     return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}" if number >= 0.095 else f"{number:.2g}"
 
@@ -349,23 +361,26 @@ _MEANINGS = {"failed": "the data is wrong", "unknown": "could not be verified", 
 
 
 def verified_cell(run: Run) -> str:
-    """Return the verdict on the data of a run, or that the data is right but too many operations failed."""
+    """Return the verdict on the data of a run as a cell: ok, FAILED, "?" (unknown) or a dash (not checked).
+
+    NOT_ALL if the data is right, but more operations failed than --max-failed allows.
+    """
     if run.verdict.status == "ok" and run.failed_too_many:
         return NOT_ALL
     return _WORDS.get(run.verdict.status, UNKNOWN)
 
 
 VERIFIED: Column[Any] = Column("verified", ("", "data"), "left", cell=lambda row: verified_cell(row.run))
-"""Verdict on the data, for rows with a run."""
+"""Column with the verdict on the data, for rows that have an attribute `run`."""
 
 
 NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the meanings of those words of the column that the group has.
+    """Yield the clause of the legend on the column VERIFIED, with the meanings of the cells of a group.
 
-    `ok` is the proved fact if all is well, and `word` the word of the column in that case.
+    `word` is the cell if the data is right, and `ok` is the fact about the data that is proved in this case.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
@@ -377,32 +392,33 @@ def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> I
         yield f"data (verified): {', '.join(clauses)}"
 
 
-# Strings from outside (a device, an error, a saved report), made safe for a terminal and a page.
+# Strings from outside (the name of a device, an error, a saved report), made safe for a terminal and a page.
 
 
-# ECMA-48: control sequences (CSI), and control strings (OSC, DCS, …) with their content. A string without
-# an end loses only its introducer, because otherwise the rest of the sentence would be lost. No string
-# contains the introducer of another string: a row of introducers would take quadratic time.
+# Control sequences (CSI) and control strings (OSC, DCS, …) with their content, as in ECMA-48. Of a control
+# string without an end, only the introducer is removed, because otherwise the rest of the sentence would be
+# lost. No match of a string contains the introducer of another string: otherwise, a row of introducers would
+# take quadratic time.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,2048}(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
-# Categories: controls, formatting (such as a change of the writing direction), surrogates, private use,
-# unassigned characters.
+# Unicode categories of characters that are not shown: controls, formatting (such as a change of the writing
+# direction), surrogates, private use, unassigned.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _LONGEST = 800
 
 
 def clean(text: str) -> str:
-    """Return one line of visible characters: no escape sequences, no controls, no repeated spaces."""
+    """Return a text as one line of visible characters, without escape sequences and repeated spaces."""
     return " ".join(visible(text).split())
 
 
 def visible(text: str) -> str:
-    """Return one line of visible characters, with every space kept."""
+    """Return a text as one line of visible characters, without escape sequences. All spaces are kept."""
     if text.isascii() and text.isprintable():
-        return text  # the usual case
+        return text  # the usual case, which is fast
     return "".join(map(_visible, _SEQUENCES.sub("", text)))
 
 
@@ -419,12 +435,13 @@ def shortened(text: str, longest: int) -> str:
 
 
 def name_end(text: str, longest: int) -> str:
-    """Return the last `longest` characters of a name, because names of files differ at the end."""
+    """Return a cleaned name of at most `longest` characters. A cut name keeps its end, where files differ."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
 
 
 def _visible(character: str) -> str:
+    """Return a character that can be shown: a space for white space, "?" for an invisible character."""
     if character.isspace():
         return " "
     return "?" if unicodedata.category(character) in _UNSEEN else character

@@ -1,4 +1,4 @@
-"""Columns that several experiments share, for tables with a row for each run."""
+"""Columns that several experiments share, for tables with a row for each run (all trials of a case)."""
 
 from __future__ import annotations
 
@@ -59,20 +59,22 @@ from sqlstress.statistics.units import finite
 from sqlstress.target import bare_call, driver_difference
 
 FAILED, SKIPPED = "failed", "skipped"
+"""Cells of cases without figures: the case could not be measured, or was skipped."""
 _LONGEST_CASE = 30
+"""Maximum length of a case's name in a table, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a case, with its typical trial. Experiments add fields in subclasses."""
+    """Row of a case in a table. Experiments add fields in subclasses."""
 
     run: Run
     trial: Trial | None
-    """Typical valid trial; None if the case could not be measured."""
+    """Valid trial with the median TPS, which represents the case; None if the case has no valid trial."""
 
 
 Cell = Callable[[Row], str | None]
-"""Returns the cell of a row; None if the row has no such figure."""
+"""Function that returns the cell of a row; None if the row lacks the figure."""
 
 
 def rows_of(group: Group) -> list[Row]:
@@ -81,18 +83,24 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return the cell of a figure of the typical trial of a case."""
+    """Return the function from a row to the cell of its trial, which `figure` returns."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def latency_cell(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    """Return the cell of a figure, in ms, of the latency of a kind of operation in all trials together."""
+    """Return the function from a row to the cell of a latency in ms.
+
+    `kind` is the kind of operation. `figure` takes its latencies in all trials and returns a latency in ns.
+    """
     latency_of = kind_latency(kind)
     return lambda row: ms_cell(figure(latency)) if (latency := latency_of(row)) else None
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return a function of a row: the latency of a kind of operation in all trials, or None."""
+    """Return the function from a row to the latencies of a kind of operation in all trials; None without any.
+
+    Percentiles for which there are too few operations are left out.
+    """
 
     def latency_of(row: Row) -> Latency | None:
         latency = row.run.latency(kind) if row.trial else None
@@ -102,9 +110,9 @@ def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
 
 
 def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
-    """Return the column of a percentile in ms; `name` ends with the percentile: "replace p99".
+    """Return the column of a percentile in ms. `name` ends with the percentile: "replace p99".
 
-    `more` are further fields of the Column.
+    `latency_of` returns the latencies of a row. `more` has further fields of the Column.
     """
     first, _, second = f"{name} ms".partition(" ")
     percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
@@ -123,15 +131,16 @@ def trial_column(
     write: Callable[[float | None], str | None],
     **more: Any,
 ) -> Column[Row]:
-    """Return the column of a figure of a trial: its value in the CSV, written by `write` in the table.
+    """Return the column of a figure of the trial, for tables and the CSV file.
 
-    `more` are further fields of the Column.
+    `value` returns the figure, which the CSV file has under the name `csv`. `write` returns it as the cell of
+    a table. `more` has further fields of the Column.
     """
     return Column(name, cell=trial_cell(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
 
 def setting_columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the column of the option in which the parts of a group differ; empty without parts."""
+    """Return the column of the option in which the parts of a group differ; empty if there are no parts."""
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
@@ -139,22 +148,28 @@ def setting_columns(group: Group) -> tuple[Column[Row], ...]:
 
 
 def _total_cell(row: Row) -> str | None:
+    """Return the median TPS of a case with its spread; FAILED or SKIPPED for a case without figures."""
     if row.trial is None:
         return SKIPPED if row.run.skipped else FAILED
     return rate_cell(row.run.median_tps(), spread([*row.run.rates().values()]), disturbed=disturbed(row.run))
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return a figure followed by the spread of the rates of all passes; "~" marks a disturbed run."""
+    """Return a figure followed by its uncertainty, such as "±8%". A "~" at the front marks a disturbed run.
+
+    `rates` has the figure of each pass.
+    """
     return f"{'~' * disturbed(run)}{figure or MISSING}{spread_cell(spread([*rates.values()]))}"
 
 
 def _per_process(row: Row) -> str | None:
+    """Return the median TPS of a case divided by its number of processes."""
     total = finite(row.run.median_tps()) if row.trial else None
     return None if total is None else count_cell(total / max(1, row.run.case.concurrency))
 
 
 def _longest_wait(row: Row) -> str | None:
+    """Return the longest wait in all valid trials of a case, in ms; None if waits were not observed."""
     waited = row.trial is not None and row.trial.longest_wait_ns is not None
     return ms_cell(longest_wait_ns(row.run)) if waited else None
 
@@ -208,7 +223,7 @@ LONGEST_WAIT: Column[Row] = Column(
 
 
 def common_blocks(group: Group) -> Iterator[Block]:
-    """Yield a table with the figures that all experiments have, and its legend."""
+    """Yield a table of a group with the figures that all experiments have, and its legend."""
     columns = (
         *setting_columns(group),
         BUCKETS if experiment_of(group.case).sweeps else CASE,
@@ -227,12 +242,15 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 
 def _disturbers(group: Group) -> str:
-    """Return the cause of the disturbance of the marked runs."""
+    """Return the reason why runs of a group are marked as disturbed, as a clause."""
     return "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return the meanings of the marks next to a figure, if there are such marks."""
+    """Return the clauses of the legend on the marks "±" and "~", if the group has such marks.
+
+    `figure` is the name of the marked figure.
+    """
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
         *([f"±: 95% interval of the typical {figure}"] if is_spread else ()),
@@ -240,30 +258,36 @@ def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
     ]
 
 
-# Figures that comparisons show for each report.
+# Figures that comparisons of reports show for each report.
 
 
 SYSTEMS = {"Darwin": "macOS"}
-"""Names of systems that report a different name."""
+"""Usual names of operating systems, by the name that Python reports."""
 
 ComparedCell = Callable[[ComparedTable, int, int], str | None]
-"""Returns the cell of a row and a report, by their numbers; None if the report has no such figure."""
+"""Function that returns the cell of a row and a part (the runs of one report) of a compared table.
+
+The row and the part are given by their indices. The result is None if the report lacks the figure.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFigure:
-    """Figure of a comparison: a column for each report."""
+    """Figure that a comparison of reports shows, in a column for each report."""
 
     name: str
-    """Name of the column; {letter} stands for the letter of the report."""
+    """Name of the columns. {letter} stands for the letter of a report, such as A."""
     heading: tuple[str, str]
-    """Name in two short lines; {system} stands for the operating system of the report."""
+    """Name in two short lines.
+
+    {letter} stands for the letter of a report, {system} for its operating system.
+    """
     meaning: str
-    """Clause of the legend; {units} stands for the unit, in the plural."""
+    """Clause of the legend. {units} stands for the counted units, such as transactions."""
     cell: ComparedCell
 
     def column(self, compared: ComparedTable, place: int) -> Column[int]:
-        """Return the column of the report with this number."""
+        """Return the column of the part with the index `place`. The rows of the column are indices."""
         part = compared.table.parts[place]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
@@ -277,11 +301,11 @@ class ComparisonFigure:
 
 
 FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
-"""Groups of figures; a group shares a table, if it fits."""
+"""Groups of figures. The figures of a group are in the same table if they fit."""
 
 
 def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the rate of a case, or the reason why the rate is missing, in a word."""
+    """Return the rate of a part's case, or a word on the reason why it is missing; None without the case."""
     run = compared.run(row, place)
     if run is None:
         return None
@@ -296,7 +320,7 @@ def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return the cell of a figure of a run and its typical trial."""
+    """Return the function for a cell that `figure` returns for a run and its typical trial."""
 
     def cell(compared: ComparedTable, row: int, place: int) -> str | None:
         run, trial = compared.run(row, place), compared.trial(row, place)
@@ -306,7 +330,7 @@ def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return the cell of a figure of the typical trial of a run."""
+    """Return the function for a cell that `figure` returns for the typical trial of a run."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -314,7 +338,10 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return the figure of a column, for comparisons. The first line of its heading is abbreviated."""
+    """Return a figure of comparisons with the cells of a column of single reports.
+
+    To save space, a long first line of the heading is abbreviated.
+    """
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(
@@ -326,7 +353,7 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
 
 
 def _ratio_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the ratio; "~" marks a ratio that does not differ from 1 beyond noise."""
+    """Return the ratio of a part's rate to the first part's. A "~" marks a ratio that may be chance."""
     ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
@@ -366,14 +393,19 @@ SHAPE = ComparisonFigure(
 )
 
 
-# Several targets side by side: a column for each, a row for each number of processes, and the leader.
+# Several targets (such as SQLite and PostgreSQL) side by side: a column for each target, a row for each
+# number of processes and files, and the target that leads. A side is a target with its runs.
 
 
 INCOMPARABLE = "not comparable"
+"""Cell of the leader if the commits of the targets differ in durability."""
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of the targets of a group, and its legend; nothing for a single target."""
+    """Yield the table of a group's targets side by side, and its legend.
+
+    Nothing if the group has a single target, or if its cases have a fixed rate.
+    """
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
@@ -403,9 +435,10 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return a row for each layout and number of processes.
+    """Return the table of a group's targets, with a row for each number of files and of processes.
 
-    `comparable`: whether leads are shown; such a row without a lead lacks figures.
+    `comparable` is whether the commits of all targets have the same durability. If so, a row without a leader
+    has an empty cell; otherwise the cell is INCOMPARABLE.
     """
     runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
     places = sorted({place for _, place in runs})

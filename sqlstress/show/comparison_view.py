@@ -1,4 +1,8 @@
-"""Reports side by side, as blocks: the list of reports, their differences, then the figures."""
+"""Reports side by side, as blocks: the list of reports, their differences, then the figures.
+
+Each report has a letter: A, B and so on. A part is the runs of one report in a table. A barred part is one
+whose ratio to the first part is meaningless, for example because its work differs.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ from sqlstress.statistics.units import digits, plural
 
 UNKNOWN = "unknown"
 NOT_COMPARABLE = "NOT COMPARABLE"
-"""First words of the sentence that forbids a ratio."""
+"""First words of the sentence on reports whose ratio to the first report is meaningless."""
 _LONGEST_CASE = 42
 _LONGEST_NAME = 22
 WIDTH, GAP = 80, 2
@@ -45,13 +49,15 @@ WIDTH, GAP = 80, 2
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Parts of the view of a table of several reports, in order."""
+    """View of a table of several reports side by side, as blocks in three groups."""
 
     compared: ComparedTable
     before: tuple[Block, ...]
-    """Work and differences of the reports, above all figures."""
+    """Blocks above the figures: the work and the differences of the reports."""
     figures: tuple[Block, ...]
+    """Tables of figures, and their legend."""
     findings: Bullets
+    """Conclusions from the figures."""
 
 
 def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
@@ -62,7 +68,7 @@ def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
-    """Yield the view of each table."""
+    """Yield the view of each table of a comparison."""
     for compared in comparison.tables:
         figures: tuple[Block, ...] = (*tables(compared), Note(_legend(compared)))
         findings = conclusions(comparison_findings(compared))
@@ -70,7 +76,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters of the reports to which each text applies."""
+    """Return the letters of the reports to which a text applies, by text. `lettered` has (letter, text)."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -81,7 +87,7 @@ def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def comparison_heading(comparison: Comparison) -> Iterator[Block]:
-    """Yield the list of reports, the published ones, and the number of cases that are not shown."""
+    """Yield the list of reports, remarks on published reports, and the number of cases that are not shown."""
     yield Paragraph(f"{len(comparison.reports)} reports side by side. Ratios are relative to A.")
     yield _surroundings(comparison)
     lettered = list(zip(LETTERS, comparison.names, comparison.reports, strict=False))
@@ -106,6 +112,7 @@ def comparison_heading(comparison: Comparison) -> Iterator[Block]:
 
 
 def _surroundings(comparison: Comparison) -> Table:
+    """Return the table of the reports' environments: system, cores, cost of a sync, speed of SQLite."""
     columns = (
         Column("", align="left"),
         Column("report", align="left"),
@@ -123,6 +130,7 @@ def _surroundings(comparison: Comparison) -> Table:
 
 
 def _depends_on(report: Report) -> Iterator[str | None]:
+    """Yield the cells of a report in the table of environments; None for an unknown value."""
     host, sync = report.environment.host, report.environment.sync
     yield shortened(SYSTEMS.get(host.system, host.system), 12)
     yield None if host.cores is None else whole_cell(host.cores)
@@ -137,6 +145,7 @@ def _depends_on(report: Report) -> Iterator[str | None]:
 
 
 def _before(compared: ComparedTable) -> Iterator[Block]:
+    """Yield the blocks above the figures of a table."""
     parts = compared.table.parts
     what = _presenter(compared).activity
     work = _by_letter((part.letter, what(part.group)) for part in parts)
@@ -163,7 +172,10 @@ def _before(compared: ComparedTable) -> Iterator[Block]:
 
 
 def _other_differences(compared: ComparedTable) -> Iterator[str]:
-    """Yield the differences that bar no ratio. Subjects that are only unknown share a sentence."""
+    """Yield sentences on the differences that bar no ratio.
+
+    Subjects whose values are unknown for the same reports share a sentence.
+    """
     unknown: dict[str, list[str]] = {}
     for difference in compared.differences:
         if any(difference.barred):
@@ -179,7 +191,10 @@ def _other_differences(compared: ComparedTable) -> Iterator[str]:
 
 
 def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
-    """Return the values of a difference; reports with the same value share a clause."""
+    """Return a sentence on a difference, with its value in each report.
+
+    Reports with the same value share a clause.
+    """
     lettered = zip(compared.table.parts, difference.values, strict=True)
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)
     clauses = [f"{listing(letters)}: {value}." for value, letters in values.items()]
@@ -190,7 +205,7 @@ def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
 
 
 def tables(compared: ComparedTable) -> Iterator[Table]:
-    """Yield the tables of figures. Each has the first report and as many others as fit."""
+    """Yield the tables of figures. Each table has the first report and as many other reports as fit."""
     others = range(1, len(compared.table.parts))
     together = _presenter(compared).together
     for begin in range(0, len(others), together):
@@ -198,18 +213,23 @@ def tables(compared: ComparedTable) -> Iterator[Table]:
 
 
 def _presenter(compared: ComparedTable) -> Presenter:
+    """Return the presenter (the object that shows results) of the experiment that a table compares."""
     return presenter_of(compared.table.parts[0].case)
 
 
 def _measures(compared: ComparedTable) -> FigureGroups:
-    """Return the figures of the tables, as declared by the columns of the experiment."""
+    """Return the figures of the tables, in groups, as the presenter of the experiment declares them."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
 
 
 def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of these reports. A group of figures shares a table with the last one if both fit."""
+    """Yield tables of the parts with the indices `places`.
+
+    A group of figures is added to the last table if the table then still fits into WIDTH; otherwise it gets a
+    new table.
+    """
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
@@ -224,7 +244,10 @@ def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[
 
 
 def _column_groups(compared: ComparedTable, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns of each group of figures; of a group that is too wide, those of each figure."""
+    """Yield the columns of each group of figures, for the parts with the indices `places`.
+
+    A group that is wider than WIDTH is split: the columns of each of its figures are yielded separately.
+    """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _measures(compared):
         figures = [tuple(measure.column(compared, place) for place in places) for measure in measures]
@@ -234,7 +257,7 @@ def _column_groups(compared: ComparedTable, places: Sequence[int]) -> Iterator[t
 
 
 def _width(table: Table) -> int:
-    """Return the width of a table on a terminal in characters, including its gaps."""
+    """Return the width of a table on a terminal, in characters, including the gaps between columns."""
     cells = zip(*table.rows, strict=True)
     widths = (
         max(map(len, (*column.heading, *column_cells)))
@@ -244,7 +267,7 @@ def _width(table: Table) -> int:
 
 
 def _legend(compared: ComparedTable) -> str:
-    """Return the legend of the tables, a sentence."""
+    """Return a sentence that explains the columns of the tables."""
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
     rows, places = range(len(table.keys)), range(len(table.parts))
@@ -259,7 +282,7 @@ def _labels(compared: ComparedTable) -> tuple[Column[int], ...]:
     if table.sweeps:
         columns = case_columns(table.case)
         return columns if table.by_layout else columns[1:]
-    # A number of processes that all cases share is in the heading.
+    # If all cases have the same number of processes, it is in the heading of the column.
     counts = {run.case.concurrency for part in table.parts for run in part.measured()}
     by = f"by {processes(min(counts))}" if len(counts) == 1 and 0 not in counts else ""
 

@@ -1,4 +1,4 @@
-"""Figures of a report in rows: as CSV a row per trial and worker, or a row per case."""
+"""Figures of a report in rows: a CSV file with a row for each trial and worker, or a dict for each case."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import takes
 
-# The columns of the CSV: name, and the value of a report, a case, a trial, a latency or a worker.
+# Columns of the CSV file: dicts from the name of a column to the function that returns its value.
 
 T = TypeVar("T")
 Getter = Callable[[T], Value]
+"""Function that returns the value of a column for a report, a run, a trial, latencies or a worker."""
 
 REPORT: dict[str, Getter[Report]] = {
     "created": lambda report: report.created,
@@ -52,7 +53,7 @@ CASE: dict[str, Getter[Run]] = {
         run.case.settings.busy_timeout_ms if takes(run.case.driver, "busy-timeout") else None
     ),
 }
-"""Columns of every case, before those of its experiment."""
+"""Columns of a case that all experiments have."""
 RUN: dict[str, Getter[Run]] = {
     "harness_ns": lambda run: run.harness_ns,
     "case_error": lambda run: run.error,
@@ -90,7 +91,7 @@ OF_RATE: dict[str, Getter[Run]] = {
     "arrival": lambda run: arrivals.spacing if (arrivals := run.case.arrivals) else None,
     "latency_limit_s": lambda run: arrivals.latency_limit_s if (arrivals := run.case.arrivals) else None,
 }
-"""Columns of cases whose operations are due at a rate."""
+"""Columns of a case whose operations are due at a fixed rate."""
 ARRIVED: dict[str, Getter[Arrived]] = {
     "due_operations": lambda arrived: arrived.due,
     "skipped_operations": lambda arrived: arrived.skipped,
@@ -102,7 +103,7 @@ ARRIVED: dict[str, Getter[Arrived]] = {
     "late_p99_ns": lambda arrived: arrived.lateness.p99_ns if arrived.lateness else None,
     "polled_share": lambda arrived: arrived.polled_share,
 }
-"""Columns of the trials of these cases; latencies are measured from the due time."""
+"""Columns of a trial whose operations are due at a fixed rate. Latencies are measured from the due time."""
 LATENCY: dict[str, Getter[Latency]] = {
     "count": lambda latency: latency.count,
     "p50_ns": lambda latency: latency.p50_ns,
@@ -111,7 +112,7 @@ LATENCY: dict[str, Getter[Latency]] = {
     "p999_ns": lambda latency: latency.p999_ns,
     "max_ns": lambda latency: latency.max_ns,
 }
-"""Columns of each kind of operation; their names follow that of the kind."""
+"""Columns of each kind of operation. A name in the file begins with the kind: "replace_p99_ns"."""
 WORKER: dict[str, Getter[WorkerResult]] = {
     "worker": lambda worker: worker.worker,
     "worker_transactions": lambda worker: worker.transactions,
@@ -129,7 +130,7 @@ WORKER: dict[str, Getter[WorkerResult]] = {
 
 
 _OF_ONE_TRIAL = frozenset({"trial", "attempts", "note", "trial_error"})
-"""Columns of a trial that do not describe its case."""
+"""Columns of TRIAL that a row for a whole case lacks, because they describe a single trial."""
 _OF_CASE: dict[str, Getter[Run]] = {
     "trials": lambda run: len(run.valid),
     "tps": lambda run: run.median_tps(),
@@ -139,37 +140,41 @@ _OF_CASE: dict[str, Getter[Run]] = {
     "verdict": lambda run: run.verdict.status,
     "verification_s": lambda run: run.verdict.seconds,
 }
-"""Columns of all trials of a case together, as in its table."""
+"""Columns of a row for a whole case, with the figures of all its trials, as in the table of the report."""
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Characters that start a formula in a spreadsheet, the wide forms included."""
+"""Characters that start a formula in a spreadsheet, including their wide forms."""
 _KINDS = ("get", "pair", "replace", "update")
+"""Kinds of operations of the experiment kv, whose columns come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Subject of a row."""
+    """Objects whose values are in a row."""
 
     report: Report
     case: int
     """Number of the run in its report, from 1."""
     run: Run
     trial: Trial | None
-    """In a row per case, the trial that is shown."""
+    """Trial of the row, or the median trial in a row for a whole case; None if there is no trial."""
     worker: WorkerResult | None
+    """Worker of the row; None if the trial has no workers, and in a row for a whole case."""
     latency: Callable[[str], Latency | None]
-    """Returns the latencies of a kind of operation: of the trial, or in a row per case of all its trials."""
+    """Function that returns the latencies of a kind of operation in the trial, or, in a row for a whole case,
+    in all trials. None if there are no such operations."""
 
 
 _Columns = dict[str, Getter[_Row]]
+"""Columns by name, with functions from a row to a value."""
 
 
 def report_csv(*reports: Report) -> str:
-    """Return reports as CSV (RFC 4180, but lines end in LF); a missing figure is an empty field.
+    """Return reports as CSV (RFC 4180, but lines end in LF), with a row for each trial and worker.
 
-    A trial without workers and a case without trials have one row each, which shows their error. Text
-    that a spreadsheet would run as a formula begins with an apostrophe.
+    A trial without workers and a case without trials have one row each, which shows their error. A missing
+    figure is an empty field. An apostrophe is put before a text that a spreadsheet would run as a formula.
     """
     runs = [run for report in reports for run in report.runs]
     columns = [*_trial_columns(runs), *_worker_columns(runs).items()]
@@ -187,9 +192,9 @@ def report_csv(*reports: Report) -> str:
 
 
 def case_rows(report: Report) -> list[dict[str, Value]]:
-    """Return a flat dict for each case, by the names of the CSV's columns, with values of JSON's types.
+    """Return a flat dict for each case, from names of CSV columns to values of JSON's types.
 
-    Every dict has the same keys; a missing figure is None.
+    All dicts have the same keys. A missing figure is None.
     """
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
     columns |= _columns_of_runs(_OF_CASE)
@@ -201,16 +206,18 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
 
 
 def _plain(value: object) -> Value:
-    """Return a value in JSON's types: text in one line, and None for NaN and infinity."""
+    """Return a value in JSON's types: text becomes one line, NaN and infinity become None."""
     if isinstance(value, float):
         return finite(value)
     return value if value is None or isinstance(value, int) else clean(str(value))
 
 
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
-    """Return the columns of cases and trials, as pairs; some appear only if a run has such figures.
+    """Return the columns of cases and trials, as pairs of a name and a function.
 
-    The user's transaction may be called "sync_append": its latency has the name of another column.
+    Some columns appear only if a run has such figures. Pairs are used instead of a dict, because names may
+    occur twice: if the user calls a transaction "sync_append", a column of its latencies is called like one
+    of REPORT.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
@@ -250,7 +257,7 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
 
 
 def _worker_columns(runs: Sequence[Run]) -> _Columns:
-    """Return the columns of workers."""
+    """Return the columns of workers, including a column for each kind of operation."""
     workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
     kinds = _keys(worker.operations for worker in workers)
     counts = {f"worker_{kind}_transactions": _operations(kind) for kind in kinds}
@@ -258,7 +265,7 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _of(part: Callable[[_Row], T | None], value: Getter[T]) -> Getter[_Row]:
-    """Return the value of a part of a row; None for a row without that part."""
+    """Return a function from a row to the value of a part of it, such as its trial; None without the part."""
     return lambda row: None if (holder := part(row)) is None else value(holder)
 
 
@@ -287,13 +294,13 @@ def _operations(kind: str) -> Getter[WorkerResult]:
 
 
 def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return the keys of all mappings, the kinds of kv's operations first."""
+    """Return the keys of all mappings: the kinds of operations of kv first, then the others in order."""
     keys = set(chain.from_iterable(mappings))
     return [*(kind for kind in _KINDS if kind in keys), *sorted(keys.difference(_KINDS))]
 
 
 def _sqlite_version(row: _Row) -> str | None:
-    """Return the version of SQLite that a case used; in an A/B test, that of its arm."""
+    """Return the version of SQLite that a case used, or its arm in an A/B test; None if unknown."""
     report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
@@ -301,7 +308,7 @@ def _sqlite_version(row: _Row) -> str | None:
 
 
 def _field(value: Value) -> Value:
-    """Return a value for the file: numbers unchanged, text in one line that is no formula."""
+    """Return a value for the file. Text becomes one line that no spreadsheet runs as a formula."""
     if not isinstance(value, str):
         return value
     text = clean(value)

@@ -1,4 +1,4 @@
-"""The text of `sqlstress doctor` on the environment, in lines of 80 columns."""
+"""Text that `sqlstress doctor` prints on the environment, in lines of 80 characters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNFIT = {
     "no-shared-memory": "processes cannot share memory",
     "shared-file-system": "the folder is on a shared file system",
 }
-"""Clauses by code of a warning: reasons why measurements here differ from those on a local disk."""
+"""Clauses by code of a warning: reasons why this folder is not fit for measurements."""
 _IN_SHORT = {
     "sqlite-wal-reset-bug": "SQLite has the WAL-reset bug",
     "fullfsync-without-effect": "fullfsync has no effect here",
@@ -36,7 +36,7 @@ _IN_SHORT = {
     "no-journal-on-disk": "no journal is on disk",
     "cpu-quota": "a CPU quota stops processes",
 }
-"""Clauses by code of another serious warning."""
+"""Clauses by code of a serious warning: problems that measurements must allow for."""
 
 
 def doctor_text(
@@ -46,11 +46,11 @@ def doctor_text(
     free_bytes: int | None = None,
     sharing: str = "",
 ) -> str:
-    """Return the fingerprint and its warnings as text, the serious warnings first.
+    """Return the text: a verdict, the properties of the environment, then warnings, the serious ones first.
 
-    `loop` is the loop that drives a load here. `others` lists other stores that could be measured, or the
-    requirements that they lack. `free_bytes` is the free space of the folder's file system. `sharing` is the
-    folder of shared memory, empty if unknown. The first line is the verdict.
+    `loop` is the loop that drives a load on this system: native or python. `others` has texts on other stores
+    that can be measured, or what they lack. `free_bytes` is the free space of the folder's file system; None
+    if unknown. `sharing` is the folder of shared memory; empty if unknown.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
     for label, text in _surroundings(environment, loop, free_bytes, sharing):
@@ -66,12 +66,12 @@ def doctor_text(
 
 
 def hunt_text(conclusion: str) -> str:
-    """Return the conclusion of a hunt, as the last entry."""
+    """Return the last entry of the text: the conclusion of a hunt (a search for faults of this system)."""
     return "\n".join(["", *_entry("Hunt", conclusion)]) + "\n"
 
 
 def _verdict(warnings: Iterable[Warning]) -> str:
-    """Return the verdict: whether measurements on this system are usable."""
+    """Return the verdict in a sentence: whether this system is fit for measurements."""
     serious = [warning.code for warning in warnings if warning.serious]
     if unfit := [_UNFIT[code] for code in serious if code in _UNFIT]:
         return f"Not fit for measuring: {listing(unfit)}."
@@ -82,12 +82,13 @@ def _verdict(warnings: Iterable[Warning]) -> str:
 
 
 Entry = tuple[str | None, str]
-"""A label and a text. The label is "" if the text continues the last entry, and None for a raw line."""
+"""Label and text of an entry. The label is "" if the text continues the last entry, None for a raw line."""
 
 
 def _surroundings(
     environment: Environment, loop: str, free_bytes: int | None, sharing: str
 ) -> Iterator[Entry]:
+    """Yield the properties of the environment. The arguments are those of `doctor_text`."""
     host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""
@@ -125,15 +126,17 @@ def _surroundings(
 
 
 def _sync_line(kind: str, *percentiles_ns: int) -> str:
+    """Return the line on the cost of a sync. `kind` is append or overwrite, then p50 and p99 in ns."""
     p50, p99 = (format_ms(ns) if ns >= 1000 else "< 0.001" for ns in percentiles_ns)
     return f"{'':{LABEL}} {kind:<9}  p50 {p50:>7} ms   p99 {p99:>7} ms"
 
 
 def _entry(label: str | None, text: str) -> list[str]:
-    """Return the lines of a labelled text, wrapped under itself; none if the text is empty."""
+    """Return the lines of a labelled text. Lines after the first are indented. Empty for an empty text."""
     return [text] if label is None else _wrapped(brief(text), f"{label:<{LABEL}} ")
 
 
 def _wrapped(text: str, label: str = "") -> list[str]:
+    """Return a text in lines of WIDTH characters. `label` begins the first line."""
     indent = " " * (len(label) or 2)
     return wrap(text, WIDTH, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""The endings of a study: exit codes, and a line for each problem."""
+"""Problems of a measurement at its end: the exit code, and a line for standard error."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 from sqlstress.statistics.units import plural
 
 FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
-"""Exit codes: no problem; wrong data or a regression; undecided; something could not be measured."""
+"""Exit codes: no problem; wrong data or a regression; no answer; a case could not be measured."""
 
 
 class Ending(NamedTuple):
-    """A problem of a study."""
+    """Problem of a measurement."""
 
     code: int
-    """Exit code that the problem calls for."""
+    """Exit code for this problem."""
     text: str = ""
-    """The problem in a line; empty if the report itself states it."""
+    """Line on the problem for standard error; empty if the printed report states the problem."""
     reason: str = ""
-    """The report's statement of the problem, for output without the report."""
+    """Line on the problem if the report is not printed; empty if `text` is enough."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
-    """Return the problems of a study, the most severe first; empty if there are none.
+    """Return the problems of a measurement, the most severe first; empty if there is no problem.
 
-    `saved` has the names of the files that hold the report. With `strict`, an undecided answer is a problem.
+    `saved` has the names of the files that hold the report. With `strict`, a missing answer is a problem.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)
@@ -48,16 +48,18 @@ def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) 
 
 
 def exit_code(found: Sequence[Ending]) -> int:
-    """Return the exit code of these endings."""
+    """Return the exit code for these problems: that of the first; FINE if there is no problem."""
     return found[0].code if found else FINE
 
 
 def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") -> Ending:
+    """Return the ending of a measurement that the user stopped. `after` is its progress: "3 of 8 cases"."""
     kept = f"; {what} is in {', '.join(saved)}" if saved else ""
     return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
 
 
 def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
+    """Yield the problems of a measurement of cases."""
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
         if len(report.runs) >= report.planned:  # every case has some trials
@@ -68,7 +70,7 @@ def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if wrong:
         example = next(iter(wrong.counterexamples), "see the report")
         yield Ending(BAD, f"Error: the data is wrong: {example}.")
-    # If more operations failed than the case allows, its figures are no success.
+    # If more operations failed than the case allows, the measurement was no success.
     if too_many := [run for run in report.runs if run.failed_too_many]:
         yield Ending(BAD, f"Error: {failures_sentence(max(too_many, key=Run.failed_share))}")
     if failed := [run for run in report.runs if run.error]:
@@ -90,6 +92,7 @@ def _not_measured(run: Run, label: str, further: str = "") -> str:
 def _limit_endings(
     report: Report, search: LimitSearch, strict: bool, saved: Sequence[str]
 ) -> Iterator[Ending]:
+    """Yield the problems of a search for the highest rate."""
     if report.interrupted:
         yield _stopped(plural(_trials(report), "window"), saved)
     else:
@@ -99,7 +102,7 @@ def _limit_endings(
 
 
 def failures_sentence(run: Run) -> str:
-    """Return a sentence on the failed operations of a run that exceed the limit of its case."""
+    """Return a sentence on the failed operations of a run, which are more than its case allows."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
         f"{share} of the operations failed at {place(run.case)}: "
@@ -108,7 +111,7 @@ def failures_sentence(run: Run) -> str:
 
 
 def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield at most one ending: the other problems follow from it."""
+    """Yield the most severe problem of an A/B test. Other problems follow from it, and are left out."""
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)
@@ -121,6 +124,7 @@ def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]
 
 
 def _result_endings(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
+    """Yield the problems of studies without cases, such as a crash test."""
     if report.interrupted:
         yield _stopped(progress(report), saved, "what was measured" if report.runs else "what was proved")
     all_parts = parts(report)

@@ -1,4 +1,7 @@
-"""Reports as text and files: pure functions of a report, whose modules are imported on first use."""
+"""Formats of reports: functions from a report to a text.
+
+The module of a format is imported when it is used.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,17 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS = ("json", "txt", "md", "html", "xml")
-"""Formats that can hold results other than measurements of cases."""
+"""Formats that can hold the result of a study, such as a crash test.
+
+Other formats hold only figures of cases.
+"""
 
 
 def _lazy(module: str, name: str) -> Callable[..., str]:
-    """Return a renderer of `show` that imports its module when it is called."""
+    """Return the function `name` of a module of `show`.
+
+    The module is imported when the function is called.
+    """
 
     def render(*shown: Any) -> str:
         return str(getattr(import_module(f"sqlstress.show.{module}"), name)(*shown))
@@ -27,7 +36,10 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return a renderer of a format that can only hold figures of cases."""
+    """Return the function of a format that can only hold figures of cases, like `_lazy`.
+
+    The function raises UsageError for the result of a study. `form` is the name of the format.
+    """
 
     def render(*reports: Report) -> str:
         from sqlstress.analysis.study_parts import called
@@ -50,33 +62,42 @@ FORMATS: dict[str, Callable[..., str]] = {
     "github-action-benchmark": _figures_only("github-action-benchmark", "trackers", "throughput_json"),
     "bmf": _figures_only("bmf", "trackers", "bencher_json"),
 }
-"""Renderers for `--output` by suffix or prefix: each returns one or several reports as text."""
+"""Functions for `--output`, by format: each returns one or several reports as text.
+
+The suffix of the output file selects the format, or a prefix as in "bmf:FILE".
+"""
 
 SUFFIXES = ("json", "csv", "txt", "md", "html", "xml")
-"""Formats that the suffix of the output file can select."""
+"""Formats that the suffix of the output file selects. Other formats need a prefix."""
 
 COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
     "txt": _lazy("text", "comparison_text"),
     "md": _lazy("markdown", "comparison_markdown"),
     "html": _lazy("page.html_file", "comparison_html"),
 }
-"""Renderers for `--output` of `compare`, by suffix."""
+"""Functions for `--output` of the command `compare`, by suffix: each returns a comparison as text."""
 
 CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "txt": _lazy("text", "check_text"),
     "md": _lazy("markdown", "check_markdown"),
 }
-"""Renderers for `--output` of `check`, by suffix. Arguments: result, metric, allowed drop."""
+"""Functions for `--output` of the command `check`, by suffix: each returns the result of a check as text.
+
+Their arguments are the result (BaselineCheck), the metric ("tps" or "p99") and the allowed drop as a share.
+"""
 
 NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
 }
-"""Renderers of several reports side by side, each with its name."""
+"""Functions, by format, that return several reports side by side as text.
+
+Each report is given with its name.
+"""
 
 BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
-"""Second file of a format: suffix appended to the name of the first file, and renderer."""
+"""Second file of a format: the ending of its name after the name of the first file, and its function."""
 
 SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""

@@ -1,6 +1,9 @@
-"""The view of a report in GitHub Actions: the step's summary, and annotations.
+"""A report in GitHub Actions: the summary of a step, and annotations (errors and warnings).
 
-Workflow commands and their escapes: actions/toolkit, packages/core/src/command.ts.
+An annotation is made by a workflow command: a line of the form `::error title=TITLE::TEXT` on standard
+output.
+
+Source of the escapes: actions/toolkit, packages/core/src/command.ts.
 """
 
 from __future__ import annotations
@@ -24,23 +27,26 @@ from sqlstress.show.trackers import case_names
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 
 MOST = 10
-"""Maximum number of annotations of a kind that GitHub shows for a step."""
+"""Maximum number of errors, and of warnings, that GitHub shows for a step."""
 MAX_SUMMARY_BYTES = 1 << 20
-"""Maximum size of a step's summary, in bytes; GitHub refuses a larger summary as a whole."""
+"""Size of a step's summary, in bytes, from which GitHub refuses the whole summary."""
 
 _TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_TEXT, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 def workflow_commands(*reports: Report) -> tuple[str, ...]:
-    """Return the workflow commands that annotate a step: errors, then warnings, MOST of each."""
+    """Return the workflow commands for the problems of reports: at most MOST errors, then MOST warnings."""
     errors = list(chain.from_iterable(map(_errors, reports)))
     warnings = list(dict.fromkeys(chain.from_iterable(map(_warnings, reports))))
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
 def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
-    """Return the workflow commands that annotate a step in which a report was checked."""
+    """Return the workflow commands for the result of a check against a baseline.
+
+    `metric` is "tps" or "p99"; `max_drop` is the allowed change for the worse, as a share.
+    """
     sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
@@ -54,22 +60,24 @@ def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tupl
 
 
 def check_summary(checked: BaselineCheck, metric: str, max_drop: float) -> str:
-    """Return the summary of a check in Markdown, or a sentence if GitHub would refuse it."""
+    """Return the summary of a check in Markdown, or a short sentence if the summary is too large."""
     return _accepted(check_markdown(checked, metric, max_drop))
 
 
 def summary(*reports: Report) -> str:
-    """Return the summary of a step in Markdown, or a sentence if GitHub would refuse it."""
+    """Return the summary of reports in Markdown, or a short sentence if the summary is too large."""
     return _accepted(report_markdown(*reports))
 
 
 def _accepted(text: str) -> str:
+    """Return the text of a summary, or a short sentence if GitHub would refuse the text."""
     if len(text.encode("utf-8", "backslashreplace")) < MAX_SUMMARY_BYTES:
         return text
     return "The report is too large for a step's summary: save it with -o report.html.\n"
 
 
 def _errors(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the title and the text of each error of a report."""
     for part in parts(report):
         if part.verdict.status == WRONG:
             yield f"{part.kind}: {part.name}", part.verdict.finding.text
@@ -88,6 +96,7 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the title and the text of each warning of a report."""
     for part in parts(report):
         if part.verdict.status in (UNPROVED, NO_ANSWER):
             yield f"{part.kind}: {part.name}", part.verdict.finding.text
@@ -108,6 +117,10 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield a workflow command for each annotation (title, text), at most MOST.
+
+    `kind` is error or warning.
+    """
     if len(annotations) > MOST:
         annotations = [
             *annotations[: MOST - 1],

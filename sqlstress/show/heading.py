@@ -1,4 +1,8 @@
-"""The description of a measurement in a few sentences: host, load, library, durability, warnings."""
+"""Description of a measurement in a few sentences: host, load, library, durability, warnings.
+
+A group is the runs of a table. A condition is a setting that the runs share, such as the length of the
+window.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +26,11 @@ from sqlstress.target import product, serves, stores_nothing, takes
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
 """Codes of warnings on the SQLite library that was measured."""
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
+"""Fields of `Settings` that the description mentions only if they are set."""
 
 
 def origin(report: Report) -> str:
-    """Return a line on the report's origin: version, time and system, or the source if published."""
+    """Return a line on the origin of a report: version, time and system; the source of published figures."""
     host = report.environment.host
     system = f"{host.system} {host.release}".strip()
     facts = (system, host.machine, cores(host), report.environment.file_system.kind, host.python)
@@ -37,23 +42,27 @@ def origin(report: Report) -> str:
 
 
 def short_origin(report: Report) -> str:
-    """Return the line of `origin` without the processor's type and the Python version."""
+    """Return the line of `origin` without the processor architecture and the Python version."""
     host = replace(report.environment.host, machine="", python="")
     return origin(replace(report, environment=replace(report.environment, host=host)))
 
 
 def when(report: Report) -> str:
-    """Return the time of the measurement, to the minute, or "published"."""
+    """Return the time of a measurement, to the minute; "published" for published figures."""
     return _minute(report.created) if report.published is None else "published"
 
 
 def describe(what: str, group: Group, report: Report) -> str:
-    """Return the description of a group: `what`, then window, drivers and libraries, seed."""
+    """Return the description of a group: the text `what`, then all conditions, as one sentence."""
     return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the description without the usual conditions, and these in a separate sentence, if any."""
+    """Return the description of a group in two sentences: without the usual conditions, and only with these.
+
+    The usual conditions are those of a run with default options. The second sentence is empty if there are
+    none.
+    """
     conditions = list(_conditions(group, report))
     host = report.environment.host
     usual_texts = [text for text, usual in conditions if usual]
@@ -63,7 +72,7 @@ def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
-    """Return sentences on the durability of commits, one for each combination of effective settings."""
+    """Return sentences on the durability of a group's commits, one for each combination of settings."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the upper limit of the harness.",)
     if not experiment_of(group.case).opens_database:
@@ -74,7 +83,11 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return the durability of a trial; with several targets, on their common scale."""
+    """Return a sentence on the durability of a trial's commits.
+
+    If the group compares several targets, such as SQLite and PostgreSQL, the sentence uses their common
+    scale.
+    """
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -89,16 +102,20 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return the warnings that a reader must see first, except those that a finding repeats."""
+    """Return the warnings that a reader must see before the figures of a group.
+
+    Warnings that one of the `findings` repeats are left out.
+    """
     repeated = {finding.code for finding in findings}
-    # The warning on the WAL does not apply if all settings that were read back exclude a WAL.
+    # The warning on a bug of the WAL does not apply if no trial used a WAL, by the settings that were read
+    # back.
     modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
     without_wal = bool(modes) and all(mode and mode != "wal" for mode in modes)
     elsewhere = without_wal or all(serves(run.case.driver) for run in group.runs)
     general = []
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        # The finding on a CPU quota that stopped processes gives more details.
+        # If a CPU quota stopped processes, a disturbance below gives more details than this warning.
         is_repeated = warning.code == "cpu-quota" and group.met_quota
         if warning.serious and not (of_library and elsewhere) and not is_repeated:
             remark = " This is sqlstress's own SQLite; your program may use another."
@@ -115,7 +132,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
 
 
 def _minute(created: str) -> str:
-    """Return an ISO 8601 time to the minute; other texts are returned unchanged."""
+    """Return an ISO 8601 time to the minute, with its time zone. Other texts are returned unchanged."""
     try:
         return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
     except ValueError:
@@ -123,7 +140,7 @@ def _minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each condition that the runs of a group share, and whether it is the usual one."""
+    """Yield each condition that the runs of a group share, and whether it is that of default options."""
     yield from ((text, False) for text in _window(group))
     case = group.case
     if (
@@ -144,7 +161,7 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
 
 
 def _window(group: Group) -> Iterator[str]:
-    """Yield the length of the measurement, the arrivals of operations, and the number of passes."""
+    """Yield the length of the measured window, the arrivals of operations, and the number of passes."""
     case = group.case
     if experiment_of(case).windowed:
         yield amount(case)
@@ -152,14 +169,18 @@ def _window(group: Group) -> Iterator[str]:
         limit_s = case.arrivals.latency_limit_s
         skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
         yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
-    # An interrupted sweep has made fewer passes than requested, possibly different numbers per case.
+    # An interrupted measurement has fewer passes than requested, and some cases may have one pass more than
+    # others.
     passes = {min(case.repeat, len(run.trials)) for run in group.runs if run.trials and not run.error}
     if passes and max(passes) > 1:
         yield f"median of {' to '.join(map(format_count, sorted({min(passes), max(passes)})))} passes"
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield the policy on locked databases, for each target if there are several."""
+    """Yield the handling of a locked database, and whether it is that of default options.
+
+    If there are several targets, the handling of each target is yielded.
+    """
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
@@ -169,7 +190,7 @@ def _waits(group: Group) -> Iterator[tuple[str, bool]]:
 
 
 def _settings(group: Group) -> Iterator[str]:
-    """Yield the optional settings that were given and that all runs share."""
+    """Yield the optional settings that the user set and that all runs share, as one text."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -178,7 +199,10 @@ def _settings(group: Group) -> Iterator[str]:
 
 
 def _all_libraries(group: Group, report: Report) -> Iterator[str]:
-    """Yield the drivers with their libraries; those of each arm of an A/B test if they differ."""
+    """Yield the drivers with their libraries.
+
+    If the arms of an A/B test differ in them, yield a text per arm.
+    """
     environment, arms = report.environment, report.ab.arms if report.ab else ()
     by_arm = {
         arm.name: tuple(
@@ -193,7 +217,11 @@ def _all_libraries(group: Group, report: Report) -> Iterator[str]:
 
 
 def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
-    """Yield the drivers of some runs with their libraries; for commands, the servers."""
+    """Yield the drivers of some runs with their libraries.
+
+    If the user's programs open the connections, only database servers are known, and their addresses are
+    yielded.
+    """
     connects = {run.case: experiment_of(run.case).opens_database for run in all_runs}
     for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):
         runs = [run for run in all_runs if run.case.driver == name]
@@ -214,6 +242,7 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
 
 
 def _requested(case: Case) -> str:
+    """Return a sentence on the durability of a case whose effective settings were not read back."""
     synchronous = case.settings.synchronous or "at the library's default"
     if not experiment_of(case).applies_settings:
         return "Durability unknown: no connection was seen."

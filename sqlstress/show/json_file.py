@@ -1,4 +1,4 @@
-"""Reports as JSON with their findings, so that no program has to parse sentences."""
+"""A report as JSON, with its findings as data, so that no program has to parse sentences."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from sqlstress.report import Report, to_json
 
 
 def report_json(report: Report) -> str:
-    """Return a report as JSON text, with findings that are derived each time it is written."""
+    """Return a report as JSON text, with its findings, which are computed each time."""
     return to_json(report, findings=[_finding(finding) for finding in advise(report)])
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
+    """Return the code, the facts and the sentence of a finding, in JSON's types."""
     return {"code": finding.code, "facts": _plain(finding.facts), "text": finding.text}
 
 
 def _plain(fact: Any) -> Any:
-    """Return a fact in JSON's types; NaN and infinity become null."""
+    """Return a fact in JSON's types. NaN and infinity become None; values of other types become text."""
     if isinstance(fact, Mapping):
         return {str(name): _plain(value) for name, value in fact.items()}
     if is_dataclass(fact) and not isinstance(fact, type):

@@ -1,4 +1,7 @@
-"""A report as JUnit XML: a test for each case, which passes if the case was measured and verified."""
+"""A report as JUnit XML, for test runners: a test for each case.
+
+A test passes if its case was measured and its data is right.
+"""
 
 from __future__ import annotations
 
@@ -23,37 +26,39 @@ from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""Attribute of a suite by the element of a test that did not pass."""
+"""Attribute of a suite that counts tests, by the XML element of the tests that it counts."""
 
 
 def report_junit(*reports: Report) -> str:
-    """Return reports as JUnit XML, a suite for each.
+    """Return reports as JUnit XML, with a suite for each report.
 
-    Wrong data is a failure, and so are too many failed operations. Cases that could not be measured are
-    errors. Cases that were not measured, or not decided, are skipped.
+    Wrong data and too many failed operations are failures. Cases that could not be measured are errors. Cases
+    that were not measured, or that have no answer, are skipped.
     """
     suites = ElementTree.Element("testsuites", name="sqlstress")
     suites.extend([_suite(report) for report in reports])
     _count(suites)
-    del suites.attrib["skipped"]  # the schema has it only for a suite
+    del suites.attrib["skipped"]  # the schema of JUnit allows this attribute only for a suite
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
 def _suite(report: Report) -> ElementTree.Element:
+    """Return the suite of a report: its properties and tests."""
     suite = ElementTree.Element("testsuite", name=f"sqlstress on {surroundings(report.environment)}")
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in _properties(report):
         ElementTree.SubElement(properties, "property", name=name, value=brief(value))
     suite.extend(_tests(report))
     _count(suite)
-    # The schema has no place for a time zone; a report's time is UTC.
+    # The schema of JUnit allows no time zone. The time of a report is UTC.
     with suppress(ValueError):
         suite.set("timestamp", datetime.fromisoformat(report.created).strftime("%Y-%m-%dT%H:%M:%S"))
     return suite
 
 
 def _properties(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each property of a suite: origin, command, libraries, warnings."""
     yield "measured", heading.origin(report)
     yield "command", " ".join(report.command)
     for build in report.environment.builds:
@@ -63,7 +68,11 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _tests(report: Report) -> Iterator[ElementTree.Element]:
-    """Yield a test for each case, for the conclusion of a study, and for each part with its own verdict."""
+    """Yield the tests of a report.
+
+    There is a test for each case, for an A/B test, for a search for the highest rate, for each part of the
+    report with a verdict, and for cases that were not measured.
+    """
     for run, name in zip(report.runs, case_names(report), strict=True):
         yield _case(run, name)
     if report.ab:
@@ -95,12 +104,14 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
 
 
 def _test(name: str, suite: str, seconds: float | None = None) -> ElementTree.Element:
+    """Return a test that passed. `suite` is the last part of its class name; `seconds` is its duration."""
     classname = f"sqlstress.{suite}" if suite else "sqlstress"
     time = "0" if seconds is None else f"{finite(seconds) or 0.0:.3f}"
     return ElementTree.Element("testcase", name=name, classname=classname, time=time)
 
 
 def _case(run: Run, name: str) -> ElementTree.Element:
+    """Return the test of a case."""
     test = _test(name, clean(run.case.workload), sum(finite(trial.seconds) or 0.0 for trial in run.trials))
     verdict = run.verdict
     invalid = next((trial.error for trial in run.trials if trial.error), None)
@@ -123,13 +134,14 @@ def _case(run: Run, name: str) -> ElementTree.Element:
 
 
 def _outcome(test: ElementTree.Element, kind: str, code: str, text: str) -> None:
+    """Record that a test did not pass. `kind` is failure, error or skipped; `code` is the type of problem."""
     message = brief(text)
     outcome = ElementTree.SubElement(test, kind, message=message, type=code)
     outcome.text = message
 
 
 def _count(suites: ElementTree.Element) -> None:
-    """Write the numbers of tests and of those that did not pass."""
+    """Set the attributes with the number of tests, the numbers by outcome, and the total time in seconds."""
     tests = list(suites.iter("testcase"))
     suites.set("tests", str(len(tests)))
     for kind, attribute in _OUTCOMES.items():

@@ -1,6 +1,7 @@
-"""A report as Markdown, for an issue, a wiki or a job's summary on GitHub.
+"""A report as Markdown, for an issue, a wiki or the summary of a job on GitHub.
 
-Tables keep all columns, and strings of the report cannot add markup.
+Tables have all columns, unlike on a terminal. Strings of the report are escaped, so that they cannot add
+markup.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from tabulate import tabulate
 from sqlstress.show.blocks import Block, Bullets, Lines, Picture, Table, brief, visible
 from sqlstress.show.sections import Pages
 
-# Within a word an underscore adds no markup, and names such as x86_64 stay readable.
+# Characters that are escaped. An underscore within a word adds no markup, so it is not escaped, and names
+# such as x86_64 remain readable.
 _MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
@@ -23,7 +25,7 @@ def draw(block: Block) -> str:
         case Table():
             return _tabulated(block)
         case Picture():
-            # A name may contain backticks, which would end the block.
+            # A name may contain backticks, which would end the code block.
             lines = (visible(line).rstrip().replace("`", "'") for line in block.lines)
             return "\n".join(("```", *lines, "```"))
         case Lines():
@@ -34,6 +36,7 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str) -> str:
+    """Return a text as one line of Markdown, without markup of its own."""
     return _MARKUP.sub(r"\\\g<0>", escape(brief(text), quote=False))
 
 

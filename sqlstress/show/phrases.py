@@ -1,7 +1,7 @@
-"""Print every sentence with sample facts: `python -m sqlstress.show.phrases`.
+"""Print every sentence of the reports with sample facts: `python -m sqlstress.show.phrases`.
 
-The sentences that several experiments share are in `analysis.sentences`. An experiment has its sentences in
-a module `sentences` of its package.
+A sentence is a function whose parameters are the facts of a finding. Sentences that several experiments share
+are in `analysis.sentences`. An experiment has its own sentences in a module `sentences` of its package.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ TEXTS: Mapping[str, str] = {
     "transaction": "transfer", "table": "account",
     "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
-"""Sample values of facts that are texts, by name of the fact. Other texts have their name as a sample."""
+"""Sample values of facts of type str, by name of the fact.
+
+The sample of any other name is the name itself.
+"""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Sample values of facts that are not texts, by type."""
+"""Sample values of facts of other types, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read",
@@ -41,13 +44,14 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""All values of facts on which the wording of a sentence depends.
+"""All values of a text on which the wording of a sentence depends.
 
-The key is the code of the sentence and the name of the fact."""
+The key is the code of the sentence and the name of the fact.
+"""
 
 
 def sentences() -> dict[str, Sentence]:
-    """Return all sentences by code: the shared ones, then those of each experiment."""
+    """Return the functions of all sentences, by code: shared sentences, then those of each experiment."""
     packages = dict.fromkeys(target.rpartition(".")[0] for target in EXPERIMENTS.values())
     names = [f"{package}.sentences" for package in packages if find_spec(f"{package}.sentences")]
     return {
@@ -59,7 +63,7 @@ def sentences() -> dict[str, Sentence]:
 
 
 def facts_of(sentence: Sentence) -> dict[str, Any]:
-    """Return a sample of each fact of a sentence."""
+    """Return a sample value of each fact of a sentence, by name."""
     facts = {name: _sample(name, kind) for name, kind in get_type_hints(sentence).items() if name != "return"}
     chosen = {
         name: CHOICES[code_of(sentence), name][0] for name in facts if (code_of(sentence), name) in CHOICES
@@ -68,7 +72,10 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sample facts of a sentence: all, then without each optional fact, or with another choice."""
+    """Yield sets of sample facts that give all variants of a sentence.
+
+    The first set has all facts. Each further set lacks one optional fact, or has another value of one fact.
+    """
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():
@@ -81,6 +88,7 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 
 def _sample(name: str, kind: Any) -> Any:
+    """Return a sample value of a fact, by its name and type."""
     if get_origin(kind) is UnionType:
         kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:
@@ -97,7 +105,7 @@ def _sample(name: str, kind: Any) -> Any:
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError):  # the reader, such as head, has closed the pipe
+    with suppress(BrokenPipeError):  # a program such as head closed the pipe before the end
         for code, sentence in sentences().items():
             texts = dict.fromkeys(sentence(**facts) for facts in variants_of(sentence))
             print(code, *texts, sep="\n    ", flush=True)  # noqa: T201

@@ -1,8 +1,9 @@
-"""Plots as plain data that the page's chart.js draws; colours are names of the page's style ("--c1").
+"""Plots as plain data, which the script chart.js of the HTML page draws.
 
-The names are those of plotly.js, as far as they are supported: scatter (lines, markers, steps, error bars, an
-area below) and bar (grouped, stacked, horizontal); axes that are linear, log, category or multicategory. Two
-names are our own: `multiples`, a small frame for each line, and `whole`, an axis with ticks at whole numbers.
+Attributes have the names that plotly.js uses. Supported are traces of the types scatter (lines, markers,
+steps, error bars, an area below the line) and bar (grouped, stacked, horizontal), and axes of the types
+linear, log, category and multicategory. Two names are our own: `multiples` (a small frame for each line) and
+`whole` (an axis with ticks at whole numbers). Colours are names of the page's style, such as "--c1".
 """
 
 from __future__ import annotations
@@ -23,30 +24,33 @@ from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
 
 COLOURS = 8
+"""Number of colours of items; further items repeat them."""
 MAX_LINES = 4
 """Maximum number of lines that readers can distinguish in one frame."""
 LOG_RATIO = 20
 """Ratio of the largest figure to the smallest above which an axis is logarithmic."""
 _LONGEST = 48
+"""Maximum length of a text in a plot, in characters."""
 
 Plain = dict[str, Any]
+"""Part of a plot, such as a trace or an axis, by attribute."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The data that a plot shows at a time."""
+    """View of a plot. The reader of the page chooses one of the plot's views."""
 
     label: str
-    """Label in the plot's list of choices."""
+    """Label of the view in the plot's list of choices."""
     data: list[Plain]
-    """Traces."""
+    """Traces: lines, marks or bars."""
     layout: Plain
     """Axes, and other attributes that differ from the page's defaults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot, with one view or several to choose from."""
+    """Plot with one or more views."""
 
     title: str
     note: str
@@ -55,21 +59,21 @@ class Plot:
     first: int = 0
     """Index of the view that is shown first."""
     wide: bool = False
-    """Whether the plot takes the page's whole width."""
+    """Whether the plot takes the whole width of the page."""
 
 
 def colour(place: int) -> str:
-    """Return the colour of an item, by its index."""
+    """Return the colour of the item with the index `place`."""
     return f"--c{place % COLOURS + 1}"
 
 
 def name(words: str) -> str:
-    """Return a text for a plot: cleaned, shortened, and without plotly's placeholders."""
+    """Return a text for a plot: one line of at most _LONGEST characters, without placeholders ("%{x}")."""
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
 def level(value: float, shade: str) -> Plain:
-    """Return a dotted line across the whole plot."""
+    """Return a dotted horizontal line across the whole plot, at `value` of the y axis."""
     return {
         "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value,
         "line": {"color": shade, "width": 1, "dash": "dot"},
@@ -77,35 +81,39 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return extra attributes of the layout if the lines are too many for one frame.
+    """Return the attribute of the layout that gives each line its own small frame.
 
-    Each line then gets a small frame, with the other lines behind it in the colour of rules.
+    Empty if the lines are few enough for one frame. In a small frame, the other lines are behind the line in
+    the colour of the grid.
     """
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
 
 
 def axis(title: str, **more: Any) -> Plain:
-    """Return an axis with its title."""
+    """Return an axis with a title and further attributes."""
     return {"title": {"text": title}, **more}
 
 
 def counts_axis(title: str, counts: Iterable[int]) -> Plain:
-    """Return an axis of whole numbers, with a tick at each measured number if there are few."""
+    """Return an axis of whole numbers. If `counts` has few different numbers, each has a tick."""
     distinct = sorted(set(counts))
     ticks: Plain = {"tickvals": distinct} if len(distinct) <= 12 else {}
     return axis(title, whole=True, **ticks)
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return extra attributes of an axis: begin at zero, or logarithmic for a wide range."""
+    """Return attributes of an axis for these values: a logarithmic axis for a wide range, else from zero."""
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with a mark at each value. With attributes of the stroke in `more` it has no marks."""
+    """Return a line with a mark at each value. With further attributes of the stroke, it has no marks.
+
+    `place` is the index of the line's colour, and `hover` is the template of the text that a mark shows.
+    """
     return {
         "type": "scatter",
         "mode": "lines" if more else "lines+markers",
@@ -126,7 +134,10 @@ def marks(
     text: Sequence[str] = (),
     **marker: Any,
 ) -> Plain:
-    """Return marks without a line; `text` has the text that hovering shows for each mark."""
+    """Return marks without a line.
+
+    `text` has a text for each mark, which the template `hover` can include.
+    """
     hover_texts = {"text": list(text)} if text else {}
     return {
         "type": "scatter",
@@ -140,12 +151,12 @@ def marks(
     }
 
 
-# Plots of several reports side by side. Independent cases get bars: one for each case and report. Layouts
-# with numbers of processes get lines.
+# Plots of several reports side by side. If the cases are numbers of processes, there is a line for each
+# report and number of buckets. Other cases get bars: one for each case and report.
 
 
 Figure = Callable[[int, int], float | None]
-"""Function from (row, part) to a figure; None if there is none."""
+"""Function from a row and a part (the runs of one report), by their indices, to a figure; None if missing."""
 
 
 def bar_plots(
@@ -154,9 +165,10 @@ def bar_plots(
     bar: Callable[[Case], tuple[str, Hashable]],
     bar_name: Callable[[Case], str],
 ) -> Iterator[Plot]:
-    """Yield bar plots of the rates: absolute, and relative to a case of the same report.
+    """Yield a plot of the rates as bars: absolute, and relative to a case of the same report.
 
-    `bar` and `bar_name` are methods of the presenter.
+    `names` has a label for each report. `bar` and `bar_name` are the methods of the presenter with these
+    names.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -181,7 +193,7 @@ def bar_plots(
 
 
 def _over(compared: ComparedTable, base: int) -> Figure:
-    """Return the function of a row's rate relative to the rate of row `base` in the same report."""
+    """Return the function from a row and a part to the row's rate divided by the rate of the row `base`."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -193,7 +205,10 @@ def _over(compared: ComparedTable, base: int) -> Figure:
 def _bars(
     names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
-    """Return horizontal bars, because their names are long: the first case is at the top."""
+    """Return a view with horizontal bars, the first case at the top.
+
+    They are horizontal because the names in `cases` are long. `names` has a label for each report.
+    """
     data: list[Plain] = [
         {
             "type": "bar",
@@ -216,7 +231,7 @@ def _bars(
 
 
 def row_name(compared: ComparedTable, row: int, bar_name: Callable[[Case], str]) -> str:
-    """Return the name of a row, with its number of processes if the reports have several."""
+    """Return the name of a row's case, with its number of processes if the cases differ in it."""
     counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
     case = compared.table.case(row)
     processes = f", {case.concurrency} proc." if len(counts - {0}) > 1 else ""
@@ -227,7 +242,10 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-    """Yield line plots of the throughput by processes, absolute and relative to one process."""
+    """Yield a plot of the throughput by number of processes: absolute, and relative to one process.
+
+    `names` has a label for each report.
+    """
     figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
         view for label, figure in figures.items() if (view := _lines(compared, names, label, figure)).data
@@ -239,6 +257,7 @@ def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
 
 
 def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
+    """Return a view of a figure by number of processes, with a line for each report and number of buckets."""
     data = []
     for column, part in enumerate(compared.table.parts):
         cases = [run.case for run in part.runs if run]
@@ -260,10 +279,11 @@ def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Fi
     return View(label, data, axes)
 
 
-# Latencies: percentiles, and outlines of histograms.
+# Plots of latencies: percentiles, and outlines of histograms.
 
 
 Percentile = Callable[[Latency], float | None]
+"""Function from latencies to a percentile in ns; None if it is unknown."""
 PERCENTILES: dict[str, Percentile] = {
     "p50": lambda latency: latency.p50_ns,
     "p90": lambda latency: latency.p90_ns,
@@ -271,7 +291,7 @@ PERCENTILES: dict[str, Percentile] = {
     "p99.9": lambda latency: latency.p999_ns,
     "max": lambda latency: latency.max_ns if latency.count else None,
 }
-"""Functions from a latency to a percentile in ns, by the percentile's name."""
+"""Functions that return percentiles, by the percentile's name."""
 
 
 def latency_lines(
@@ -282,7 +302,10 @@ def latency_lines(
     hover: str,
     dash: str = "solid",
 ) -> list[Plain]:
-    """Return the line of a percentile in ms over the varied quantity; empty without figures."""
+    """Return a line of a percentile in ms, as a list; empty if there are no figures.
+
+    `measured` has the x value and the latencies of each point. `number` is the index of the line's colour.
+    """
     points = [
         (x, ns / NS_PER_MS)
         for x, latency in measured
@@ -294,15 +317,18 @@ def latency_lines(
 
 
 _COARSER = 4
-"""Number of low bits that are dropped, which leaves eight buckets per power of two."""
+"""Number of low bits of a bucket index that are dropped. That leaves eight steps per power of two."""
 _BUCKETS = 0x7F80
-"""Upper limit of the indices of finite floats."""
+"""Index of the first bucket whose latencies would be infinite."""
 
 
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot with a view for each case and an outline for each latency; nothing without latencies."""
+    """Yield a plot of histograms with a view for each case; nothing if there are no latencies.
+
+    `cases` has, for each case, the label and the latencies of each histogram, which is shown as an outline.
+    """
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),
@@ -323,7 +349,10 @@ def distributions(
 
 
 def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
-    """Return the outline, with a point per step in percent of all operations; None if there are none."""
+    """Return the outline of a histogram: for each step, the percentage of all operations.
+
+    None if there are no operations. `number` is the index of its colour.
+    """
     coarse: Counter[int] = Counter()
     for index, count in latency.buckets:
         if 0 <= index < _BUCKETS and count > 0:
@@ -346,5 +375,6 @@ def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
 
 @cache
 def _middle_ms(step: int) -> float:
+    """Return the middle of a step of an outline, in ms."""
     low, high = (bucket_floor(index << _COARSER) for index in (step, step + 1))
     return (low + high) / 2 / NS_PER_MS

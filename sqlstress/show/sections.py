@@ -1,4 +1,4 @@
-"""The sections of a report or comparison, as blocks that every format draws."""
+"""Sections of a report or comparison, as blocks (paragraphs, tables, lists). Each format draws the blocks."""
 
 from __future__ import annotations
 
@@ -32,43 +32,48 @@ from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the presentation of a report."""
+    """Section of the presentation of a report."""
 
     blocks: tuple[Block, ...]
+    """Content of the section, in order."""
     group: Group | None = None
     """Group that the section shows; None if the section concerns the whole report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Pages in a format that consists of consecutive blocks."""
+    """Functions that make pages in a format whose pages are drawn block by block, such as Markdown."""
 
     drawn: Callable[[Block], str]
-    """Return a block in the format; empty to leave it out."""
+    """Function that returns a block as text in the format; "" leaves the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Return the last text of the page: how to see the blocks that were left out."""
+    """Function that returns the last text of a page, such as the option that shows omitted blocks."""
 
     def report(self, *reports: Report) -> str:
-        """Return reports as text: the conditions, the tables, and the findings."""
+        """Return reports as text: the conditions, the tables, and the findings of each."""
         return self._page(
             block for report in reports for section in report_sections(report) for block in section.blocks
         )
 
     def comparison(self, comparison: Comparison) -> str:
-        """Return reports side by side: their differences, the tables, and the findings."""
+        """Return reports side by side as text: their differences, the tables, and the findings."""
         return self._page(comparison_blocks(comparison))
 
     def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
-        """Return the check of a report against its baseline, and its reliability."""
+        """Return the result of a check against a baseline as text, with its reliability.
+
+        `metric` is "tps" or "p99"; `max_drop` is the allowed change for the worse, as a share.
+        """
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
+        """Return blocks as text, with an empty line between them."""
         all_blocks = tuple(blocks)
         return "\n\n".join(filter(None, (*map(self.drawn, all_blocks), self.closing(all_blocks)))) + "\n"
 
 
 def report_sections(report: Report) -> Iterator[Section]:
-    """Yield the sections of a report, beginning with its origin."""
+    """Yield the sections of a report. The first section is its origin: version, time and system."""
     is_sweep = not (report.ab or report.limit or report.results)
     yield Section((Paragraph((heading.short_origin if is_sweep else heading.origin)(report)),))
     if report.ab is not None:
@@ -95,7 +100,10 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks of a group; warnings in `warned` are not repeated, and new ones are added to it."""
+    """Yield the blocks of a group, which is a table with its description and findings.
+
+    Warnings that are in `warned` are left out. The other warnings of the group are added to `warned`.
+    """
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
@@ -109,19 +117,22 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
         yield conclusions(findings)
 
 
-# The headline: the title of a report's page.
+# Headline: the title of the HTML page of a report.
 
 
 LONGEST = 120
+"""Maximum length of a headline, in characters."""
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
+"""End of a sentence."""
 _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
 """Positions where a sentence can be cut. Text in brackets is skipped."""
 
 
 def headline(sections: Iterable[Section]) -> str:
-    """Return the first sentence of a report's verdict or findings; wrong data takes precedence.
+    """Return the headline of a report: the first sentence of its verdict or its findings.
 
-    Without findings, return the description of the measurement.
+    A finding on wrong data comes before all others. Without findings, the headline is the first sentence of
+    the description.
     """
     blocks = [block for section in sections for block in section.blocks]
     statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
@@ -137,6 +148,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the texts of the paragraphs among blocks, then a sentence for the case that there are none."""
     for block in blocks:
         match block:
             case Lines():
@@ -147,7 +159,7 @@ def _texts(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def title_of(text: str) -> str:
-    """Return the first sentence of a text, cut at a clause if it is longer than LONGEST."""
+    """Return the first sentence of a text. If it is longer than LONGEST, it is cut at the end of a clause."""
     sentence = _SENTENCE.split(clean(text), maxsplit=1)[0].rstrip(".")
     if len(sentence) <= LONGEST:
         return sentence

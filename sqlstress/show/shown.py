@@ -1,4 +1,8 @@
-"""Base classes of the presenters of experiments, with default tables, findings and plots."""
+"""Base classes of presenters, with default tables, findings and plots.
+
+A presenter shows the results of one experiment. A group is the runs of a table; its parts are the runs for
+each value of an option. A topic is a function that yields the findings on one subject for a group.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +52,7 @@ from sqlstress.show.case_table import (
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
 R = TypeVar("R")
+"""Type of the result of a study."""
 
 TIME = ComparisonFigure(
     "{letter} time s",
@@ -61,11 +66,14 @@ LOCKED = "the database was locked"
 LOCKED_FOR_LONGER = f"{LOCKED} for longer than --busy-timeout"
 SNAPSHOT_OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
-"""Topics that concern a whole group, not each of its parts."""
+"""Topics that yield findings for a whole group, not for each of its parts."""
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield the findings of a topic for each part of a group; equal findings of parts are merged."""
+    """Yield the findings of a topic for each part of a group, labelled with the part.
+
+    Equal findings of several parts are merged. A finding of all parts has no label.
+    """
     values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
         for finding in topic(part):
@@ -76,23 +84,26 @@ def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
 
 
 class Presenter:
-    """Presenter of an experiment: pure functions of a report. Experiments override what differs."""
+    """Presenter of an experiment. Its methods only read a report.
+
+    Experiments override the methods that differ.
+    """
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Topics of a group, in order, except for wrong and missing data."""
+    """Topics of a group, in order. Findings on wrong and missing data come first and are not in this list."""
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
-    """Figures of comparisons, for experiments whose columns do not declare them."""
+    """Figures that comparisons show, for experiments whose columns do not declare them."""
     proves: ClassVar[str] = NOTHING_LOST
-    """Fact about the data of a run that its proof established, as a clause."""
+    """Fact about the data that the checks of a run prove, as a clause."""
     together: ClassVar[int] = 1
-    """Number of reports next to the first one in 80 columns; 1 if cases have long names."""
+    """Number of reports that fit next to the first report into 80 columns; 1 if cases have long names."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
         trials = [trial for trial in run.ended if trial.failed]
         latency = latency_of(failures_of([run]))
         wait = Wait(latency, run.case.settings.busy_timeout_ms) if latency else None
-        # Older reports do not have the time.
+        # Older reports lack the times of failed operations.
         locked = (
             f"{LOCKED}, {failure_time(wait.failure_time())}"
             if wait and not run.case.server
@@ -107,7 +118,7 @@ class Presenter:
         )
 
     def is_doubtful(self, run: Run) -> bool:
-        """Return whether the exit code reports a suspicion about a run whose data is right."""
+        """Return whether suspicious code of the user makes a run a problem, although its data is right."""
         return False
 
     def activity(self, group: Group) -> str:
@@ -115,28 +126,28 @@ class Presenter:
         return group.case.workload
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        """Yield the tables and pictures, each with its legend."""
+        """Yield the tables and pictures of a group, each with its legend."""
         return common_blocks(group)
 
     def columns(self, group: Group) -> Sequence[Column[Row]]:
-        """Return the columns of the table of a group. The CSV and comparisons take theirs from it."""
+        """Return the columns of the table of a group. The CSV file and comparisons use them, too."""
         return ()
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
-        """Return the columns of a further table. The CSV takes its columns from it, too."""
+        """Return the columns of a second table of a group. The CSV file has them, too."""
         return ()
 
     def comparison_figures(self, group: Group) -> FigureGroups:
-        """Return the figures that a comparison shows; `group` has the runs of all reports."""
+        """Return the figures that a comparison shows, in groups. `group` has the runs of all reports."""
         return self.measures
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings."""
+        """Yield the findings of all topics on a group."""
         for topic in self.topics:
             yield from topic(group) if topic in WHOLE_GROUP_TOPICS else by_part(topic, group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the plots of a group: throughput and latency, unless the experiment has its own."""
+        """Yield the plots of a group: throughput and latency, unless the experiment overrides this method."""
         if group.case.rate:
             yield from at_a_rate.plots(group)
             yield from sweep_plots.over_time(group)
@@ -144,24 +155,24 @@ class Presenter:
             yield from sweep_plots.plots(group)
 
     def rate(self, run: Run) -> float | None:
-        """Return the rate by which a run is compared, per second; the caller has excluded invalid runs."""
+        """Return the rate by which a valid run is compared, per second; None if it has no valid trial."""
         trial = run.valid_median_trial()
         return trial.rows_per_s if trial else None
 
     def commits(self, trial: Trial) -> int | None:
-        """Return the number of commits of a trial; None if unknown."""
+        """Return the number of commits in the window of a trial; None if unknown."""
         return None
 
     def tracked_rates(self, run: Run) -> Iterator[float | None]:
-        """Yield the rate of each valid trial that benchmark trackers store, per second."""
+        """Yield the rate of each valid trial, per second, that benchmark trackers store."""
         return (trial.tps for trial in run.valid)
 
     def tracked_unit(self, case: Case) -> str:
-        """Return the unit of these rates, in the plural."""
+        """Return the unit that `tracked_rates` counts, in the plural."""
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return the differences between the loads of cases with the same work, a text for each case.
+        """Return, for each case, the load options in which cases with the same work differ, as text.
 
         Options that vary within a table are left out.
         """
@@ -172,14 +183,20 @@ class Presenter:
         ]
 
     def compared_plots(self, compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-        """Yield the plots of several reports side by side: lines over the processes, or bars case by case."""
+        """Yield the plots of several reports side by side: lines by number of processes, or bars by case.
+
+        `names` has a label for each report.
+        """
         if compared.table.sweeps:
             yield from line_plots(compared, names)
         else:
             yield from bar_plots(compared, names, self.bar, self.bar_name)
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the title and the key of the bar of a case. The last bar with the same two is shown."""
+        """Return the title of the plot view that has the bar of a case, and the key of the bar in it.
+
+        If several cases have the same title and key, the last one is shown.
+        """
         return "", case
 
     def bar_name(self, case: Case) -> str:
@@ -187,7 +204,7 @@ class Presenter:
         return experiment_of(case).work_label(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        """Return the CSV columns of the cases of this experiment: the fields of their specs."""
+        """Return the CSV columns that only cases of this experiment have: the fields of their specs."""
         columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
             key = experiment_of(run.case).key or run.case.workload
@@ -196,7 +213,7 @@ class Presenter:
         return columns
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        """Return the CSV columns of the trials of this experiment, in addition to those of `columns`."""
+        """Return further CSV columns of the trials of this experiment, which are in no table."""
         return {}
 
 
@@ -207,10 +224,10 @@ def presenter_of(case: Case) -> Presenter:
 
 
 class LoadShown(Presenter):
-    """Presenter of an experiment with two loops: closed, or open at a fixed rate."""
+    """Presenter of an experiment whose load is a closed loop, or an open loop at a fixed rate."""
 
     failed: ClassVar[Column[Row]] = FAILED_SHARE
-    """Column of failed operations."""
+    """Column of failed operations, for the table of cases at a fixed rate."""
 
     def blocks(self, group: Group) -> Iterator[Block]:
         if group.case.rate:
@@ -228,22 +245,25 @@ class LoadShown(Presenter):
         return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of cases in a closed loop; above it, several targets side by side."""
+        """Yield the table of cases in a closed loop.
+
+        If the group compares several targets, a table of the targets side by side comes first.
+        """
         yield from case_table.blocks(group)
         yield from self.table(group)
 
     def table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of the declared columns, and its legend."""
+        """Yield the table with the columns of `columns`, and its legend."""
         table = table_of(rows_of(group), self.columns(group))
         yield table
         yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
-        """Yield the blocks below the table."""
+        """Yield the blocks below the table of a group; none by default."""
         return iter(())
 
     def proved(self, group: Group) -> str:
-        """Return the fact that the proof established, for the legend."""
+        """Return the fact that the checks of the data prove, as a clause of the legend."""
         return NOTHING_LOST
 
     def rate(self, run: Run) -> float | None:
@@ -251,10 +271,10 @@ class LoadShown(Presenter):
 
 
 class ResultShown(Presenter, Generic[R]):
-    """Presenter of the result of a study that is not a sweep of cases. R is the type of the result."""
+    """Presenter of a study without cases, such as a crash test. R is the type of its result."""
 
     def part(self, result: R) -> ReportPart:
-        """Return the subject of the study and its verdict."""
+        """Return the part of the report that shows the study, with its verdict."""
         raise NotImplementedError
 
     def result_blocks(self, report: Report, result: R) -> Iterator[Block]:
@@ -266,21 +286,25 @@ class ResultShown(Presenter, Generic[R]):
         return iter(())
 
     def tiles(self, result: R) -> Iterator[Tile]:
-        """Yield the main figures, for the top of a page."""
+        """Yield the main figures of the result, for the top of an HTML page."""
         raise NotImplementedError
 
     def progress(self, result: R) -> str:
-        """Return the progress of the study: "3 of 100 rounds"."""
+        """Return the progress of the study, such as "3 of 100 rounds"."""
         raise NotImplementedError
 
 
 def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
-    """Return the results of studies, each with its presenter."""
+    """Return the results of a report's studies, each with its presenter."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
-    """Return a CSV column for each option of the dataclasses that `holder_of` returns."""
+    """Return the CSV columns of options, by name.
+
+    `holder_of` returns a dataclass of options for a run. A run whose dataclass lacks an option has an empty
+    field.
+    """
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
@@ -299,15 +323,20 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
 
 def _field(kind: type, name: str) -> Callable[[Run], Value]:
+    """Return the function from a run to a field of its spec; None for a spec of another type than `kind`."""
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
 Tile = tuple[str, str, str]
-"""Figure, its name, and its status: ok, failed, unknown, or empty."""
+"""Main figure at the top of an HTML page: the figure, its name, and its status (ok, failed, unknown or
+"")."""
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict; `proved` is its text if everything was proved."""
+    """Return the tile of a verdict.
+
+    `proved` is its figure if the data was proved right; `what` is its name.
+    """
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

@@ -1,4 +1,8 @@
-"""Presentation of studies: A/B tests, checks against a baseline, searches for the highest rate."""
+"""Presentation of A/B tests, of checks against a baseline, and of searches for the highest rate.
+
+An A/B test compares two arms (variants), A and B; a cell is a case that both arms measure. `metric` is "tps"
+or "p99", and `max_drop` is the allowed change for the worse, as a share.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +72,7 @@ def _study(
     report: Report,
     findings: Iterable[Finding],
 ) -> Iterator[Block]:
-    """Yield the blocks of a study: the conditions, the figures, the verdict, and other findings."""
+    """Yield the blocks of a study: its description, the figures, the verdict, and other findings."""
     if report.runs:
         yield Lines(tuple(description))
     yield from figures
@@ -80,14 +84,16 @@ def _study(
 
 
 def _cell(value: float | None, metric: str) -> str:
+    """Return a figure as a cell: TPS, or for the metric p99 a time, given in ns, in ms."""
     return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
 
 
 def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
+    """Return the cells of a change: its estimate, and the ends of its interval, all given as ratios."""
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
-# An A/B test: its arms, their differences, and a row for each cell.
+# A/B test: its arms, their differences, and a row for each cell (case).
 
 
 def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
@@ -96,9 +102,9 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     findings: list[Finding] = []
     for group in groups:
         findings += (*wrong_data_findings(group), *failures(group))
-        # Operations that fail at once take no time, so that no figure shows them.
+        # No figure shows operations that fail at once, because they take no time. So a finding reports them.
+        # If too many failed, the verdict reports them instead.
         run = max(group.runs, key=Run.failed_share)
-        # The verdict names an arm with too many failures.
         if (share := run.failed_share()) and not run.failed_too_many:
             why = presenter_of(run.case).failure_reason(run)
             findings.append(Finding(sentences.arm_failed, arm=run.arm or "", share=share, why=why))
@@ -116,6 +122,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
+    """Yield the sentences that describe the test, each arm, the differences of the arms, and warnings."""
     yield heading.describe(f"A/B test. {presenter_of(first.case).activity(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
@@ -138,6 +145,7 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
 
 
 def _ab_table(pairs: Pairs) -> Table:
+    """Return the table with a row for each cell. If there are several, the last row is for all together."""
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(experiment_of(run.case).many_files for run in report.runs)
@@ -170,22 +178,24 @@ def _ab_table(pairs: Pairs) -> Table:
 
 
 def _middle(run: Run, metric: str) -> float | None:
+    """Return the median of a run's figures, TPS or p99 in ns; None if there are no figures."""
     values = [value for trial in run.valid if (value := finite(ab.figure(trial, metric)))]
     return median(values) if values else None
 
 
 def _estimate(look: Look) -> tuple[str, ...]:
+    """Return the cells of a look: the number of pairs, the change, and the ends of its interval."""
     return whole_cell(look.pairs), *_change(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
 BESIDE = 0.4
-"""Horizontal distance of an estimate from its last pair. Without it, the estimate would hide the pair."""
+"""Horizontal distance of an estimate from its last pair, in pairs, so that it does not hide the pair."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield one plot with the ratio B/A of each pair, and the estimate with its interval at each look.
+    """Yield the plot of an A/B test: the ratio B/A of each pair, and the estimate at each look.
 
-    A look is an interim result of the test. Yield nothing if no pair was measured.
+    A look is an interim result of the test. Nothing if no pair was measured.
     """
     if not (test := report.ab):
         return
@@ -216,7 +226,10 @@ def ab_plots(report: Report) -> Iterator[Plot]:
 
 
 def _ratio_axis(title: str, low: float, high: float) -> Plain:
-    """Return a logarithmic axis with readable ticks: 0.5 and 2 are equally far from 1."""
+    """Return a logarithmic axis for ratios from `low` to `high`, with readable ticks.
+
+    On a logarithmic axis, 0.5 and 2 are at the same distance from 1.
+    """
     decades = range(floor(log10(low)), ceil(log10(high)) + 1)
     if len(decades) > 4:
         return axis(title, type="log")
@@ -229,12 +242,13 @@ def _ratio_axis(title: str, low: float, high: float) -> Plain:
 
 
 def _estimates(looks: tuple[Look, ...]) -> Plain:
+    """Return the trace of the estimates at the looks of a test, with their intervals."""
     shown_looks = [look for look in looks if finite(look.ratio) is not None]
     ends = []
     for look in shown_looks:
         if look.worst is not None and look.bound is not None:
             ends.append(sorted((look.worst, look.bound)))
-        else:  # an old look, which was judged by its estimate
+        else:  # a look of an older version, which judged the estimate instead of the bounds
             ends.append([look.low or look.ratio, look.high or look.ratio])
     return {
         "type": "scatter",
@@ -255,7 +269,7 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
     }
 
 
-# A check of a report against its baseline: a row for each case, the verdict, and its reliability.
+# Check of a report against its baseline: a row for each case, the verdict, and its reliability.
 
 
 TRUST = (
@@ -301,12 +315,12 @@ def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterat
 
 
 def left_out(checked: BaselineCheck) -> str:
-    """Return a sentence with the number of baseline cases that the report lacks."""
+    """Return a sentence with the number of the baseline's cases that the checked report lacks."""
     return f"Cases of the baseline that were not measured again: {checked.left_out}."
 
 
 def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
-    """Return the verdict with its reason, and the next step."""
+    """Return sentences on the verdict of a check, with its reason and the next step."""
     if checked.failed is not None:
         return f"FAIL: {checked.failed}."
     if checked.wrong is not None or checked.ratio is None:
@@ -339,20 +353,23 @@ def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
 
 
 def _bound(ratio: float | None) -> str:
+    """Return a bound of a ratio as a change; a dash if it is unknown."""
     return MISSING if ratio is None else signed(ratio)
 
 
-# A search for the highest rate: the promise, each rate that was tried, and the answer.
+# Search for the highest rate: the promise (the upper bounds of latency), a row for each tried rate, and the
+# answer. A window is a measurement at one rate.
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
-"""Text of a rate's verdict in the table."""
+"""Cell for each verdict on a rate."""
 _LONGEST = 30
+"""Maximum length of the cell with the reasons of broken promises, in characters."""
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    """Yield all blocks of a search."""
-    # Windows are longer at low rates, which must not split the table.
+    """Yield all blocks of a search for the highest rate."""
+    # Windows are longer at low rates. The table must not be split into groups by their length.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
         replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run
@@ -379,6 +396,7 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
+    """Yield the sentences that describe a search, and its warnings. `last` is the group with the rates."""
     what = presenter_of(last.case).activity(last)
     yield heading.describe(
         f"Search for the highest rate with {promise_clause(search.promise)}. {what}", last, report
@@ -393,7 +411,10 @@ def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Fi
 
 
 def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
-    """Yield the number of checkpoints per window, if it follows from the commits."""
+    """Yield a sentence on the number of checkpoints in a window, or on the reason why it is unknown.
+
+    A window without a checkpoint would miss the operations that checkpoints delay.
+    """
     answer, rates = answer_of(report, search), tried_rates(report, search)
     near = [attempt for attempt in rates if answer.verdict(attempt.rate) == OPEN] or rates[:1]
     longer = "use a longer --duration."
@@ -408,7 +429,7 @@ def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
 
 
 def _min_checkpoints(run: Run) -> float | None:
-    """Return the minimum number of checkpoints in each file per window at a rate; None if unknown."""
+    """Return the minimum number of checkpoints of a file in a window of this run; None if unknown."""
     counts = []
     for trial in run.valid:
         commits = presenter_of(run.case).commits(trial)
@@ -420,7 +441,10 @@ def _min_checkpoints(run: Run) -> float | None:
 
 
 def _may_contain_checkpoints(run: Run) -> bool:
-    """Return whether a window may contain checkpoints although commits are not counted."""
+    """Return whether a run's windows may contain checkpoints whose number is unknown.
+
+    The number is unknown if the experiment does not count commits.
+    """
     experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
@@ -428,6 +452,7 @@ def _may_contain_checkpoints(run: Run) -> bool:
 
 
 def _rates_table(report: Report, search: LimitSearch) -> Table:
+    """Return the table with a row for each tried rate."""
     answer = answer_of(report, search)
 
     def latency(label: str) -> Column[TriedRate]:
@@ -446,19 +471,19 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return a percentile of the median window; None if windows have too few operations for it."""
+    """Return the median over the windows of a percentile, in ms; None if a window has too few operations."""
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
 
 
 def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
-    """Return the kinds of promises that windows at a rate broke, the most frequent first."""
+    """Return the bounds that windows at a rate broke and other reasons, the most frequent first."""
     kinds = Counter(kind for trial in attempt.run.valid for kind in _reasons(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
 
 
 def _reasons(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the promises that a window broke, or the reason why it was not judged."""
+    """Return the bounds of the promise that a window broke, or the reason why it was not judged."""
     reason = skip_reason(trial, promise)
     return (reason,) if reason else broken(trial, promise)
 
@@ -485,6 +510,10 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 
 def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
+    """Yield the traces of a search's windows: those that kept the promise, and those that broke it.
+
+    `bound` is the shown figure: a percentile such as "p99", or "max".
+    """
     windows = [
         (not broken(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)
@@ -500,5 +529,6 @@ def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]
 
 
 def _in_ms(trial: Trial, bound: str) -> float | None:
+    """Return a percentile or "max" of a window's latencies, in ms; None without latencies."""
     latency_ns = finite(latency_at(trial.arrived.all_kinds if trial.arrived else None, bound))
     return latency_ns / NS_PER_MS if latency_ns else None

@@ -1,7 +1,8 @@
-"""Plots of cases that are layouts with numbers of processes: throughput and latency.
+"""Plots of throughput and latency for a group of cases that differ in the numbers of processes and of files.
 
-If the parts of a group differ in one option, each value has a line or a bar: over the processes or, if all
-cases have the same number of processes, over the values.
+A layout is a number of files (buckets). If a group has parts that differ in one option, each value of the
+option has a line over the numbers of processes. If all cases have the same number of processes, each value
+has a bar.
 """
 
 from __future__ import annotations
@@ -50,11 +51,15 @@ def plots(group: Group) -> Iterator[Plot]:
 
 
 def _sweeps(group: Group) -> bool:
+    """Return whether the cases of a group differ in the number of processes."""
     return len({run.case.concurrency for run in group.runs}) > 1
 
 
 def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield one plot with the views of all parts, to choose from: the parts cannot share axes."""
+    """Yield a single plot that has the views of all parts of a group, because the parts cannot share axes.
+
+    `draw` yields the plots of a part.
+    """
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -66,13 +71,18 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
         yield Plot(first.title, first.note, views, first.first, first.wide)
 
 
-# Throughput: in total, of each process, and over the window.
+# Plots of throughput: of all processes together, of each process, and over the window.
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Upper limit of the axis, relative to the highest measured value; the ideal may exceed it."""
+"""Upper end of the axis, relative to the highest measured value.
+
+The line of ideal growth may go beyond it.
+"""
 BIN_S = 0.1
+"""Length of the intervals in which workers count transactions, in seconds."""
 MIN_BINS = 6
+"""Minimum number of intervals for a line over the window."""
 """Minimum number of bins that are plotted over time."""
 
 
@@ -172,7 +182,11 @@ def _by_layout(group: Group) -> Iterator[Plot]:
 
 
 def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str) -> Plain:
-    """Return the line of a layout's points; `runs` must contain the run of each point."""
+    """Return the line of throughput by number of processes, with the spread of the trials.
+
+    `points` are the points of one layout, and `runs` must have the run of each point. `number` is the index
+    of the line's colour.
+    """
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -180,7 +194,10 @@ def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Return the trace with bars from the lowest to the highest trial of each run, if trials differ."""
+    """Return the trace with bars from the lowest to the highest trial of each run. They are added in place.
+
+    No bars are added if no run has trials with different rates. `shade` is the colour of the bars.
+    """
     rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
     if any(min(trial_rates) < max(trial_rates) for trial_rates in rates):
         over = [max(0.0, max(trial_rates) - tps) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
@@ -190,20 +207,21 @@ def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
 
 
 def _spread_note(data: Iterable[Plain]) -> str:
+    """Return a sentence on the bars of the traces, preceded by a space; "" without bars."""
     return " Bars: from the lowest trial to the highest." if any("error_y" in trace for trace in data) else ""
 
 
 def _name(layout: int, runs: Iterable[Run]) -> str:
-    """Return the name of a layout's line."""
+    """Return the name of the line of a layout: "20 buckets"; "measured" if the experiment uses one file."""
     return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 
 def over_time(
     group: Group, called: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the plot of the throughput in each tenth of a second of the window, with a view per layout.
+    """Yield the plot of the throughput in each tenth of a second of the window, with a view for each layout.
 
-    `called` returns the label of a run among the runs of its layout.
+    `called` returns the label of a run's line.
     """
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
@@ -222,7 +240,10 @@ def over_time(
 
 
 def _window(run: Run, label: str, number: int) -> Plain | None:
-    """Return the line of a run's throughput in each tenth of a second; None if there are too few bins."""
+    """Return the line of a run's throughput in each tenth of a second; None if there are too few intervals.
+
+    The line shows the typical trial of the run. `number` is the index of its colour.
+    """
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
@@ -236,11 +257,14 @@ def _window(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Horizontal distance between the layouts, in processes."""
+"""Horizontal distance between the marks of two layouts. The unit is that of the axis: one process."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the shares: a mark for each process, with its work relative to the average."""
+    """Yield the plot of the processes' shares: a mark for each process, with its rate relative to the mean.
+
+    Nothing if no case has several processes.
+    """
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
@@ -264,7 +288,10 @@ def shares(group: Group) -> Iterator[Plot]:
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the shares by value: a mark for each process."""
+    """Yield the plot of the processes' shares by value of the option in which the parts differ.
+
+    There is a mark for each process. Nothing if no case has several processes.
+    """
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -279,6 +306,7 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, WorkerResult, float]]:
+    """Yield the run, the worker, and the worker's rate relative to the trial's mean, for each worker."""
     for run, trial in measured:
         total = sum(worker.tps for worker in trial.workers)
         for worker in trial.workers:
@@ -286,23 +314,28 @@ def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, Wor
 
 
 def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
+    """Return the plot of shares with these traces. `more` has further attributes of its layout."""
     yaxis = axis("share, equal = 1", rangemode="tozero")
     layout = {"xaxis": xaxis, "yaxis": yaxis, "shapes": [level(1.0, "--muted")], **more}
     note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
     return Plot("Share of each process", note, (View("", data, layout),))
 
 
-# Latencies: percentiles of each kind, and distributions.
+# Plots of latencies: percentiles of each kind of operation, and histograms.
 
 
 Measured = list[tuple[Run, Trial]]
+"""Runs, each with its typical trial."""
 _MS = axis("ms", type="log")
 _APART = (("p99", "solid"), ("p50", "dash"))
-"""Percentiles that are shown for each value, with the dash of their lines."""
+"""Percentiles that are shown for each value of an option, with the style of their lines."""
 
 
 def percentiles(group: Group) -> Iterator[Plot]:
-    """Yield the plot of percentiles, with a view per kind and layout; of parts, only p50 and p99."""
+    """Yield the plot of latency percentiles, with a view for each kind of operation and layout.
+
+    If the group has parts, only p50 and p99 of each part are shown.
+    """
     draw = _percentiles if not group.parts else _over_processes if _sweeps(group) else _over_values
     measured = list(group.measured())
     kinds = {kind for _, trial in measured for kind, latency in trial.latency.items() if latency.count > 0}
@@ -326,6 +359,7 @@ def percentiles(group: Group) -> Iterator[Plot]:
 
 
 def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
+    """Return the latencies of a kind of operation with their number of processes, in ascending order."""
     latencies = (
         (run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency
     )
@@ -333,6 +367,7 @@ def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
 
 
 def _percentiles(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
+    """Return the lines of all percentiles by number of processes, and the axes."""
     latencies = _by_processes(measured, kind)
     data = [
         trace
@@ -345,6 +380,7 @@ def _percentiles(group: Group, measured: Measured, kind: str) -> tuple[list[Plai
 
 
 def _over_processes(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
+    """Return the lines of p50 and p99 of each part by number of processes, and the axes."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
@@ -358,6 +394,7 @@ def _over_processes(group: Group, measured: Measured, kind: str) -> tuple[list[P
 
 
 def _over_values(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
+    """Return the marks of p50 and p99 by value of the option in which the parts differ, and the axes."""
     latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
     for number, (percentile, _) in enumerate(_APART):
@@ -369,7 +406,7 @@ def _over_values(group: Group, measured: Measured, kind: str) -> tuple[list[Plai
 
 
 def histogram(group: Group) -> Iterator[Plot]:
-    """Yield the distribution of the latencies of each case."""
+    """Yield the plot of latency histograms, with a view for each case."""
     return distributions(
         "Latency histogram", ((run.case, sorted(trial.latency.items())) for run, trial in group.measured())
     )

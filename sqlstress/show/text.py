@@ -1,4 +1,4 @@
-"""A report for a terminal of 80 columns: the essentials, or all details."""
+"""A report as text for a terminal of 80 columns, either brief or with all details."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str, bullet: str = "") -> str:
+    """Return a text in lines of WIDTH characters. `bullet` begins the first line and indents the others."""
     indent = " " * len(bullet)
     return "\n".join(
         wrap(brief(text), WIDTH, initial_indent=bullet, subsequent_indent=indent, break_on_hyphens=False)
@@ -40,9 +41,9 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return the table, fitted to WIDTH characters, and its text.
+    """Return a table that fits into WIDTH characters, and the text of this table.
 
-    Gaps shrink first, then optional columns are dropped.
+    If the table is too wide, gaps between columns shrink first. Then optional columns are dropped.
     """
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
@@ -52,6 +53,7 @@ def _fit(table: Table) -> tuple[Table, str]:
 
 
 def _tabulated(table: Table, gap: str) -> str:
+    """Return the text of a table, with `gap` between its columns."""
     # tabulate supports headers of two lines only in its own formats, which have wide gaps.
     first, second = ([clean(column.heading[line]) for column in table.columns] for line in (0, 1))
     rows = [[clean(cell) for cell in row] for row in table.rows]
@@ -68,7 +70,7 @@ def _tabulated(table: Table, gap: str) -> str:
 
 
 def draw_briefly(block: Block) -> str:
-    """Return one block as text without details; empty for legends and notes."""
+    """Return one block as text without details; "" for legends and notes."""
     match block:
         case Legend() | Note():
             return ""
@@ -78,11 +80,11 @@ def draw_briefly(block: Block) -> str:
 
 
 MARKS = "±~*"
-"""Marks of a figure in a table, each with a clause such as "±: 95% interval" in a legend or note."""
+"""Marks next to figures in tables. A legend or note explains each mark by a clause: "±: 95% interval"."""
 
 
 def _marks(blocks: Sequence[Block]) -> str:
-    """Return the meanings of the marks in the tables that `draw_briefly` draws; empty if there are none."""
+    """Return a sentence on the meanings of the marks in the tables of a brief page; "" without marks."""
     tables = [_fit(block) for block in blocks if isinstance(block, Table)]
     texts = [block.text for block in blocks if isinstance(block, Legend | Note)]
     clauses = [clause for text in texts for clause in text.rstrip(".").split("; ")]
@@ -92,7 +94,7 @@ def _marks(blocks: Sequence[Block]) -> str:
 
 
 def _left_out(blocks: Sequence[Block]) -> str:
-    """Return the meanings of marks, and the option that shows the details left out of blocks."""
+    """Return the closing text of a brief page: the meanings of marks, and the option for left out details."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     details = [plural(more, "more finding")] * bool(more)
     details += ["all settings"] * any(isinstance(block, Note) for block in blocks)
@@ -109,12 +111,12 @@ _COLOURS = ((r"\bFAILED\b", "31;1"), (r"^Warning:", "33"), (r"(?<= )ok$", "32"))
 
 
 def coloured(text: str) -> str:
-    """Return a page with its verdicts and warnings in the colours of a terminal."""
+    """Return the text of a page with its verdicts and warnings in colours, for a terminal."""
     for pattern, colour in _COLOURS:
         text = re.sub(pattern, rf"\033[{colour}m\g<0>\033[0m", text, flags=re.MULTILINE)
     return text
 
 
 def pages(details: bool) -> Pages:
-    """Return the pages for a terminal, with or without details."""
+    """Return the functions that make pages for a terminal, with or without details."""
     return FULL if details else BRIEF

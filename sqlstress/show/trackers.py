@@ -1,6 +1,8 @@
-"""Figures in the formats of benchmark trackers: Bencher and github-action-benchmark.
+"""Figures of a report in the formats of two benchmark trackers: Bencher and github-action-benchmark.
 
-Each case has a name that stays the same from one report to the next.
+A tracker stores the figures of many reports and shows their history. It recognises a figure by its name, so
+the name of a case must be the same in each report.
+
 Formats: https://bencher.dev/docs/reference/bencher-metric-format/ and "customBiggerIsBetter" and
 "customSmallerIsBetter" of https://github.com/benchmark-action/github-action-benchmark. The latter needs two
 files, because all figures of a file have the same direction.
@@ -27,9 +29,10 @@ _LONGEST = 200
 
 
 def case_names(report: Report) -> tuple[str, ...]:
-    """Return a name for each run: the case, then all its options that differ from the defaults.
+    """Return a name for each run of a report, each different: the label of the case, then its options.
 
-    Options that only affect the precision (window, trials, seed, proof) are left out.
+    Options with their default values, and options that only affect the precision of figures (window, trials,
+    seed, verification), are left out.
     """
     seen: Counter[str] = Counter()
     names = []
@@ -44,11 +47,12 @@ def case_names(report: Report) -> tuple[str, ...]:
 
 
 def surroundings(environment: Environment) -> str:
-    """Return system and architecture: "Linux x86_64"."""
+    """Return the operating system and the processor architecture: "Linux x86_64"."""
     return clean(f"{environment.host.system} {environment.host.machine}") or "unknown system"
 
 
 def _particulars(case: Case) -> Iterator[str]:
+    """Yield the options of a case with other values than the defaults: "driver=apsw"."""
     if case.driver != DEFAULT:
         yield f"driver={case.driver}"
     if case.ops is not None:
@@ -59,14 +63,17 @@ def _particulars(case: Case) -> Iterator[str]:
     settings = [*_changed(case.settings, ())]
     parts = [field.name for field in fields(spec) if is_dataclass(getattr(spec, field.name))]
     of_spec = [*_changed(spec, {*experiment.label_fields, *parts})]
-    # Trackers identify a case by its name, so that the order of the options must never change.
+    # Trackers identify a case by its name, so the order of the options must never change.
     yield from (*of_spec, *settings) if experiment.sweeps else (*settings, *of_spec)
     for part in parts:
         yield from _changed(getattr(spec, part), experiment.label_fields)
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
-    """Yield the fields of a part of a case that differ from their defaults, except those in `said`."""
+    """Yield the fields of a part of a case with other values than their defaults: "page-size=512".
+
+    Fields in `said` are left out, because the name of the case already has them.
+    """
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in said:
@@ -80,7 +87,7 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
 
 
 def rates(run: Run) -> Iterator[float | None]:
-    """Yield the rate of each trial: transactions per second, or the experiment's own figure."""
+    """Yield the rate of each valid trial per second: transactions, or what the experiment counts."""
     return presenter_of(run.case).tracked_rates(run)
 
 
@@ -90,29 +97,32 @@ def unit(run: Run) -> str:
 
 
 THROUGHPUT, LATENCY = "throughput", "latency"
+"""Kinds of figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One figure of a case in its valid trials."""
+    """Figure of a case, with its values in the valid trials."""
 
     name: str
+    """Name of the figure for a tracker."""
     what: str
     """THROUGHPUT, or LATENCY: the 99th percentile of a kind of operation, in ns."""
     unit: str
+    """Unit in which the figure is shown."""
     trials: int
     """Number of valid trials."""
     values: tuple[float, ...]
-    """Figures of the trials that have one, in ascending order."""
+    """Values in the trials that have the figure, in ascending order; latencies are in ns."""
 
     @property
     def differs(self) -> bool:
-        """Whether trials differ in the figure, so that a range can be given."""
+        """Whether the values differ, so that a range can be given."""
         return self.values[0] < self.values[-1]
 
 
 def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
-    """Yield the figures of each case, except cases with wrong data."""
+    """Yield the throughput and the latencies of each case. Cases with wrong data are left out."""
     for report in reports:
         where = surroundings(report.environment)
         for run, case_name in zip(report.runs, case_names(report), strict=True):
@@ -129,20 +139,22 @@ def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
 
 
 def _valid_values(values: Iterable[float | None]) -> tuple[float, ...]:
+    """Return the finite values in ascending order."""
     return tuple(sorted(value for value in map(finite, values) if value is not None))
 
 
 def throughput_json(*reports: Report) -> str:
-    """Return the throughputs, for `tool: customBiggerIsBetter`."""
+    """Return the throughputs as JSON for github-action-benchmark, `tool: customBiggerIsBetter`."""
     return _action_json(reports, THROUGHPUT, 1.0)
 
 
 def latency_json(*reports: Report) -> str:
-    """Return the 99th percentiles, for `tool: customSmallerIsBetter`."""
+    """Return the 99th percentiles as JSON for github-action-benchmark, `tool: customSmallerIsBetter`."""
     return _action_json(reports, LATENCY, NS_PER_MS)
 
 
 def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
+    """Return the figures of one kind, THROUGHPUT or LATENCY, divided by `divisor`, as JSON."""
     entries = []
     for measure in _measures(reports):
         if measure.what != what:
@@ -157,7 +169,7 @@ def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
 
 
 def bencher_json(*reports: Report) -> str:
-    """Return the throughput of each case, and the 99th percentile of each kind of operation."""
+    """Return all figures as JSON for Bencher: throughputs, and 99th percentiles of latency in ns."""
     benchmarks: dict[str, dict[str, dict[str, float]]] = {}
     for measure in _measures(reports):
         metric = {"value": median(measure.values)}

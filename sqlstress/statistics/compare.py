@@ -1,10 +1,11 @@
 """Comparison of the figures of two cases: their ratio, with an interval that allows for noise.
 
-The result is a `Ratio`, and `verdict` judges it. Logarithms of the figures are compared in one of three ways:
+The result is a `Ratio`, which the function `verdict` judges. Logarithms of the figures are compared in one of
+three ways:
 
-* `Passes`: several cases that were measured in turns. Drift (heat, other programs, the disk) affects both
-  figures of a pass equally. Student's t gives the interval, because a signed-rank test of a handful of passes
-  shows nothing at all.
+* `Passes`: several cases that were measured in turns. A pass has a figure of each case. Drift (heat, other
+  programs, the disk) affects all figures of a pass equally. Student's t gives the interval, because a
+  signed-rank test of a handful of passes shows nothing at all.
 * `signed_rank_bounds`: the pairs of an A/B test. The test uses the means of every two differences, including
   each difference with itself (Walsh averages). Their median is the Hodges-Lehmann estimate, and the number of
   means that are not negative is Wilcoxon's signed-rank statistic.
@@ -32,24 +33,25 @@ from statistics import NormalDist, fmean, median, stdev, variance
 from typing import Generic, NamedTuple, TypeVar
 
 MIN_PASSES = 3
-"""Minimum number of pairs from which noise is estimated."""
+"""Minimum number of passes from which noise is estimated."""
 NEAR = 0.10
-"""Share by which figures may differ and still be called about equal."""
+"""Share by which two figures may differ and still be called about equal."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
-"""Verdicts on the ratio of two cases."""
+"""Verdicts on the ratio of two cases: too few figures; neither equal nor different is significant; equal;
+different."""
 
 
 class Ratio(NamedTuple):
-    """Ratio of one case's figure to another's, with its interval."""
+    """Ratio of the figure of one case to that of another, with its interval."""
 
     estimate: float
     """Estimated ratio: the geometric mean over the passes, or the Hodges-Lehmann estimate."""
     low: float
     """Lower end of the interval; 0 if there are too few figures for an interval."""
     high: float
-    """Upper end of the interval; infinite if there are too few figures."""
+    """Upper end of the interval; infinite if there are too few figures for an interval."""
     pairs: int
-    """Number of passes that have both figures, or of pairs of trials; 0 if there are too few."""
+    """Number of passes or pairs of trials with both figures; 0 if there are too few for an interval."""
 
     @property
     def is_above(self) -> bool:
@@ -67,20 +69,20 @@ class Ratio(NamedTuple):
 
 
 def ratio_of(log: float, reach: float, pairs: int) -> Ratio:
-    """Return the ratio with the logarithm `log`, and an interval of `reach` around it on either side."""
+    """Return the ratio with the logarithm `log`, and the interval from `log - reach` to `log + reach`."""
     return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), pairs)
 
 
 def without_interval(estimate: float) -> Ratio:
-    """Return a ratio without an interval, for figures that are too few to estimate their noise."""
+    """Return a ratio without an interval, for too few figures to estimate their noise."""
     return Ratio(estimate, 0.0, math.inf, 0)
 
 
 def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR (neither is significant) or TOO_FEW.
 
-    Figures are equal if they differ by significantly less than the share `near`. `slight` is the verdict if
-    they also differ significantly, by however little.
+    Figures are equal if they differ by significantly less than the share `near`. The verdict is `slight` if
+    they are equal in this sense and also differ significantly, by however little.
     """
     if ratio is None or not ratio.pairs:
         return TOO_FEW
@@ -90,24 +92,27 @@ def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     return EQUAL if equal else UNCLEAR
 
 
-# Cases that were measured in turns: Student's t, with the pooled noise of all cases.
+# Cases that were measured in turns, in passes: Student's t, with the pooled noise of all cases.
 
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Passes(Generic[K]):
-    """Figures of several cases by pass, with ratios of any two cases.
+    """Figures of several cases by pass, with the ratio of any two cases.
 
-    All ratios hold together with a probability of 1 - `error` (Bonferroni).
-    The variance of a pair has two parts. A third is pooled from all cases: the residual of their logarithms
-    after the means of cases and passes are removed. Two thirds come from the pair itself.
+    The intervals of all ratios are right at once with a probability of at least 1 - `error` (Bonferroni).
+    The variance of a ratio has two parts. A third is pooled from all cases: the residual variance of their
+    logarithms after the means of cases and passes are removed. Two thirds come from the two cases themselves.
     """
 
     def __init__(
         self, figures: Mapping[K, Mapping[int, float]], error: float, comparisons: int | None = None
     ) -> None:
-        """Take finite figures above 0. `comparisons` is the number of ratios; None means all pairs."""
+        """Take the figures of each case by the number of the pass; all are finite and above 0.
+
+        `comparisons` is the number of ratios that must hold together; None means all pairs of cases.
+        """
         self._logs = {
             key: {number: math.log(value) for number, value in by_pass.items()}
             for key, by_pass in figures.items()
@@ -121,14 +126,14 @@ class Passes(Generic[K]):
         return len(_common(self._logs.values()))
 
     def middle(self, case: K) -> float:
-        """Return the geometric mean of a case."""
+        """Return the geometric mean of a case's figures."""
         return math.exp(fmean(self._logs[case].values()))
 
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
-        """Return `other` / `base`; None if they have fewer than MIN_PASSES passes in common.
+        """Return the ratio of case `other` to case `base`; None for fewer than MIN_PASSES common passes.
 
-        `error` is the probability that the true ratio lies outside the interval. By default, it is the pair's
-        part of the error probability of all ratios.
+        `error` is the probability that the true ratio lies outside the interval. By default, it is this
+        ratio's part of the error probability of all ratios.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
@@ -136,9 +141,10 @@ class Passes(Generic[K]):
         return ratio_of(fmean(logs), self._reach(logs, (error or self._alpha) / 2), len(logs))
 
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
-        """Return a lower bound of the geometric mean of `others` / `base`, at this error probability.
+        """Return a lower bound of the ratio of the geometric mean of `others` to case `base`.
 
-        0 if they have fewer than MIN_PASSES passes in common.
+        `error` is the probability that the true ratio is lower. The bound is 0 if the cases have fewer than
+        MIN_PASSES passes in common.
         """
         logs = self._differences(base, others)
         if len(logs) < MIN_PASSES:
@@ -146,12 +152,19 @@ class Passes(Generic[K]):
         return _exp(fmean(logs) - self._reach(logs, error, 1 + 1 / len(others)))
 
     def at_most(self, base: K, other: K, error: float) -> float:
-        """Return an upper bound of `other` / `base` at this error probability; inf with too few passes."""
+        """Return an upper bound of the ratio of case `other` to case `base`.
+
+        `error` is the probability that the true ratio is higher. The bound is infinite if the cases have
+        fewer than MIN_PASSES passes in common.
+        """
         inverse = self.at_least(other, [base], error)
         return 1 / inverse if inverse else math.inf
 
     def passes_needed(self, share: float, error: float | None = None) -> int:
-        """Return the estimated number of passes that would show a difference of `share` to the first case."""
+        """Return the estimated number of passes that would show a difference of `share` to the first case.
+
+        `error` is the error probability of such a ratio; None means the default of `ratio`.
+        """
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
         noise, degrees = max(noises, default=(0.0, 1))
@@ -159,41 +172,46 @@ class Passes(Generic[K]):
         return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        """Return the mean logarithm of `others` minus that of `base`, for each pass that all of them have."""
+        """Return the mean logarithm of `others` minus the logarithm of `base`, for each common pass."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
             fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
         ]
 
     def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
-        """Return the one-sided error bound of the mean of differences, at this error probability."""
+        """Return the distance from the mean of differences to its one-sided bound, at this error probability.
+
+        `share` is explained in `_noise`.
+        """
         noise, degrees = self._noise(logs, share)
         return quantile(1 - error, degrees) * math.sqrt(noise / len(logs))
 
     def _noise(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
         """Return the variance of a difference in one pass, and its degrees of freedom.
 
-        `share` is the ratio of that variance to the variance of a case, if all cases are equally noisy.
+        `share` is the ratio of the variance of a difference to that of a single case, if all cases are
+        equally noisy. It is 2 for a difference of two cases.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
         if not self._degrees:
             return pair_variance, least
         # Cases are not equally noisy. With these weights and a third of the degrees of freedom, an error rate
-        # of 5% is kept if noise is even, grows with the processes, has heavy tails, or is that of one case.
+        # of 5% is kept if noise is even, grows with the number of processes, has heavy tails, or affects a
+        # single case.
         return (share * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
 
 
 def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
-    """Return the numbers of the passes that all cases have, in ascending order."""
+    """Return the numbers of the passes that all cases have in common, in ascending order."""
     passes = [set(by_pass) for by_pass in cases]
     return sorted(set.intersection(*passes)) if passes else []
 
 
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Return the variance that neither case nor pass explains, and its degrees of freedom.
+    """Return the variance that neither case nor pass explains, and the degrees of freedom of this variance.
 
-    Both are 0 if there are fewer than MIN_PASSES cases or common passes.
+    Returns (0, 0) if there are fewer than MIN_PASSES cases or common passes.
     """
     passes = _common(cases)
     if len(cases) < MIN_PASSES or len(passes) < MIN_PASSES:
@@ -213,8 +231,8 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
 def spread(figures: Sequence[float]) -> float | None:
     """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
 
-    None for fewer than MIN_PASSES figures, or if any is not positive. Only this case's figures are used, so
-    that drift over the passes is part of the interval.
+    None for fewer than MIN_PASSES figures, or if any figure is not positive. The figures are not compared
+    with those of other cases, so drift over the passes widens the interval.
     """
     if len(figures) < MIN_PASSES or min(figures) <= 0:
         return None
@@ -224,6 +242,7 @@ def spread(figures: Sequence[float]) -> float | None:
 
 
 def _exp(value: float) -> float:
+    """Return e**value, but at most e**700, which is near the largest float."""
     return math.exp(min(value, 700.0))
 
 
@@ -251,17 +270,20 @@ def within(value: float, degrees: int) -> float:
     return (angle + sine * total) * 2 / math.pi if odd else sine * total
 
 
-# Pairs: the signed-rank test, exact for any number of pairs up to some hundreds.
+# Differences of pairs: the signed-rank test, which is exact and fast enough for some hundreds of pairs.
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
     """Return the means of every two differences, including each with itself, in ascending order."""
-    # Sorting the differences first is faster, because the means then consist of long sorted runs.
+    # The differences are sorted first, because Python sorts means that consist of long ascending runs faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
 def hodges_lehmann(differences: Sequence[float]) -> float:
-    """Return the estimate of the differences' centre: the median of the Walsh averages. Raises ValueError."""
+    """Return the Hodges-Lehmann estimate of the differences' centre: the median of the Walsh averages.
+
+    Raises ValueError if there are no differences.
+    """
     if not differences:
         raise ValueError("there is no estimate of no pairs")
     return median(walsh_averages(differences))
@@ -269,9 +291,10 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return, for each sum 0, 1, 2, ..., the number of ways to sign the ranks that give at most this sum.
+    """Return, for each sum 0, 1, 2, ..., the number of ways to sign ranks that give at most this sum.
 
-    There are 2**pairs ways.
+    The ranks are 1 to `pairs`, and the sum is that of the ranks with a plus sign. There are 2**pairs ways in
+    all.
     """
     ways = [1]
     for rank in range(1, pairs + 1):
@@ -281,14 +304,17 @@ def _signed_ranks(pairs: int) -> tuple[int, ...]:
 
 
 def signed_rank_critical(pairs: int, alpha: float) -> int:
-    """Return the largest statistic whose probability is at most alpha; -1 if there are too few pairs."""
+    """Return the largest value of the signed-rank statistic that is significant at `alpha`.
+
+    The probability of a value of at most this is at most `alpha`. -1 if there are too few pairs.
+    """
     return bisect_right(_signed_ranks(pairs), alpha * 2**pairs) - 1
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return the lower and upper bound of the centre, each at a one-sided error rate of alpha.
+    """Return the lower and upper bound of the differences' centre, each at a one-sided error rate of `alpha`.
 
-    None if there are too few pairs.
+    None if there are too few differences.
     """
     statistic = signed_rank_critical(len(differences), alpha)
     if statistic < 0:
@@ -301,7 +327,7 @@ def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[floa
 
 
 MAX_EXACT_SIZE = 30
-"""Maximum sample size for the exact distribution. To count the orders of larger samples takes seconds."""
+"""Maximum sample size for the exact distribution. For larger samples, its computation would take seconds."""
 
 
 def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float]:
@@ -311,7 +337,10 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return, for each statistic 0, 1, 2, ..., the number of orders of m and n values that have it."""
+    """Return, for each value 0, 1, 2, ... of the Mann-Whitney statistic, the number of orders with it.
+
+    An order is a way to arrange m values of one sample and n values of another by size.
+    """
     if not m or not n:
         return (1,)
     # The largest of all values is one of the m, which exceeds all n values, or one of the n.
@@ -320,9 +349,11 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
 
 
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
-    """Return the largest statistic whose probability is at most alpha; -1 if there are too few values.
+    """Return the largest value of the Mann-Whitney statistic that is significant at `alpha`.
 
-    For samples larger than MAX_EXACT_SIZE, the normal approximation with continuity correction is used.
+    `m` and `n` are the sizes of the samples. The probability of a value of at most the result is at most
+    `alpha`; -1 if there are too few values. For samples larger than MAX_EXACT_SIZE, the normal approximation
+    with continuity correction is used.
     """
     if max(m, n) > MAX_EXACT_SIZE and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)
@@ -333,9 +364,9 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return the lower and upper bound of the shift, each at a one-sided error rate of alpha.
+    """Return the lower and upper bound of the shift from `base` to `other`.
 
-    None if there are too few values.
+    Each bound has a one-sided error rate of `alpha`. None if there are too few values.
     """
     statistic = unpaired_critical(len(base), len(other), alpha)
     if statistic < 0:
@@ -345,7 +376,11 @@ def unpaired_bounds(
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of two samples of logarithms; None if a sample is empty or the ratio infinite."""
+    """Return the ratio of `other` to `base`, two samples of logarithms of figures.
+
+    The ratio has no interval if there are too few values for `confidence`. None if a sample is empty or the
+    ratio is infinite.
+    """
     if not base or not other:
         return None
     estimate = _exponential(median(all_differences(base, other)))
@@ -359,6 +394,7 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
 
 
 def _exponential(value: float) -> float:
+    """Return e**value; infinity if the result is too large for a float."""
     try:
         return math.exp(value)
     except OverflowError:  # possible with a manipulated report
@@ -366,5 +402,5 @@ def _exponential(value: float) -> float:
 
 
 def min_sample_size(alpha: float) -> int:
-    """Return the minimum size of each of two equal samples for which any difference can be shown."""
+    """Return the minimum size of each of two equal samples for which a difference can be shown at `alpha`."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)

@@ -1,9 +1,11 @@
-"""A log-linear latency histogram whose bucket index is a truncated float.
+"""Log-linear histogram of latencies, whose bucket index is a truncated float.
 
-The upper 16 bits of an IEEE 754 single (sign, 8 bits of exponent, 7 of mantissa) are a log-linear
-index: 128 buckets for every power of two, so a bucket is at most 0.79 % wide. For positive numbers
-the index grows with the value. Recording counts whole nanoseconds in a dict, in C; folding turns
-that dict into buckets, so memory stays bounded whatever the number of operations.
+The index of a latency is the upper 16 bits of the latency in ns as an IEEE 754 single: the sign, 8 bits of
+exponent and 7 of mantissa. So there are 128 buckets for each power of two, and a bucket is at most 0.79%
+wide. For positive numbers the index grows with the value.
+
+A `Recorder` first counts whole nanoseconds in a dict, which runs in C. When the dict is large, its counts are
+moved ("folded") into buckets, so that memory is bounded for any number of operations.
 """
 
 from __future__ import annotations
@@ -13,38 +15,41 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 MAX_KINDS = 20
-"""Maximum number of kinds of operations in a trial, each with a histogram. Every workload has far fewer."""
+"""Maximum number of kinds of operations in a trial. Each kind has a histogram.
+
+Workloads have far fewer kinds.
+"""
 _FOLD_AT = 20_000
-"""Number of distinct exact latencies after which they are folded into buckets."""
+"""Number of distinct latencies after which their counts are folded into buckets."""
 _INFINITE = 0x7F7F
-"""Index of the last bucket with finite numbers. It is not used, because its upper end is infinite."""
+"""Index of the last bucket with finite numbers. The bucket is not used, because its upper end is infinite."""
 
 _to_float = struct.Struct("<f")
 _to_bits = struct.Struct("<I")
 
 
 def bucket_of(ns: int) -> int:
-    """Return the index of the bucket that holds a latency in ns."""
+    """Return the index of the bucket that counts a latency. `ns` is the latency in ns, 0 or more."""
     bits: int = _to_bits.unpack(_to_float.pack(ns))[0]
     return bits >> 16
 
 
 def is_bucket(index: int) -> bool:
-    """Return whether an index is that of a finite number, zero or more, as every latency has."""
+    """Return whether an index is valid: that of a bucket of finite latencies, 0 or more."""
     return 0 <= index < _INFINITE
 
 
 def bucket_floor(index: int) -> float:
     """Return the lower end of a bucket, in ns.
 
-    A latency that is less than one part in 2**24 below the end is also rounded up into the bucket.
+    A latency that is less than one part in 2**24 below this end is in the bucket, too, because of rounding.
     """
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 
 
 class Recorder:
-    """Counter of latencies. `buckets()` returns the histogram."""
+    """Counter of latencies. Its method `buckets` returns the histogram."""
 
     def __init__(self) -> None:
         self._exact: Counter[int] = Counter()
@@ -52,29 +57,30 @@ class Recorder:
         self._largest = 0
 
     def record(self, latencies_ns: Iterable[int]) -> None:
-        """Count a batch of latencies in whole ns, zero or more. Memory is bounded, except for the batch."""
+        """Count some latencies, given in whole ns, 0 or more."""
         self._exact.update(latencies_ns)
         if len(self._exact) > _FOLD_AT:
             self._fold()
 
     def _fold(self) -> None:
+        """Move the counts of exact latencies into buckets, and keep the largest latency."""
         self._largest = max(self._largest, max(self._exact, default=0))
         for ns, count in self._exact.items():
             self._folded[bucket_of(ns)] += count
         self._exact.clear()
 
     def buckets(self) -> dict[int, int]:
-        """Return {bucket index: count}."""
+        """Return the histogram: the number of latencies in each bucket that is not empty, by bucket index."""
         self._fold()
         return dict(self._folded)
 
     def largest(self) -> int:
-        """Return the largest latency recorded, in ns; 0 if there is none."""
+        """Return the largest recorded latency, in ns; 0 if no latency was recorded."""
         return max(self._largest, max(self._exact, default=0))
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """Return the sum of histograms."""
+    """Return the sum of histograms: the added counts, by bucket index."""
     total: Counter[int] = Counter()
     for histogram in histograms:
         total.update(histogram)
@@ -82,9 +88,10 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:
-    """Return the latency in ns below which `share` (0 to 1) of the operations lie.
+    """Return a percentile of a histogram, in ns: `share` (0 to 1) of the latencies are below it.
 
-    The result is the middle of the bucket that holds the nearest-rank value; None without operations.
+    The result is the middle of the bucket that holds the latency of this rank. None if the histogram is
+    empty.
     """
     count = sum(buckets.values())
     if not count:

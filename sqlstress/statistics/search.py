@@ -1,6 +1,8 @@
 """Search for the highest rate that keeps a promise: the rate of the next window, and the end of the search.
 
-All functions depend only on the windows so far, so that tests can run them on simulated machines.
+A rate is a number of operations per second, and a promise is an upper bound of their latency. A window is a
+measurement at one rate. All functions depend only on the windows so far, so that tests can run them on
+simulated machines.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import NamedTuple
 
 from sqlstress.statistics.compare import quantile
 
-# Least squares: the contribution of each of several causes that act together.
+# Least squares: a fit of values as a linear combination of columns, here a straight line.
 #
 # The solver is the modified Gram-Schmidt method, which loses no digits if columns are nearly equal.
 #
@@ -22,7 +24,7 @@ from sqlstress.statistics.compare import quantile
 
 
 _NOTHING = 1e-9
-"""Share of a column's length up to which its remainder counts as 0: the column depends on earlier ones."""
+"""Share of a column's length. If less remains after projection, the column depends on earlier columns."""
 
 
 class Fit(NamedTuple):
@@ -31,15 +33,16 @@ class Fit(NamedTuple):
     coefficients: tuple[float, ...]
     """Coefficient of each column."""
     errors: tuple[float, ...]
-    """Standard error of each coefficient; 0 without degrees of freedom."""
+    """Standard error of each coefficient; 0 if there are no degrees of freedom."""
     degrees: int
     """Degrees of freedom: the number of rows minus the number of columns."""
 
 
 def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> Fit:
-    """Return the coefficients of the linear combination of columns that is nearest to the values.
+    """Return the linear combination of columns that is nearest to the values.
 
-    Raises ValueError if they are not determined: there are too few rows, or a column depends on others.
+    `rows` has a number for each column in each row, and `values` a value for each row. Raises ValueError if
+    the coefficients are not determined, because there are too few rows or a column depends on others.
     """
     width = len(rows[0]) if rows else 0
     degrees = len(rows) - width
@@ -59,10 +62,14 @@ def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> Fit:
 
 
 Matrix = list[list[float]]
+"""Rows of a matrix, or its columns."""
 
 
 def _orthogonal(columns: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the QR decomposition: orthogonal unit vectors, and the upper triangular matrix of factors."""
+    """Return the QR decomposition: orthogonal unit vectors, and the upper triangular matrix of factors.
+
+    Raises ValueError if a column depends on earlier columns.
+    """
     basis: Matrix = []
     upper = [[0.0] * len(columns) for _ in columns]
     for place, column in enumerate(columns):
@@ -79,7 +86,7 @@ def _orthogonal(columns: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _inverse(upper: Matrix) -> Matrix:
-    """Return the inverse of an upper triangular matrix, row by row."""
+    """Return the inverse of an upper triangular matrix, as rows."""
     size = len(upper)
     inverse = [[0.0] * size for _ in range(size)]
     for column in range(size):
@@ -96,20 +103,20 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
 
 # Search for the highest rate that keeps a promise, with windows whose results are noisy.
 #
-# A window has a margin: the logarithm of its latency over the promised latency, negative if the window kept
-# the promise. The margin rises with the rate, and near the limit its sign is a matter of chance. The limit is
-# therefore the rate at which a straight line through the margins of nearby windows crosses 0; half of the
-# windows there keep the promise. A margin counts as 1 (a factor of e) at most, which limits the effect of a
-# stall of the machine on the line.
-# Rates are steps of a fixed ladder. After a window that kept the promise, the next rate is a step up; after a
-# window that broke it, a step down. So most windows are near the limit, where noise makes many necessary.
+# The margin of a window is the logarithm of its latency divided by the promised latency. It is negative if
+# the window kept the promise. Margins rise with the rate, and near the limit their sign is a matter of
+# chance. So the limit is the rate at which a straight line through the margins of nearby windows crosses 0.
+# At this rate, half of the windows keep the promise. A margin counts as 1 (a factor of e) at most, which
+# limits the effect of a stall of the machine on the line. Rates are steps of a fixed ladder. After a window
+# that kept the promise, the next rate is a step up; after a window that broke the promise, a step down. So
+# most windows are near the limit, where noise makes many windows necessary.
 #
 # Source: Dixon and Mood, "A Method for Obtaining and Analyzing Sensitivity Data", Journal of the American
 # Statistical Association 43, 1948.
 
 
 MAX_MARGIN = 1.0
-"""Largest absolute value of a margin that counts."""
+"""Maximum absolute value of a margin in the fit of the line. Larger margins count as this value."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
 """Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
@@ -117,43 +124,47 @@ LADDER: tuple[int, ...] = tuple(
 )
 """Rates that a search may try, ascending, from 1 to 1,000,000 per second."""
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
-"""Verdicts on a rate."""
+"""Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Steps of the ladder down to about half of a rate, and steps up by about a third."""
+"""Numbers of steps of the ladder: HALF steps down are about half of a rate, UP steps up are a third more."""
 MIN_AGREEING_WINDOWS = 6
-"""Minimum number of windows before a result is believed that contradicts other rates, or has no other side.
+"""Minimum number of windows at a rate whose result is surprising, before the result is believed.
 
-Such a result is a rate on the wrong side of the limit, or an extreme rate if all rates kept or all broke.
+Surprising is a rate on the wrong side of the limit, and the highest rate (or the lowest) if all rates keep
+(or break) the promise.
 """
 NEARBY_FACTOR = 1.5
-"""Factor around the dividing rate within which rates are included in the line."""
+"""Largest factor between a rate and the dividing rate, for the rate's windows to be used for the line."""
 LEAST, MOST = 16, 100
 """Minimum number of windows for a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
 MIN_HALF_WIDTH = 0.1
-"""Minimum relative half-width of the interval: a machine changes its speed by this much within an hour."""
+"""Minimum relative half-width of the limit's interval.
+
+The speed of a machine changes by 10% within an hour.
+"""
 NARROW_RATIO = 1.25
-"""Ratio of the interval's ends at which the search stops."""
+"""Ratio of the upper end of the limit's interval to its lower end at which the search stops."""
 MIN_SLOPE_ERRORS = 2.0
-"""Minimum slope of the line, in standard errors, because the zero of a flat line is arbitrary."""
+"""Minimum slope of the line, in standard errors. The point where a flatter line crosses 0 is arbitrary."""
 
 Seen = Sequence[tuple[int, float]]
-"""Rate and margin of each window, in order."""
+"""Rate and margin of each window, in the order of measurement."""
 
 Windows = Mapping[int, Sequence[float]]
-"""Margins of the windows, by rate."""
+"""Margins of the windows at each rate, by rate."""
 
 
 class SearchAnswer(NamedTuple):
-    """The limit, as far as it is known."""
+    """Answer of a search: the limit, between a rate that keeps the promise and a rate that breaks it."""
 
     holds: int | None
-    """Rate up to which most windows keep the promise; None if it is unknown."""
+    """Rate up to which most windows keep the promise; None if unknown."""
     breaks: int | None
-    """Rate from which most windows break the promise; None if it is unknown."""
+    """Rate from which most windows break the promise; None if unknown."""
     about: int | None = None
-    """Estimated limit, at which half of the windows keep the promise; None if it is unknown."""
+    """Estimated limit, at which half of the windows keep the promise; None if unknown."""
 
     def verdict(self, rate: int) -> str:
         """Return the verdict on a rate: HOLDS, BREAKS or OPEN."""
@@ -163,7 +174,7 @@ class SearchAnswer(NamedTuple):
 
 
 def by_rate(seen: Seen) -> dict[int, list[float]]:
-    """Return the margins of the windows at each rate."""
+    """Return the margins of the windows at each rate, by rate."""
     windows: dict[int, list[float]] = {}
     for rate, margin in seen:
         windows.setdefault(rate, []).append(margin)
@@ -171,7 +182,7 @@ def by_rate(seen: Seen) -> dict[int, list[float]]:
 
 
 def mostly_kept(margins: Sequence[float]) -> bool:
-    """Return whether at least half of the windows kept the promise."""
+    """Return whether at least half of the windows with these margins kept the promise."""
     return 2 * sum(margin <= 0 for margin in margins) >= len(margins)
 
 
@@ -181,7 +192,7 @@ def _agree(margins: Sequence[float]) -> bool:
 
 
 def answer(windows: Windows) -> SearchAnswer:
-    """Return the answer from all windows. No tried rate contradicts it."""
+    """Return the answer of a search from all its windows. No tried rate contradicts the answer."""
     rates = sorted(windows)
     kept = [rate for rate in rates if mostly_kept(windows[rate])]
     broken = [rate for rate in rates if rate not in kept]
@@ -202,13 +213,16 @@ def answer(windows: Windows) -> SearchAnswer:
 
 
 def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
-    """Return a rate rounded by `towards` to three digits; None if the result is 0."""
+    """Return a rate rounded to three digits by the function `towards` (floor, ceil or round); None for 0."""
     unit = 10 ** max(0, math.floor(math.log10(rate)) - 2) if rate >= 1 else 1
     return towards(rate / unit) * unit or None
 
 
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
-    """Return the lower end of the limit's interval, the limit, and the upper end; None if it is unknown."""
+    """Return the lower end of the limit's interval, the limit, and the upper end, as rates.
+
+    None if there are too few windows near the limit, or if their margins do not clearly rise with the rate.
+    """
     middle = _divide(windows)
     points = [
         (math.log(rate / middle), max(-MAX_MARGIN, min(margin, MAX_MARGIN)))
@@ -231,7 +245,11 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 
 
 def _divide(windows: Windows) -> float:
-    """Return the dividing rate, with the fewest windows that broke the promise below or kept it above."""
+    """Return the dividing rate, a first estimate of the limit, midway between two tried rates.
+
+    For this rate, the number of windows on the wrong side is smallest: windows that broke the promise at a
+    lower rate, and windows that kept the promise at a higher rate.
+    """
     rates = sorted(windows)
 
     def misplaced(place: int) -> int:
@@ -277,7 +295,13 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return a rate between the two rates around the dividing rate, or a step from the last window's rate."""
+    """Return the rate of the next window, near the dividing rate.
+
+    If the two rates around the dividing rate are more than two steps of the ladder away from each other, the
+    result is midway between them. Otherwise it is a step up or down from the rate of the last window, by the
+    result of that window. If the last window was far from the dividing rate, the result is the tried rate
+    below the dividing rate. `bottom` is the lowest step that may be tried.
+    """
     rates, middle = sorted(windows), _divide(windows)
     above = bisect_left(rates, middle)
     places = [bisect_left(LADDER, rate) for rate in (rates[above - 1], rates[above])]

@@ -1,11 +1,15 @@
-"""Sequential test: the gate of an A/B test, with its schedule of looks and the conclusion at each look.
+"""Sequential test for an A/B test: the schedule of looks, and the conclusion at each look.
 
-A verdict needs bounds of the difference between the arms: B passes if the whole interval is allowed, and
-fails if no part of it is allowed. Repeated looks increase the chance of an error, so each look gets a part of
-the error rate (Bonferroni). The rate then holds for all looks together, however they depend on each other.
-The direction (whether B is faster) is reported once, at the look that ends the test. It has an error rate of
-its own, divided among the looks; the first looks get most of it, because a test of two equal arms ends there.
-Differences are natural logarithms of ratios, and negative if B is worse.
+The two arms (variants) A and B are measured in pairs. A look is an interim test of the pairs so far. A cell
+is a case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure
+to A's, with a sign that makes it negative if B is worse.
+
+The verdict depends on the interval of the difference: B passes if the whole interval is allowed, and fails if
+no part of the interval is allowed. Repeated looks increase the chance of an error, so each look gets a part
+of the error rate (Bonferroni). So the error rate holds for all looks together, however they depend on each
+other. The direction (whether B is faster) is reported once, at the look that ends the test. Its error rate is
+separate and is also divided among the looks. The first looks get most of it, because a test of two equal arms
+ends there.
 """
 
 from __future__ import annotations
@@ -18,10 +22,11 @@ from typing import NamedTuple
 from sqlstress.statistics.compare import signed_rank_bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
-"""Verdicts of a test or a look; undecided means that more pairs are needed."""
+"""Verdicts of a test or a look. Undecided means that more pairs are needed."""
 FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
-"""Direction of B relative to A, whatever drop is allowed."""
+"""Directions of B relative to A. They do not depend on the allowed drop."""
 METRICS = ("tps", "p99")
+"""Figures that can be compared: transactions per second, and the 99th percentile of latency."""
 ALPHA = 0.01
 """Maximum probability that a forbidden drop passes, and maximum probability that an allowed drop fails."""
 DIRECTION_ALPHA = 0.014
@@ -29,36 +34,44 @@ DIRECTION_ALPHA = 0.014
 FEWEST, MOST = 10, 500
 """Number of pairs at the first look, and largest number of pairs that can be requested."""
 LOOK_GROWTH = 1.4
-"""Growth factor of the number of pairs between looks. More frequent looks add little."""
+"""Factor by which the number of pairs grows from look to look. More frequent looks add little."""
 _MIN_LAST_GROWTH = 1.2
-"""Minimum growth factor of the number of pairs before the last look."""
+"""Minimum factor by which the number of pairs grows from the last but one look to the last look."""
 _STEPS = 20
-"""Number of computed looks; more than there are below MOST."""
+"""Number of looks that are computed before those above the maximum are dropped.
+
+It is enough for MOST pairs.
+"""
 
 
 class InterimLook(NamedTuple):
-    """A planned look at the pairs of a test."""
+    """Planned look: an interim test after a number of pairs."""
 
     pairs: int
-    """Number of pairs."""
+    """Number of pairs after which the look takes place."""
     alpha: float
-    """Part of ALPHA for this look, for each of the two errors."""
+    """Part of ALPHA that this look gets, for each of the two errors (a wrong pass, a wrong failure)."""
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:
-    """Return the looks of a test of at most `most` pairs, with equal parts of ALPHA. `most` >= FEWEST."""
+    """Return the looks of a test, with equal parts of ALPHA.
+
+    `most` is the maximum number of pairs, FEWEST or more.
+    """
     rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
-    # A look with too few pairs to decide anything would only reduce the parts of the other looks.
+    # A first look with too few pairs for any verdict is dropped. It would only reduce the parts of the
+    # others.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
     return tuple(InterimLook(number, ALPHA / len(pairs)) for number in pairs)
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the allowed change for the worse, as a difference: TPS may fall, or p99 rise, by `max_drop`.
+    """Return the largest allowed change for the worse, as a difference (a logarithm, 0 or less).
 
-    `max_drop` may have any value, because it is read from a report. -inf if TPS may fall to 0.
+    `max_drop` is the share by which TPS may fall or p99 may rise. A report can have any value; negative
+    values count as 0. The result is -inf if TPS may fall to 0.
     """
     max_drop = max(0.0, max_drop)
     if metric == "p99":
@@ -67,29 +80,30 @@ def tolerance(metric: str, max_drop: float) -> float:
 
 
 def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
-    """Return the difference of each pair: the mean of its logarithms over the cells."""
+    """Return the mean difference of each pair over all cells. `cells` has the differences of each cell."""
     return [fmean(pair) for pair in zip(*cells, strict=True)]
 
 
 Bounds = tuple[float, float] | None
-"""Bounds of a difference: the worst and the best possible value; None if there are too few pairs."""
+"""Bounds of a difference: the worst and the best possible value; None if there are too few pairs for
+bounds."""
 
 
 def rules_out_drop(ends: Bounds, allowed: float) -> bool:
-    """Return whether the bounds rule out a forbidden drop."""
+    """Return whether even the worst possible difference is better than `allowed`."""
     return ends is not None and ends[0] > allowed
 
 
 def shows_drop(ends: Bounds, allowed: float) -> bool:
-    """Return whether the bounds leave only forbidden drops."""
+    """Return whether even the best possible difference is worse than `allowed`."""
     return ends is not None and ends[1] < allowed
 
 
 def direction_alpha(look: int, alpha: float) -> float:
-    """Return the error rate, on each side, of the direction at look number `look` (1, 2, ...).
+    """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    Each look gets half of the part of DIRECTION_ALPHA that earlier looks left, but at least `alpha`, the
-    error rate of the verdict.
+    Each look gets half of what earlier looks left of DIRECTION_ALPHA, but at least `alpha`, the error rate of
+    the verdict at this look.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
@@ -104,7 +118,8 @@ def direction(ends: Bounds) -> str:
 def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
     """Return the verdict: FAIL, PASS or UNDECIDED.
 
-    FAIL if any of the `failing` bounds leave only forbidden drops. PASS if the `passing` bounds leave none.
+    FAIL if any of the bounds `failing` leave only forbidden drops. PASS if the bounds `passing` rule out a
+    forbidden drop. `allowed` is the largest allowed drop, as a difference.
     """
     if any(shows_drop(ends, allowed) for ends in failing):
         return FAIL
@@ -112,17 +127,19 @@ def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> st
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of the failure test of each cell, and of the mean of the cells.
+    """Return the error rate of the verdict fail for a single cell, and for the mean of all cells.
 
-    `alpha` is the total error rate, which these tests share equally (Bonferroni).
+    `alpha` is the total error rate. The tests of all cells and of their mean share it equally (Bonferroni).
     """
     return alpha if cells == 1 else alpha / (cells + 1)
 
 
 def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> str:
-    """Return FAIL, PASS or UNDECIDED. `cells` has the differences of each cell, pair by pair.
+    """Return the verdict of a look: FAIL, PASS or UNDECIDED.
 
-    The geometric mean of the cells can pass or fail; a cell alone can only fail the test.
+    `cells` has the differences of each cell, pair by pair; `allowed` is the largest allowed drop, as a
+    difference; `alpha` is the error rate of the look. The mean of all cells can pass or fail the test. A
+    single cell can only fail it.
     """
     means, share = geometric_means(cells), cell_alpha(len(cells), alpha)
     ends = signed_rank_bounds(means, alpha)

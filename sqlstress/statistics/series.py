@@ -1,4 +1,4 @@
-"""Series: the course of a figure, for a line of a plot; and small statistics of a trial."""
+"""Series: the values of a figure over time, for a line of a plot. Also: small statistics of a trial."""
 
 from __future__ import annotations
 
@@ -9,68 +9,73 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The values of one figure over time, or over the cycles of an experiment."""
+    """Values of one figure over time, or over the cycles of an experiment."""
 
     name: str
     """Name of the figure, such as "WAL size"."""
     unit: str
-    """Unit of the values: ns, bytes, frames."""
+    """Unit of the values, such as ns, bytes or frames."""
     values: tuple[int, ...]
-    """The values, in order."""
+    """Values of the figure, in the order of time or of the cycles."""
     times_ns: tuple[int, ...] = ()
-    """Time of each value, or start of the interval that it covers, in ns after the window opened.
-
-    Empty if there is a value per cycle instead.
-    """
+    """Time of each value, or start of the interval that the value covers, in ns after the window opened.
+    Empty if there is a value for each cycle instead."""
     worker: int | None = None
-    """Index of the worker that has the figure; None if it is a figure of the database."""
+    """Index of the worker to which the figure belongs; None for a figure of the database."""
 
 
 WAL_FRAMES = "WAL frames"
-"""Frames in use in the WALs of all files together."""
+"""Name of a series: number of frames in use in the WALs of all files together."""
 CHECKPOINTED_FRAMES = "checkpointed frames"
-"""Frames of WAL_FRAMES that checkpoints have copied into the databases."""
+"""Name of a series: number of the WAL_FRAMES that checkpoints have copied into the databases."""
 WAL_SIZE = "WAL size"
-"""Size of the WALs of all files together, in bytes."""
+"""Name of a series: size of the WALs of all files together, in bytes."""
 LARGEST_WAL = "largest WAL"
-"""Size of the largest WAL, in bytes."""
+"""Name of a series: size of the largest WAL, in bytes."""
 CHECKPOINTS = "checkpoints"
-"""Checkpoints made by a separate process, not by workers; a checkpoint of each file counts."""
+"""Name of a series: number of checkpoints that a separate process made, not the workers. A checkpoint of
+several files counts once for each file."""
 BUSY_CHECKPOINTS = "busy checkpoints"
-"""Checkpoints of CHECKPOINTS that returned busy, because a lock was held."""
+"""Name of a series: number of the CHECKPOINTS that returned busy, because another connection held a lock."""
 STUCK_CHECKPOINTS = "stuck checkpoints in a row"
-"""Consecutive checkpoints of a file, up to this time, that left frames and made no progress."""
+"""Name of a series: number of checkpoints of a file, up to this time, that left frames and made no progress
+one after the other."""
 CHECKPOINT_TIME = "checkpoint time"
-"""Time of the checkpoints in CHECKPOINTS, in ns."""
+"""Name of a series: time of the CHECKPOINTS, in ns."""
 LONGEST_CHECKPOINT = "longest checkpoint"
-"""Time of the longest checkpoint in CHECKPOINTS, in ns."""
+"""Name of a series: time of the longest of the CHECKPOINTS, in ns."""
 WAL_RESTARTS = "WAL restarts"
-"""Samples so far that found that the WAL had restarted since the sample before."""
+"""Name of a series: number of samples so far in which the WAL had restarted since the last sample."""
 
 
-# Small statistics of a single trial: pure functions of numbers.
+# Small statistics of a single trial. A share is the part of the work that one worker did.
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Return Jain's fairness index, 1/n (one worker does all) to 1 (all equal); None if all shares are 0.
+    """Return Jain's fairness index of the workers' shares; None if all shares are 0.
+
+    The index of n workers ranges from 1/n (one worker does all) to 1 (all shares are equal).
 
     Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984.
     """
     squares = sum(share * share for share in shares)
     if not squares:
         return None
-    # Rounding can lift equal shares a hair above 1.
+    # Without this limit, rounding could give equal shares an index slightly above 1.
     return min(1.0, float(sum(shares)) ** 2 / (len(shares) * squares))
 
 
 def min_max_share(shares: Sequence[float]) -> float | None:
-    """Return the smallest share over the largest, 0 to 1; None if all shares are 0."""
+    """Return the smallest share divided by the largest, 0 to 1; None if all shares are 0."""
     largest = max(shares, default=0)
     return min(shares) / largest if largest else None
 
 
 def half_ratio(bins: Sequence[int]) -> float | None:
-    """Return the ratio of the medians of a series' second and first half; None if too short or undefined."""
+    """Return the median of the second half of a series divided by the median of its first half.
+
+    None if a half has fewer than three values, or if the first median is 0.
+    """
     half = len(bins) // 2
     if half < 3:
         return None

@@ -1,4 +1,4 @@
-"""Formats of durations, numbers and counts for people, and the parser of durations."""
+"""Formats of durations, numbers and counts for text that people read, and the parser of durations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds of "500ms", "2s", "2m", "1h" or plain seconds. Raises ValueError."""
+    """Return a duration, written as "500ms", "2s", "2m", "1h" or plain seconds, in seconds.
+
+    Raises ValueError if the text is no duration.
+    """
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match else math.inf
     if not math.isfinite(seconds):
@@ -24,26 +27,26 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds to six digits, as parse_duration reads them: 0.5 → "500ms", 2.0 → "2s"."""
+    """Return seconds as text with six digits, which parse_duration can read: 0.5 → "500ms", 2.0 → "2s"."""
     if seconds and seconds < 1:
         return f"{_plain_decimal(seconds * 1000)}ms"
     return f"{_plain_decimal(seconds)}s"
 
 
 def _plain_decimal(value: float) -> str:
-    """Write a number to six significant digits without an exponent."""
+    """Return a number as text with six significant digits, without an exponent."""
     return f"{Decimal(f'{value:g}'):f}"
 
 
 def format_count(value: float) -> str:
-    """Write a count with thousands separators: 12345.6 → "12,346"."""
+    """Return a number rounded to an integer, with thousands separators: 12345.6 → "12,346"."""
     return f"{value:,.0f}"
 
 
 def format_ms(ns: float) -> str:
-    """Write ns as milliseconds with three significant digits, but no finer than a microsecond: "1.23"."""
+    """Return ns as milliseconds with three significant digits, but no finer than a microsecond: "1.23"."""
     ms = ns / NS_PER_MS
-    # The limits apply to the rounded figure: 9.996 is "10.0", not "10.00".
+    # The limits allow for rounding: 9.996 becomes "10.0", not "10.00".
     if ms >= 99.95:
         return f"{ms:.0f}"
     if ms >= 9.995:
@@ -54,7 +57,7 @@ def format_ms(ns: float) -> str:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a float; None if it is None, infinite or not a number."""
+    """Return a number as a float; None for None, infinity, NaN, and an integer too large for a float."""
     try:
         number = float(value) if value is not None else math.nan
     except OverflowError:
@@ -63,7 +66,10 @@ def finite(value: float | None) -> float | None:
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """Write a number with this many significant digits: 12345.6 → "12,300"."""
+    """Return a number as text with `digits` significant digits: 12345.6 → "12,300".
+
+    "?" for infinity and NaN. Very large and very small numbers have an exponent.
+    """
     number = finite(value)
     if number is None:
         return "?"
@@ -75,16 +81,16 @@ def rounded(value: float, digits: int = 3) -> str:
 
 
 def digits(count: int) -> str:
-    """Write a count: 12345 → "12,345"."""
+    """Return a count as text: 12345 → "12,345". Counts of a billion or more are rounded."""
     return f"{count:,}" if abs(count) < 1_000_000_000 else rounded(count)
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a number of things: "1 kill", "1,000 kills", "5 passes"."""
+    """Return a count with its noun, in the singular or plural: "1 kill", "1,000 kills", "5 passes"."""
     ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
     return f"{digits(count)} {noun}{ending if count != 1 else ''}"
 
 
 def verb(count: int, singular: str, several: str) -> str:
-    """Return the form of a verb that agrees with a count."""
+    """Return the form of a verb that agrees with a count: `singular` for 1, else `several`."""
     return singular if count == 1 else several

@@ -86,7 +86,7 @@ SPAWNING = Spawning()
 
 
 _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
-"""Starter of the processes of Apart."""
+"""Starter of the processes of ChildCaller."""
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
     """Yield a starter of processes that need these modules: a server that imported them forks the processes.
 
     They are spawned instead if `modules` is empty, on Windows, and if `forkserver` does not support the
-    multiprocessing of this Python. Inside the block, the starter also starts the processes of Apart.
+    multiprocessing of this Python. Inside the block, the starter also starts the processes of ChildCaller.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:

@@ -8,7 +8,8 @@ An experiment of this kind (SQL scripts, an application's file, any command) is 
   after the load; further checks belong into `proofs`, further preparations into `ready`;
 - worker, a subclass of `source.UserSource`, which draws operations by weight: it defines the function that
   each kind of operation calls, and the errors which mean that a lock was not released in time;
-- show, a subclass of `show.UserShown`: one table row per number of processes, latencies by kind of operation.
+- show, a subclass of `show.UserPresenter`: a table row for each number of processes, latencies by kind of
+  operation.
 """
 
 UNDER, AFTER = "checks under load", "checks after the load"

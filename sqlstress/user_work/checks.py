@@ -62,7 +62,7 @@ class Checks:
         }
 
     def broken(self, reader: Reader) -> Iterator[CheckFailure]:
-        """Yield the checks that fail, all run in one snapshot of the connection. Raises Unchecked.
+        """Yield the checks that fail, all run in one snapshot of the connection. Raises CheckNotRun.
 
         Checks with `at_end` are left out.
         """
@@ -74,7 +74,7 @@ class Checks:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
-        """Yield the checks with `at_end` that fail. They may change the data. Raises Unchecked.
+        """Yield the checks with `at_end` that fail. They may change the data. Raises CheckNotRun.
 
         `given` has the values of the parameters `notes` and `database`, by name.
         """
@@ -168,7 +168,7 @@ def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _load_function(invariant: Invariant) -> Callable[..., object]:
-    """Return the function of a check such as "checks.py:money". Raises Unchecked."""
+    """Return the function of a check such as "checks.py:money". Raises CheckNotRun."""
     where = invariant.where
     file, _, name = where.rpartition(":")
     try:
@@ -206,7 +206,7 @@ _checkers: list[Checker] = []
 
 
 def load(case: Case, where: Path) -> None:
-    """Import the files of the checks, unless this process has done so. Raises Unchecked."""
+    """Import the files of the checks, unless this process has done so. Raises CheckNotRun."""
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -217,7 +217,7 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Call a method of this process's checker and return its result. Raises Unchecked."""
+    """Call a method of this process's checker and return its result. Raises CheckNotRun."""
     load(case, where)
     os.chdir(_checkers[0].folder)  # a check may have changed it, and our paths are relative
     return look(_checkers[0])

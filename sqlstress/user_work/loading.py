@@ -30,7 +30,7 @@ class ImportFailed(UsageError):
 
 
 def load(file: str) -> ModuleType:
-    """Import a file as `python file` would: its folder is searched first. Raises Unloadable."""
+    """Import a file as `python file` would: its folder is searched first. Raises ImportFailed."""
     path = Path(file).absolute()
     name = path.stem if path.stem not in sys.modules else f"{path.stem} in {path.parent}"
     for module_name in (path.stem, name):

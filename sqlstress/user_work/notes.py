@@ -100,7 +100,7 @@ class Notebook:
         """Reason why a note was rejected; empty if all were stored."""
 
     def add(self, one: Any) -> None:
-        """Append a note. Raises NotTaken."""
+        """Append a note. Raises NoteRejected."""
         try:
             record = pickle.dumps(one, 5)
         except Exception as error:
@@ -124,7 +124,7 @@ class Notebook:
         return NoteRejected(f"note() {reason}.")
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if a note was rejected, even if the user's code caught NotTaken."""
+        """Raise EnvironmentFailure if a note was rejected, even if the user's code caught NoteRejected."""
         if self.problem:
             raise EnvironmentFailure(self.problem)
 

@@ -61,7 +61,7 @@ class OwnFiles:
             sys.meta_path.insert(0, _Import("apsw", self._guard_apsw))
 
     def look(self, name: Any) -> None:
-        """Check whether a connection to a name, a path or a URI is allowed. Raises OtherFile if not."""
+        """Check whether a connection to a name, a path or a URI is allowed. Raises OtherFileError if not."""
         path = file_of(name)
         if path is None:
             return
@@ -78,7 +78,7 @@ class OwnFiles:
         raise OtherFileError(problem)
 
     def check(self) -> None:
-        """Raise the first refusal again, in case the user's code has caught it. Raises OtherFile."""
+        """Raise the first refusal again, in case the user's code has caught it. Raises OtherFileError."""
         if self.refused:
             raise OtherFileError(str(self.refused))
 

@@ -239,7 +239,10 @@ class CheckRunner:
         self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail before the load. Raises Unchecked if one cannot run or is too slow."""
+        """Return the checks that fail before the load.
+
+        Raises CheckNotRun if a check cannot run or is too slow.
+        """
         pulse = self._with_limit(pulse)
         self._process.result(pulse)
         return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
@@ -247,7 +250,7 @@ class CheckRunner:
     def after(self, pulse: Pulse) -> list[CheckFailure]:
         """Return the checks that fail after all processes have ended, and end the process of the checks.
 
-        Raises Unchecked if a check cannot run or is too slow.
+        Raises CheckNotRun if a check cannot run or is too slow.
         """
         with self._process as process:
             return process.call(

@@ -88,7 +88,7 @@ class ProgramSource(UserSource):
         raise NotImplementedError
 
     def _run(self, item: Any) -> None:
-        """Do an operation. Raises Failed, or EnvironmentFailure if all operations fail."""
+        """Do an operation. Raises CommandFailed, or EnvironmentFailure if all operations fail."""
         raise NotImplementedError
 
     def _keep(self, line: str) -> None:
@@ -116,7 +116,10 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise Failed; EnvironmentFailure if all operations so far failed in the same way, not on a lock."""
+        """Raise CommandFailed, or EnvironmentFailure if no operation can succeed.
+
+        That is assumed if all operations so far failed in the same way, and not on a lock.
+        """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
         if not may_give_up or self._flags[WORKED] or self._ends[TOO_LATE] or len(self._codes) > 1:

@@ -140,7 +140,7 @@ class WatchStudy:
     """Study of a watch; a step takes about a second."""
 
     def __init__(self, path: Path, asked: Watching) -> None:
-        """Raises UsageError and EnvironmentFailure, as `Database` does."""
+        """Raises UsageError and EnvironmentFailure, as `LockedFile` does."""
         self._database, self._options = LockedFile(path), asked
         self._names = Names()
         self._tally = WatchTally(self._names.place)

@@ -1,7 +1,7 @@
-"""The page: one file that opens offline and makes no network requests.
+"""HTML page of a report: a single file that makes no network requests.
 
-Its Content-Security-Policy only allows our script, identified by its hash. Even if a text of a report got
-into the page as a script, it would not run.
+The Content-Security-Policy of the page allows only our script, identified by its hash. If a text of a report
+got into the page as a script, a browser would not run it.
 """
 
 from __future__ import annotations
@@ -49,12 +49,15 @@ from sqlstress.statistics.units import digits, format_count, format_ms, rounded
 
 
 def report_html(*reports: Report) -> str:
-    """Return reports as a page; several reports begin with their comparison."""
+    """Return reports as a page. The page of several reports begins with their comparison."""
     return named_html([(heading.when(report), report) for report in reports])
 
 
 def named_html(named: Sequence[tuple[str, Report]]) -> str:
-    """Return named reports as a page; names are, for example, those of their files."""
+    """Return reports as a page. Each report is given with its name, such as that of its file.
+
+    The page begins with a comparison if the reports have cases in common.
+    """
     if 2 <= len(named) <= len(LETTERS) and (comparison := compare(named)).tables:
         return comparison_html(comparison)
     numbered = [f"Report {number}: {name}" for number, (name, _) in enumerate(named, 1)]
@@ -68,7 +71,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def report_fragment(report: Report) -> str:
-    """Return a report as one HTML element for a notebook, without a script: tables, first findings."""
+    """Return a report as one HTML element without a script, for a notebook: tables and the first findings."""
     sections = (
         element("section", *tables_html(_briefly(section.blocks))) for section in report_sections(report)
     )
@@ -76,6 +79,7 @@ def report_fragment(report: Report) -> str:
 
 
 def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield the blocks without details: no legends, notes and pictures, and only the first findings."""
     for block in blocks:
         if isinstance(block, Bullets):
             yield Bullets(block.texts[: block.first])
@@ -84,7 +88,10 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page; without a comparison its title is the headline of the first report."""
+    """Return a page of reports. `names` has the name of each report; empty if there is a single report.
+
+    The title of the page is the headline of the comparison, or, without a comparison, of the first report.
+    """
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -98,7 +105,7 @@ def _page(names: Sequence[str], reports: Sequence[Report], comparison: Compariso
 
 
 def page(title: str, body: Sequence[str], plots: Plots) -> str:
-    """Return a page of sections, with the plots that were placed in them."""
+    """Return a complete page. `body` has its sections as HTML; `plots` has the plots that they contain."""
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -115,14 +122,17 @@ def page(title: str, body: Sequence[str], plots: Plots) -> str:
 
 
 class Plots:
-    """The plots of a page, numbered in the order of their placement."""
+    """Plots of a page. Each has a number, by which the page's script finds its data."""
 
     def __init__(self) -> None:
         self.views: list[list[Plain]] = []
-        """Views of each plot, for the script."""
+        """Data of each plot's views, for the script. The index is the number of the plot."""
 
     def place(self, plots: Iterable[Plot]) -> str:
-        """Return placeholders of plots, which the script fills."""
+        """Add plots to the page, and return their placeholders as HTML, which the script fills.
+
+        Empty if there are no plots.
+        """
         places = []
         for plot in plots:
             places.append(_place(len(self.views), plot))
@@ -131,6 +141,7 @@ class Plots:
 
 
 def _head(title: str) -> Iterator[str]:
+    """Yield the elements of the page's head: the security policy, the title and the style."""
     digest = b64encode(sha256(script().encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -146,16 +157,17 @@ def _head(title: str) -> Iterator[str]:
 
 
 SCRIPTS = ("chart.js", "page.js")
-"""Files of the page's script; page.js uses chart.js."""
+"""Files of the page's script, in order: page.js uses chart.js."""
 
 
 @cache
 def script() -> str:
-    """Return the page's script: its files within one function, so that they add no global names."""
+    """Return the page's script. Its files are wrapped in a function, so that they add no global names."""
     return "\n".join(('"use strict";', "(() => {", *map(_asset, SCRIPTS), "})();"))
 
 
 def _asset(name: str) -> str:
+    """Return the text of a file of this package."""
     return resources.files("sqlstress.show.page").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -163,10 +175,11 @@ BUTTONS = tuple(
     element("button", name, type="button", hidden=True, title=description)
     for name, description in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
 )
-"""Buttons of a plot; the script shows them if they have an effect."""
+"""Buttons of a plot, which are hidden. The script shows a button when it has an effect."""
 
 
 def _place(number: int, plot: Plot) -> str:
+    """Return the placeholder of a plot as HTML: its title, buttons, list of views, frame and note."""
     choices = [
         element("option", text(view.label), value=str(index), selected=index == plot.first)
         for index, view in enumerate(plot.views)
@@ -183,6 +196,7 @@ def _place(number: int, plot: Plot) -> str:
 
 
 def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
+    """Yield the sections of a comparison as HTML. Its plots are added to `plots`."""
     yield element("section", element("h1", text(title)), *tables_html(comparison_heading(comparison)))
     for view in comparison_tables(comparison):
         findings = view.findings
@@ -195,6 +209,7 @@ def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterat
 
 
 def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
+    """Return the plots of a table of several reports. A report is labelled by its letter and system."""
     names = []
     for part in compared.table.parts:
         system = part.report.environment.host.system
@@ -204,6 +219,7 @@ def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
+    """Return a report as HTML: title, main figures, sections, environment and command."""
     first, *further = sections
     lines = (block for section in further for block in section.blocks if isinstance(block, Lines))
     warned = {words.removeprefix(WARNING) for block in lines for words in block.texts}
@@ -222,7 +238,7 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
 
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
-    """Return a section as HTML: conditions, findings, plots, tables."""
+    """Return a section as HTML: description, findings, plots, tables. Its plots are added to `plots`."""
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
@@ -230,29 +246,31 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
         placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, VerdictLine | Bullets)]
-    # A picture shows in characters what a plot shows better.
+    # A picture made of characters is left out if there are plots, which show the same figures better.
     left_out = (VerdictLine, Bullets, Picture) if placed else (VerdictLine, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
     return element("section", text_columns((*begin, *saying)), placed, *tables_html(figures))
 
 
 def _plots_throughput(group: Group) -> bool:
+    """Return whether the plots of a group show throughput."""
     return isinstance(presenter_of(group.case), LoadShown) and not group.case.rate
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plots of a study or experiment without groups of cases."""
+    """Yield the plots of a report without tables of cases: an A/B test, a search, or another study."""
     yield from ab_plots(report)
     yield from limit_plots(report)
     for shown, result in shown_results(report):
         yield from shown.result_plots(result)
 
 
-# Facts of a page: key figures at its top, the environment and the command at its end.
+# Main figures at the top of a page (tiles), and the environment and the command at its end.
 
 
 _NOT_PROVED = "This does not cover a power failure, or rare races that no trial met"
-"""Limits of the proof. Other sentences on the page may name such losses."""
+"""Limits of the checks of the data. Without this sentence, the page could contradict itself: other
+sentences may name such losses."""
 _PROOF = {
     "failed": ("FAILED", "the data is wrong"),
     "unknown": ("undecided", "whether the data is right"),
@@ -267,7 +285,7 @@ _GATE = {
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    """Yield the key figures at the top of a page."""
+    """Yield the tiles of a report: the main figures at the top of its page."""
     if report.results:
         for shown, result in shown_results(report):
             yield from shown.tiles(result)
@@ -284,7 +302,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
         if answer.holds is None and answer.breaks is None:
             yield "cannot tell", f"which rate holds {promise_text}", "unknown"
     else:
-        # Use the first experiment of the report: rates of other experiments count other units.
+        # Only rates with the unit of the first rate are compared: other experiments may count other units.
         rates = [(rate, run, rate_units_of(run.case)) for run in report.runs if (rate := rate_of(run))]
         if same_unit := [entry for entry in rates if entry[2] == rates[0][2]]:
             highest, best, unit = max(same_unit, key=lambda entry: entry[0])
@@ -298,7 +316,7 @@ def _has_wrong_data(runs: Iterable[Run]) -> bool:
 
 
 def _trust(report: Report) -> Iterator[Tile]:
-    """Yield the tiles on the reliability of the figures."""
+    """Yield the tiles on the reliability of the figures: verified data, measured cases, cost of a sync."""
     statuses = {run.verdict.status for run in report.runs}
     status = next(
         (candidate for candidate in ("failed", "unknown", "ok") if candidate in statuses), "skipped"
@@ -332,7 +350,10 @@ _LONGEST_COMMAND = 4000
 
 
 def _environment(surroundings: Environment, warned: Collection[str]) -> str:
-    """Return the environment as a list of terms, and its warnings except those already shown."""
+    """Return the environment as an HTML list of terms, followed by its warnings.
+
+    Warnings in `warned` are left out, because the page already shows them.
+    """
     terms = [
         element("div", element("dt", text(name)), element("dd", text(value)))
         for name, value in _facts(surroundings)
@@ -350,6 +371,7 @@ def _environment(surroundings: Environment, warned: Collection[str]) -> str:
 
 
 def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each property of the environment; an unknown value may be empty."""
     host, file_system = surroundings.host, surroundings.file_system
     yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
     yield "Processor", host.processor
@@ -380,11 +402,11 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
 
 
 def _repeat_command(report: Report) -> str:
-    """Return the command that repeats the measurement, with a copy button; empty without a command."""
+    """Return the command that repeats the measurement as HTML, with a copy button; "" without a command."""
     if not report.command:
         return ""
     line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]
-    # Lines do not break within a word, such as after a hyphen.
+    # Each word of the command is an element, within which the page breaks no line.
     words = (element("span", escape(word)) for word in line.split(" "))
     seeds = {run.case.seed for run in report.runs}
     has_seed = any(word.partition("=")[0] == "--seed" for word in report.command)

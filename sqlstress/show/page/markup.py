@@ -1,4 +1,4 @@
-"""HTML from texts and blocks. All content other than our own markup is escaped here."""
+"""HTML of texts and blocks. All texts of a report are escaped here, so that they cannot add markup."""
 
 from __future__ import annotations
 
@@ -32,17 +32,24 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]{1,40}(?![\w-])")
 
 
 def text(words: str) -> str:
-    """Return any text as HTML: one line, of bounded length, with its own markup escaped."""
+    """Return any text as HTML: one line of limited length, with escaped markup."""
     return escape(brief(words))
 
 
 def sentence(words: str) -> str:
-    """Return a text as HTML, with options marked as code, so that no line breaks within them."""
+    """Return a text as HTML, like `text`, with options such as --repeat as code.
+
+    The page breaks no line within code.
+    """
     return _OPTION.sub(r"<code>\g<0></code>", text(words))
 
 
 def element(name: str, *content: str, **attributes: str | bool) -> str:
-    """Return an element around HTML content; trailing underscores of attribute names are removed."""
+    """Return an HTML element with this content, which must be HTML.
+
+    An attribute `class_` is written as class, and `aria_label` as aria-label. True writes only the name of an
+    attribute, and False leaves the attribute out.
+    """
     attributes_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
@@ -52,13 +59,19 @@ def element(name: str, *content: str, **attributes: str | bool) -> str:
 
 
 def data(plain: Any) -> str:
-    """Return JSON that is safe in a script element: it cannot end the element or begin another."""
+    """Return plain data as JSON for a script element.
+
+    The JSON contains no markup, so it cannot end the element.
+    """
     written = json.dumps(_short(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _short(plain: Any) -> Any:
-    """Return data with the digits that a plot can show; the last digits vary with the Python version."""
+    """Return plain data with seven significant digits, which are enough for a plot.
+
+    Further digits vary with the version of Python.
+    """
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
@@ -67,8 +80,9 @@ def _short(plain: Any) -> Any:
 
 
 LONG_TEXT = 240
-"""Number of characters from which a text takes two columns if there is room."""
+"""Number of characters above which a text is shown in two columns if the page is wide enough."""
 Said = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
+"""Block other than a table."""
 WARNING = "Warning: "
 """Prefix of a line with a warning."""
 
@@ -97,7 +111,7 @@ def draw(block: Said) -> str:
 
 
 def text_columns(blocks: Sequence[Block]) -> str:
-    """Return the blocks other than tables, in two columns if they are long and there is room."""
+    """Return the blocks other than tables as HTML, in two columns if they are long and the page is wide."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0
     for block in shown:
@@ -108,18 +122,20 @@ def text_columns(blocks: Sequence[Block]) -> str:
     return element("div", *map(draw, shown), class_="said two" if length > 2 * LONG_TEXT else "said")
 
 
-# Tables of a page: key columns come first, and long tables are folded.
+# Tables of a page: important columns come first, and long tables are folded, which means that a click opens
+# them.
 
 
 MAX_OPEN_ROWS = 60
-"""Maximum number of rows that are shown without folding."""
+"""Maximum number of rows of all tables of a section that are shown without folding."""
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield blocks as HTML; tables beyond MAX_OPEN_ROWS rows in total are folded.
+    """Yield blocks as HTML. Tables are folded if all tables have more than MAX_OPEN_ROWS rows in total.
 
-    If so, all tables with a caption (a paragraph that ends with a colon) are folded, including the first: a
-    single open table among closed ones would look like the most important.
+    If so, all tables with a caption (a paragraph that ends with a colon) are folded, including the first one:
+    a single open table among folded tables would look like the most important one. Tables without a caption
+    are folded only from MAX_OPEN_ROWS rows on.
     """
     parts = list(_captioned(blocks))
     total = sum(len(table.rows) for _, tables in parts for table in tables)
@@ -138,7 +154,10 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
-    """Yield consecutive tables with their caption, if any; other blocks are yielded alone."""
+    """Yield consecutive tables together with their caption. Other blocks are yielded alone, without tables.
+
+    The caption is None for tables without one.
+    """
     caption: Said | None = None
     tables: list[Table] = []
     for block in blocks:
@@ -159,7 +178,7 @@ def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Tabl
 
 
 def _folded(caption: Said | None, tables: Sequence[Table]) -> str:
-    """Return tables that open with a click, with a summary as their title."""
+    """Return folded tables as HTML, with a summary that is always visible. A click opens the tables."""
     rows = max(len(table.rows) for table in tables)
     columns = [column.name for column in tables[0].columns if column.role == FIGURE]
     summary = f"Table: {', '.join(filter(None, columns))}"
@@ -170,11 +189,11 @@ def _folded(caption: Said | None, tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    """Return a table as HTML: columns with names first, then key figures, then details."""
+    """Return a table as HTML. Columns with the role NAME come first, then FIGURE, then DETAIL."""
     roles = [column.role for column in table.columns]
     order = sorted(range(len(roles)), key=lambda column: (NAME, FIGURE, DETAIL).index(roles[column]))
     firsts = [row[0] for row in table.rows]
-    # Indices of rows where a new group begins: the rows of a layout or schema form a group.
+    # Indices of the rows that begin a new group. Consecutive rows with the same first cell form a group.
     begins = {column for column, (previous, current) in enumerate(pairwise(firsts), 1) if previous != current}
     if len(begins) >= len(firsts) - 1:
         begins = set()
@@ -191,11 +210,16 @@ def _table(table: Table) -> str:
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]], begins: bool = False, **attributes: str) -> str:
+    """Return a row of a table as HTML. `name` is the element of a cell: td or th.
+
+    `cells` has the HTML and the alignment of each cell. `begins` is whether the row begins a new group.
+    """
     drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
     return element("tr", *drawn_cells, class_="next" if begins else False) + "\n"
 
 
 def _cell(table: Table, row: int, column: int) -> str:
+    """Return a cell of a table as HTML; the verdict FAILED is emphasised."""
     words = text(table.rows[row][column])
     if words == FAILED:
         return element("strong", words, class_="failed")

@@ -43,7 +43,7 @@ def _is_source() -> bool:
 
 @cache
 def extension() -> ModuleType:
-    """Import the C extension. Raises NotToBeHad."""
+    """Import the C extension. Raises NativeUnavailable."""
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
@@ -69,7 +69,7 @@ def lacking(reach: Callable[[], object]) -> str | None:
 
 @contextmanager
 def require_native(driver: str) -> Iterator[None]:
-    """Turn NotToBeHad into EnvironmentFailure, for a worker whose case requires the native loop."""
+    """Turn NativeUnavailable into EnvironmentFailure, for a worker whose case requires the native loop."""
     try:
         yield
     except NativeUnavailable as reason:
@@ -103,7 +103,7 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """`plan` has the addresses of the connections of `view`. Raises NotToBeHad.
+        """`plan` has the addresses of the connections of `view`. Raises NativeUnavailable.
 
         `explained` makes a sentence from a result code of SQLite and the store's message. `histories` has,
         for each statement of the plan, the statements before it in its transaction.

@@ -219,7 +219,7 @@ def native_unavailable(driver: str) -> str | None:
 def driver_handle(driver: str) -> Handle:
     """Return a handle with the functions of the driver's SQLite. Its connection is already closed.
 
-    Raises NotToBeHad if the C extension cannot use the driver.
+    Raises NativeUnavailable if the C extension cannot use the driver.
     """
     extension()
     binding = load_driver(driver)
@@ -231,7 +231,7 @@ def driver_handle(driver: str) -> Handle:
 def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Open connections; return them and their handles. Raises NotToBeHad and closes them on failure."""
+    """Open connections; return them and their handles. On failure, close them and raise NativeUnavailable."""
     native = extension()
     native.handed_over()
     can_load = loads_extensions(driver)

@@ -6,7 +6,7 @@ return locks of the calling process. With a WAL, locks are byte ranges of the wa
 rollback journal, they are byte ranges of the database file.
 
 On POSIX a process that opens and closes a database file drops the locks of its own connections to the file.
-So use this module in a process without connections, such as `sqlstress watch`. `Database` refuses a file
+So use this module in a process without connections, such as `sqlstress watch`. `LockedFile` refuses a file
 that its own process has already open.
 
 Source: https://www.sqlite.org/walformat.html, "WAL Locks"; os.h of SQLite, "PENDING_BYTE"
