@@ -22,6 +22,14 @@ class Dictionary:
     def _delete(self, key: tuple[Any, ...]) -> sqlite3.Cursor:
         return self._connection.execute("DELETE FROM job WHERE id = ?", key)
 
+    def popitem(self) -> tuple[Any, ...]:
+        """Return an item that no other caller has got, or raise KeyError."""
+        key = self._first()
+        deleted = self._delete(key)
+        if not deleted.rowcount:
+            raise KeyError(key)
+        return key
+
     def work(self, on: Callable[[int], object]) -> None:
         """Work on an item. Afterwards raise KeyError if another caller has worked on it."""
         (job,) = key = self._first()

@@ -575,6 +575,14 @@ def _guarded(cause: str, transaction: str, table: str, first: TracedStep, then: 
     )
 
 
+def _maybe_guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
+    return (
+        f"{transaction} reads {table} outside of the transaction that writes it. {_steps(first, then)} "
+        "SQLite computes the new value, so no update is lost. But if the code checks first what it has "
+        "read, such as a limit, repeat the condition in the WHERE of the write."
+    )
+
+
 def _mixed(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
     return (
         f"{cause} of half transactions: threads or tasks of {transaction} share a connection, and one "
@@ -595,6 +603,7 @@ _SUSPICIONS = {
     "read-outside": _stale,
     "copy-of-read-outside": _stale_copy,
     "guarded-by-stale-read": _guarded,
+    "maybe-guarded-by-stale-read": _maybe_guarded,
     "connection-mixed": _mixed,
     "connection-forked": _forked,
 }

@@ -38,7 +38,7 @@ NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1
 """Sample values of facts of other types, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
-        "read-outside", "copy-of-read-outside", "guarded-by-stale-read",
+        "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
         "connection-mixed", "connection-forked",
     ),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),

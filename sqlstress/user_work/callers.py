@@ -14,6 +14,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from sqlstress.user_work.guards import Call
+from sqlstress.user_work.threads import STARTING_FUNCTIONS, under_way
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
 _OWN_FOLDER = str(Path(__file__).parent)
@@ -28,6 +29,10 @@ class CallSite(NamedTuple):
     """Number of the call, different for each call in a line; 0 if not known."""
     counted: bool = False
     """Whether the code reads the row count, as far as can be seen."""
+    insists: bool = False
+    """Whether the code uses the result of a library call that raises if the row count is wrong."""
+    unseen: bool = False
+    """Whether no calling function, of a library or of the user, reads the row count."""
     calls: tuple[Call, ...] = ()
     """Active calls of the user's functions, outermost first."""
 
@@ -39,11 +44,22 @@ def runner_id() -> int:
 
 
 def _task() -> Any:
-    import asyncio  # here, because every process of an application imports this module, and few trace
+    if "asyncio" not in sys.modules:  # without it there are no tasks, and its import is slow
+        return None
+    import asyncio
 
     with suppress(RuntimeError):
         return asyncio.current_task()
     return None
+
+
+def is_background_thread() -> bool:
+    """Return whether the main thread, which makes the calls, does not wait for this thread."""
+    main = threading.main_thread()
+    if threading.current_thread() is main:
+        return False
+    names = under_way(sys._current_frames().get(main.ident or 0))
+    return not names or names[-1] in STARTING_FUNCTIONS
 
 
 class UserFrames:
@@ -56,7 +72,7 @@ class UserFrames:
 
     def call_site(self) -> CallSite:
         """Return the position of the user's innermost active call."""
-        frame, is_in_library = self._innermost(sys._getframe(1))
+        frame, library_frames = self._innermost(sys._getframe(1))
         calls = self._calls(frame)
         if threading.current_thread() is not threading.main_thread():
             waiting = self._waiting_calls()
@@ -66,9 +82,11 @@ class UserFrames:
         if not frame:
             return CallSite("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        counted = (is_in_library and _uses_result(frame)) or _reads_count(frame.f_code)
+        is_used = bool(library_frames) and _uses_result(frame)
+        counted = is_used or _reads_count(frame.f_code)
+        insists = is_used and any(map(_raises_by_count, library_frames))
         number = hash((frame.f_code, frame.f_lasti))
-        return CallSite(at, number, counted, calls)
+        return CallSite(at, number, counted, insists, not _callers_may_count(), calls)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
         """Return the file and line of the user's code that led to a frame."""
@@ -89,13 +107,14 @@ class UserFrames:
             frame = frame.f_back
         return tuple(reversed(calls))
 
-    def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, bool]:
-        """Return the innermost frame of the user's code, and whether it has called a library."""
-        is_in_library = False
+    def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
+        """Return the innermost frame of the user's code, and the library frames inside it."""
+        library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
-            is_in_library |= not frame.f_code.co_filename.startswith(_OWN_FOLDER)
+            if not frame.f_code.co_filename.startswith(_OWN_FOLDER):
+                library_frames.append(frame)
             frame = frame.f_back
-        return frame, is_in_library
+        return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
         """Return the frame that waits for this thread: of the only coroutine, else of the main thread."""
@@ -141,10 +160,71 @@ def _call(frame: FrameType) -> Call:
     return Call(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
 
 
+def _callers_may_count() -> bool:
+    """Return whether a calling function, or a function that it mentions, reads a row count.
+
+    True in a task or another thread, because the functions that wait for it are unknown and may read it.
+    """
+    if threading.current_thread() is not threading.main_thread() or _task():
+        return True
+    frame: FrameType | None = sys._getframe(1)
+    while frame and not _function_counts(frame):
+        frame = frame.f_back
+    return frame is not None
+
+
+_counting: dict[tuple[CodeType, int], bool] = {}
+"""Results of `_function_counts`, by code and id of the module's names.
+
+Each call by a traced thread is profiled, also in here, so a search for each statement would be slow.
+"""
+
+
+def _function_counts(frame: FrameType) -> bool:
+    """Return whether a function, or a function of its module that it mentions, reads a row count."""
+    key = frame.f_code, id(frame.f_globals)
+    if key not in _counting:
+        _counting[key] = any(map(_reads_count, _codes(frame)))
+    return _counting[key]
+
+
+def _codes(frame: FrameType) -> list[CodeType]:
+    """Return the code of a function, and of the functions of its module that it mentions."""
+    codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
+    return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
+
+
 @cache
 def _reads_count(code: CodeType) -> bool:
     texts = " ".join(text for text in code.co_consts if isinstance(text, str)).lower()
     return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
+
+
+def _raises_by_count(frame: FrameType) -> bool:
+    """Return whether a function raises an error because of a row count, at or after its current line."""
+    return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
+
+
+@cache
+def _lines_that_raise(code: CodeType) -> list[int]:
+    """Return the lines of `if cursor.rowcount …: raise …` in a function."""
+    if not _COUNTS & {*code.co_names}:
+        return []
+    import ast  # here, because every process of an application imports this module, and few trace
+    import inspect
+    import textwrap
+
+    try:
+        source = textwrap.dedent(inspect.getsource(code))
+    except (OSError, TypeError):
+        return []
+    return [
+        code.co_firstlineno + node.lineno - 1
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.If)
+        and any(isinstance(part, ast.Attribute) and part.attr in _COUNTS for part in ast.walk(node.test))
+        and any(isinstance(part, ast.Raise) for part in node.body)
+    ]
 
 
 def _uses_result(frame: FrameType) -> bool:

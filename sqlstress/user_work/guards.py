@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 _ROW, _VALUE, _CHECKED = 1, 2, 3
 """Kinds of expressions: a row, or its absence; a value of a row; the result of a check."""
+_OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
+"""Kinds of conditions: on other columns of the row; on columns that the write changes."""
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
@@ -36,41 +38,51 @@ class Call(NamedTuple):
     """Offset of the current instruction in the function's bytecode."""
 
 
-def has_guard_between(
+class GuardedRead(NamedTuple):
+    """A check of a query's result, as far as the source shows it."""
+
+    exists: bool
+    """Whether the code checks a column that the write changes."""
+    of_others: bool = False
+    """Whether the code checks other columns of the row."""
+
+
+def guard_between(
     query: Sequence[Call],
     write: Sequence[Call],
     columns: Collection[str],
     read: Collection[str],
     by_rows: bool,
-) -> bool:
-    """Return whether the code checks a query's result before a write; False if no source shows it.
+) -> GuardedRead | None:
+    """Return the check that the code makes between a query and a write; None if no source shows it.
 
     `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
     that the query's WHERE contains the condition, so that a row's absence is its answer.
     """
     depth = _meeting(query, write)
     if depth is None:
-        return False
+        return None
     scopes = [_scope(call.file, call.line) for call in (*query[depth:], *write[depth:])]
     if None in scopes:
-        return False
+        return None
     names = {*columns}, {*read} - {*columns}
-    kind = _ROW
+    kind, other = _ROW, False
     for call in reversed(query[depth + 1 :]):
         flow = _Flow(call, kind, names, by_rows)
         if flow.leaves_by_error():
-            return True
-        kind = flow.return_kind() or _ROW
+            return GuardedRead(True)
+        kind, other = flow.return_kind() or _ROW, other or flow.other
     flow = _Flow(query[depth], kind, names, by_rows)
     before = query[depth].line
     for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
         if flow.has_guard(before, call.line):
-            return True
+            return GuardedRead(True)
+        other = other or flow.other
         if not then:
             break
         argument_kinds = flow.parameters(call.line, then)
         flow, before = _Flow(then, 0, names, by_rows, argument_kinds), 0
-    return False
+    return GuardedRead(False, other)
 
 
 def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
@@ -152,6 +164,8 @@ class _Flow:
         self._line, self._kind, self._by_rows = call.line, kind, by_rows
         self._columns, self._read = names
         self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
+        self.other = False
+        """Whether a check of other columns that the query reads was found."""
         # Twice, because a loop may use a value that a later line sets.
         for _ in range(2):
             for node in _nodes(self._scope):
@@ -159,17 +173,20 @@ class _Flow:
 
     def has_guard(self, after: int, line: int) -> bool:
         """Return whether a check that ends at or after line `after` decides whether `line` runs."""
-        return any(
-            self._is_check(test) for node, test in self._tests(after, line) if self._decides(node, line)
-        )
+        return self._checks(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
         """Return whether a check after the query raises an error."""
-        return any(
-            self._is_check(test)
+        return self._checks(
+            test
             for node, test in self._tests(self._line, None)
             if isinstance(node, ast.Assert) or any(isinstance(part, ast.Raise) for part in _nodes(node))
         )
+
+    def _checks(self, tests: Iterable[ast.expr]) -> bool:
+        kinds = {self._check_kind(test) for test in tests}
+        self.other = self.other or _OTHER_COLUMNS in kinds
+        return _WRITTEN_COLUMNS in kinds
 
     def return_kind(self) -> int:
         """Return the highest kind of expression that the function returns."""
@@ -177,8 +194,8 @@ class _Flow:
         for node in _nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
                 kinds.append(self._kind_of(node.value))
-        leaves = any(
-            self._is_check(test)
+        leaves = self._checks(
+            test
             for node, test in self._tests(self._line, None)
             if any(isinstance(part, ast.Return) for part in _nodes(node))
         )
@@ -256,7 +273,7 @@ class _Flow:
         if kind == _ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
             return _VALUE
         is_condition = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
-        if is_condition and kind and self._is_check(node, False):
+        if is_condition and kind and self._check_kind(node, False) == _WRITTEN_COLUMNS:
             return _CHECKED
         return kind
 
@@ -301,17 +318,17 @@ class _Flow:
                 return True
         return isinstance(node, ast.While)
 
-    def _is_check(self, test: ast.expr, truth: bool = True) -> bool:
-        """Return whether a condition checks columns that the write changes, as the query returned them.
+    def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
+        """Return the kind of a condition; 0 means that it checks nothing of the query.
 
         `truth`: whether a value alone is a condition, as after `if`.
         """
         if isinstance(test, ast.BoolOp):
-            return any(self._is_check(value, truth) for value in test.values)
+            return max(self._check_kind(value, truth) for value in test.values)
         if isinstance(test, ast.UnaryOp):
-            return self._is_check(test.operand, truth)
+            return self._check_kind(test.operand, truth)
         if isinstance(test, ast.NamedExpr | ast.Await):
-            return self._is_check(test.value, truth)
+            return self._check_kind(test.value, truth)
         is_comparison = isinstance(test, ast.Compare)
         compared = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
         kind = max(map(self._kind_of, compared))
@@ -319,8 +336,9 @@ class _Flow:
             is_check = kind > 0 and not any(map(_shows_absence, compared))
         else:
             is_check = kind == _CHECKED or (truth and kind == _VALUE)
-        is_check = is_check or bool(self._by_rows and kind and (truth or is_comparison))
-        return is_check and not self._names_others(test)
+        if not is_check and not (self._by_rows and kind and (truth or is_comparison)):
+            return 0
+        return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
 
     def _names_others(self, test: ast.expr) -> bool:
         """Return whether a condition names columns, and none that the write changes."""

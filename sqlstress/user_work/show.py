@@ -48,7 +48,7 @@ from sqlstress.target import product
 from sqlstress.user_work import AFTER, NOT_REHEARSED, OURS, SUSPICION, UNDER, UNKNOWN
 from sqlstress.user_work.failures_view import explained_errors
 from sqlstress.user_work.options import Data
-from sqlstress.user_work.suspicions import DEFERRED, FORKED, GUARDED, MIXED, STALE, STALE_COPY
+from sqlstress.user_work.suspicions import DEFERRED, FORKED, GUARDED, MIXED, NOTES_ONLY, STALE, STALE_COPY
 
 K = TypeVar("K")
 
@@ -380,7 +380,11 @@ class UserPresenter(LoadShown):
     together = 3
 
     def is_doubtful(self, run: Run) -> bool:
-        suspicious = (sighting.topic == SUSPICION for trial in run.trials for sighting in trial.sightings)
+        suspicious = (
+            sighting.topic == SUSPICION and sighting.what not in NOTES_ONLY
+            for trial in run.trials
+            for sighting in trial.sightings
+        )
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:
@@ -535,7 +539,7 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
 # Findings on suspicions: as the probable cause of wrong data, or alone if the user gave no check.
 
 
-CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED)
+CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *NOTES_ONLY)
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
 """Largest number of suspicions shown; the JSON report has all of them."""
@@ -549,6 +553,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
     for reason, transactions in unexamined.items():
         yield Finding(sentences.not_rehearsed, why=reason, transactions=[*filter(None, transactions)])
     suspicions = [suspicion for suspicion in first_suspicions(group).values() if suspicion.what in CODES]
+    suspicions.sort(key=lambda suspicion: suspicion.what in NOTES_ONLY)
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
     failed = any(check.status == "failed" for check in checks)
     for suspicion in suspicions[:MAX_SUSPICIONS]:

@@ -4,8 +4,8 @@ The rule: a table is read outside of the transaction that writes it, and that tr
 again. Another process may have written the table in between. Such a write is safe, and is recognised as safe,
 if SQLite computes the value itself (`SET n = n + 1`), if the UPDATE compares and sets
 (`WHERE id = ? AND n = ?`), if a unique key refuses the second INSERT, if the code looks at the number of
-deleted rows, if the call itself made or claimed the row, or if all calls hold the same lock during the work.
-A suspicion is not a proof.
+deleted rows, if the call itself made or claimed the row, if the transaction compares a token and renews it,
+or if all calls hold the same lock during the work. A suspicion is not a proof.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sqlstress.user_work.guards import Call, has_guard_between
+from sqlstress.user_work.guards import Call, guard_between
 from sqlstress.user_work.touched import KeyValue, Row, conditions
 
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
-GUARDED = "guarded-by-stale-read"
-"""Suspicion about a value that the code checks, and that a later statement computes in SQLite without
-comparing it."""
+GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
+"""Suspicions about a value that the code checks, and that a later statement computes in SQLite without
+comparing it. MAYBE_GUARDED means that the check cannot be seen in the code."""
 
 LOST_DATA = (STALE, STALE_COPY, GUARDED)
 """Suspicions of lost data."""
+NOTES_ONLY = (MAYBE_GUARDED,)
+"""Notes rather than suspicions."""
 
 UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
 """Effect of a statement on the table that it names; OVERWRITE is an INSERT that replaces rows."""
@@ -63,6 +65,10 @@ class Write(NamedTuple):
     """Columns that an UPDATE sets to the value that each of its rows already has."""
     counted: bool = False
     """Whether the user's code reads the number of written rows, as far as can be seen."""
+    insists: bool = False
+    """Whether the code uses the result of a library call that raises if the number of rows is wrong."""
+    unseen: bool = False
+    """Whether it may write nothing without an error, and neither code nor library reads the row count."""
     rows: frozenset[Row] | None = None
     """Rows that it changes or removes, or that it adds; None if not known."""
     there: frozenset[Row] = frozenset()
@@ -88,12 +94,16 @@ class TracedStatement(NamedTuple):
     means its own transaction."""
     who: int = 0
     """Identifier of the thread or asyncio task that ran it."""
+    beside: bool = False
+    """Whether a thread ran it that the call does not wait for."""
     reads: Mapping[Table, frozenset[str]] = {}
     """Columns that it reads, by table; count(*) reads the column ""."""
     write: Write | None = None
     """Direct write of the statement; None for a query."""
     found: bool | None = None
     """Whether a query returned a row (for EXISTS: true); None if not known."""
+    seeks_drawn: bool = False
+    """Whether a query searches for a value that the call drew at random, so that no other call has it."""
     summarises: bool = False
     """Whether a query's rows depend on more rows than they show: count, max, ORDER BY with LIMIT."""
     forked: bool = False
@@ -178,17 +188,25 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    safe_writes: list[int] = []
+    """Indexes of safe writes: no other process can have written unnoticed before them."""
     for index, statement in enumerate(call):
-        write = statement.write
-        if not write or _reads_inside(call[:index], statement, write) or _is_safe(write):
+        if not (write := statement.write):
+            continue
+        if _reads_inside(call[:index], statement, write) or _is_safe(write):
+            safe_writes.append(index)
             continue
         queries = [
             query
-            for query in reversed(call[:index])
+            for position, query in reversed([*enumerate(call[:index])])
             if query.write is None
+            and not (query.seeks_drawn and query.found is False)
             and not query.shares_snapshot(statement)
             and write.table in query.reads
+            and (query.who == statement.who or not (query.beside or statement.beside))
             and _depends(statement, write, query)
+            and not _renews_token(call, position, index)
+            and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not _is_own(call[:index], write):
             # Prefer the query for the same row: the last word of its text is that of the write.
@@ -209,18 +227,23 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             continue
         columns = (write.sets & write.computed) - write.refused
         read = [
-            query
-            for query in reversed(call[:index])
+            (position, query)
+            for position, query in reversed([*enumerate(call[:index])])
             if query.write is None
             and columns & query.reads.get(write.table, frozenset())
             and _may_read(query, write)
+            and (query.who == statement.who or not (query.beside or statement.beside))
         ]
-        is_read_inside = any(query.shares_snapshot(statement) for query in read)
-        if is_read_inside or _is_own(call[:index], write):
+        is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
+        queries = [query for position, query in read if not _renews_token(call, position, index)]
+        if not queries or is_read_inside or _is_own(call[:index], write):
             continue
-        if guarded := next((query for query in read if _is_guarded(query, statement, columns)), None):
-            guards = _held_guards(call, call.index(guarded), index)
-            yield Suspicion(GUARDED, write.table[1], guarded, statement, guards)
+        kinds = [_guard_kind(query, statement, columns) for query in queries]
+        if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
+            query = queries[kinds.index(code)]
+            yield Suspicion(
+                code, write.table[1], query, statement, _held_guards(call, call.index(query), index)
+            )
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
@@ -231,12 +254,28 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
     return any(name in names for row in (*write.rows, *write.there) for name in row)
 
 
-def _is_guarded(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> bool:
-    """Return whether the code checks these columns of a query's result before a write."""
+def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
+    """Return the kind of suspicion that the code between a query and a write makes; None if there is none."""
     assert statement.write
     read = query.reads[statement.write.table]
     by_rows = bool(columns & conditions(query.sql))
-    return has_guard_between(query.calls, statement.calls, columns, read, by_rows)
+    guard = guard_between(query.calls, statement.calls, columns, read, by_rows)
+    if guard and not guard.of_others:
+        return GUARDED if guard.exists else None
+    return GUARDED if guard and guard.exists else MAYBE_GUARDED
+
+
+def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
+    """Return whether a safe write used the result of a query, so that `later` does not depend on it."""
+    write = between.write
+    if not write or write.table != later.table:
+        return False
+    is_same = bool(_all_names(write) & _all_names(later))
+    if between.shares_snapshot(query):
+        # The transaction is over: another process may have changed the row since this query.
+        return not is_same
+    is_other = later.kind == INSERT or None not in (write.rows, later.rows)
+    return (is_same or not is_other) and _depends(between, write, query)
 
 
 def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
@@ -253,6 +292,30 @@ def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement
         and (other.write is None or other.write.table != table or _is_safe(other.write))
         for other in earlier
     )
+
+
+def _renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool:
+    """Return whether a call reads a token before a query and again in the transaction, which changes it.
+
+    If the token is unchanged there, the result of the query is not outdated.
+    """
+    queries_before = {
+        statement.sql
+        for statement in call[:first]
+        if not statement.write and not statement.shares_snapshot(call[then])
+    }
+    inside = [
+        (index, statement)
+        for index, statement in enumerate(call)
+        if statement.transaction == call[then].transaction
+    ]
+    changed = {statement.write.table for _, statement in inside if statement.write}
+    again = (
+        statement
+        for index, statement in inside
+        if index < then and not statement.write and statement.sql in queries_before
+    )
+    return any(changed & {*statement.reads} for statement in again)
 
 
 def _is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
@@ -276,8 +339,25 @@ def _claims(
     """Yield (statement, name) for wanted rows that the call makes or claims, so that no other process can."""
     for index, statement in enumerate(call):
         names = _names(statement.write) & wanted if statement.write else set()
-        if statement.write and names and _is_claim(call[:index], statement, statement.write):
+        if (
+            statement.write
+            and names
+            and _knows_it_wrote(call, index, statement.write)
+            and _is_claim(call[:index], statement, statement.write)
+        ):
             yield from ((statement, name) for name in names)
+
+
+def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
+    """Return whether a call can know that a statement wrote, from its row count or a later read."""
+    if not write.unseen or _is_new(write):
+        return True
+    queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
+    return any(
+        (later and "changes()" in other.sql.lower())
+        or (write.table in other.reads and (later or other.shares_snapshot(call[index])))
+        for later, other in queries
+    )
 
 
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
@@ -336,7 +416,9 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
         # A library call that runs both statements returns the row, not the number of deleted rows.
-        is_counted = write.counted and (query.at, query.spot) != (statement.at, statement.spot)
+        is_counted = write.insists or (
+            write.counted and (query.at, query.spot) != (statement.at, statement.spot)
+        )
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not _is_new(write):
         # After a miss it overwrites nothing, or the same value made by another process.

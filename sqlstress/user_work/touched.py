@@ -6,8 +6,11 @@ statements that are not understood, such as UPDATE ... FROM, are unknown.
 
 from __future__ import annotations
 
+import base64
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -28,6 +31,10 @@ _MAX_ROWS = 20
 _NOW_TOLERANCE_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
+_COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
+"""Column compared with a text, with a space after each token."""
+_WIDENING_WORDS = {"or", "not", "case", "union"}
+"""Words with which a query may also find rows that do not match a comparison."""
 
 
 class WrittenTable:
@@ -136,6 +143,63 @@ def conditions(sql: str) -> frozenset[str]:
     """Return the words after a query's WHERE, among them the columns that it searches by."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
+
+
+def searches_for_any(sql: str, texts: Collection[str]) -> bool:
+    """Return whether a query finds only rows that contain one of these texts, as far as can be seen."""
+    if not texts:
+        return False
+    tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
+    words = [_plain(token) for token in tokens if token.kind == "word"]
+    if (
+        "where" not in words
+        or _WIDENING_WORDS & {*words}
+        or words.count("select") - words.count("exists") != 1
+    ):
+        return False
+    values = [
+        value.lower() for value in _compared_values(tokens[[*map(_plain, tokens)].index("where") + 1 :])
+    ]
+    return any(text.lower() in value for value in values for text in texts)
+
+
+def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
+    """Yield the values of the comparisons `column = value` after WHERE that all must hold."""
+    groups, depth, condition = 0, 0, ""
+    for token in tokens:
+        if token.text == "(" and not condition:  # this parenthesis groups conditions
+            groups += 1
+            continue
+        if token.text == ")" and groups and not depth:
+            groups -= 1
+            continue
+        depth += (token.text == "(") - (token.text == ")")
+        word = token.text.lower() if token.kind == "word" and not depth else ""
+        if depth < 0 or word in (*_ENDS, "group", "having"):
+            break
+        if word == "and":
+            yield from _COMPARED.findall(condition)
+            condition = ""
+        else:
+            condition += f"{token.text} "
+    yield from _COMPARED.findall(condition)
+
+
+def may_ignore(sql: str) -> bool:
+    """Return whether a statement may skip its write by OR IGNORE or DO NOTHING."""
+    words = (_plain(token) for token in SQLITE.tokens(sql) if token.kind == "word")
+    return any(pair in (("or", "ignore"), ("do", "nothing")) for pair in pairwise(words))
+
+
+def random_texts(drawn: bytes) -> tuple[str, ...]:
+    """Return the texts with which programs write random bytes: UUID, hexadecimal, base64, base32."""
+    encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
+    uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
+    return (
+        drawn.hex(),
+        *(text.decode().rstrip("=") for text in encoded),
+        *(text for uuid_ in uuids for text in (str(uuid_), uuid_.hex)),
+    )
 
 
 def inserts_from_select(sql: str) -> bool:

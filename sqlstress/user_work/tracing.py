@@ -15,9 +15,11 @@ from __future__ import annotations
 import json
 import multiprocessing.connection
 import os
+import random
 import re
 import sqlite3
 import sys
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -27,7 +29,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlstress.user_work.callers import CallSite, UserFrames, runner_id
+from sqlstress.user_work.callers import CallSite, UserFrames, is_background_thread, runner_id
 from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
@@ -36,6 +38,9 @@ from sqlstress.user_work.touched import (
     WrittenTable,
     inserts_from_select,
     is_now,
+    may_ignore,
+    random_texts,
+    searches_for_any,
     sql_literal,
 )
 
@@ -48,6 +53,10 @@ Events = list[tuple[Any, ...]]
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
+_INSERTS_OR = re.compile(r"\binsert\s+or\b", re.IGNORECASE)
+_REPLACING = re.compile(
+    r"\b(unique|primary\s+key)(\s+asc|\s+desc|\s*\([^)]*\))?\s+on\s+conflict\s+replace\b", re.IGNORECASE
+)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -120,19 +129,26 @@ class Tracer:
         self.numbers = count(1)
         self.forks = ForkReports()
         self.files = FileLocks()
+        self.draws = RandomValues()
         self._uses = ConnectionUses()
 
     def start(self) -> None:
-        """Trace new connections."""
+        """Trace new connections, and record random values that the code draws."""
+        self.draws.start()
         self._uses.start()
         sys.addaudithook(self._hook)
         if find_spec("apsw"):
             with suppress(ImportError):
                 import_module("apsw").connection_hooks.append(self._follow_apsw)
 
+    def stop(self) -> None:
+        """Restore the system's random functions; connections stay traced."""
+        self.draws.stop()
+
     def begins_call(self) -> None:
-        """Forget the statements of the last call."""
+        """Forget the statements and random values of the last call."""
         self.call.clear()
+        self.draws.texts.clear()
 
     def tells_lines_of(self, folder: Path) -> None:
         """Record the lines that run statements, in the user's code below a folder."""
@@ -226,6 +242,35 @@ class FileLocks:
         return status.st_dev, status.st_ino
 
 
+class RandomValues:
+    """Values that a call draws from the system's random source, which secrets, SystemRandom and uuid4 use."""
+
+    _FEWEST, _LONGEST = 8, 64
+    """Range of the recorded lengths, in bytes: shorter values may be drawn twice by chance, and longer values
+    are not used as tokens that identify a row or a call."""
+    _MOST = 10_000
+    _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
+
+    def __init__(self) -> None:
+        self.texts: deque[str] = deque(maxlen=self._MOST)
+        self._draw = os.urandom
+
+    def start(self) -> None:
+        """Record values from now on, also those drawn through names that are imported later."""
+        for module, name in self._FUNCTIONS:
+            setattr(module, name, self._record)
+
+    def stop(self) -> None:
+        for module, name in self._FUNCTIONS:
+            setattr(module, name, self._draw)
+
+    def _record(self, size: int, /) -> bytes:
+        drawn = self._draw(size)
+        if self._FEWEST <= len(drawn) <= self._LONGEST:
+            self.texts.extend(random_texts(drawn))
+        return drawn
+
+
 class TracedConnection:
     """Traced connection."""
 
@@ -286,6 +331,7 @@ class TracedConnection:
             transaction=self._transaction,
             snapshot=self._snapshot,
             who=runner_id(),
+            beside=is_background_thread(),
             locks=self._tracer.files.held_locks(),
             calls=spot.calls,
         )
@@ -297,13 +343,15 @@ class TracedConnection:
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
-            write = write._replace(counted=counted)
+            unseen = spot.unseen and not counted and (write.kind == UPDATE or may_ignore(sql))
+            write = write._replace(counted=counted, insists=spot.insists, unseen=unseen)
         if not reads or any(event[0] in _WRITES for event in events):
             return statement(reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return statement(
             reads=reads,
             found=self._has_row(sql),
+            seeks_drawn=searches_for_any(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._shows_first_rows(sql),
             rows=self._rows_read(sql, reads),
         )
@@ -391,7 +439,7 @@ class TracedConnection:
         keys = self._keys_of(first[1])
         in_keys = frozenset[str]().union(*keys)
         if kind == INSERT:
-            kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
+            kind = OVERWRITE if sets or _OVERWRITES.match(sql) or self._replaces(first[1], sql) else INSERT
             # Columns of keys are read for ON CONFLICT.
             columns = [(n, column) for n, column in columns if column not in in_keys]
         computed = frozenset(
@@ -413,6 +461,13 @@ class TracedConnection:
             with suppress(Exception):  # of either library: the statement was not understood
                 write = refine(write, sql)
         return write
+
+    def _replaces(self, table: str, sql: str) -> bool:
+        """Return whether a table's schema makes a plain INSERT replace a row with the same key."""
+        if _INSERTS_OR.search(sql):
+            return False
+        query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
+        return any(_REPLACING.search(text) for (text,) in self._connection.rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         target = self._target(write.table[1])

@@ -15,6 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Any
@@ -42,6 +43,7 @@ CREATE TABLE page (id INTEGER PRIMARY KEY, hits INTEGER, changed);
 CREATE TABLE watched (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
 CREATE TABLE seen (watched INTEGER);
 CREATE TRIGGER counts AFTER INSERT ON seen BEGIN UPDATE Watched SET n = n + 1 WHERE id = new.watched; END;
+CREATE TABLE trait (item INTEGER, key TEXT, value INTEGER, UNIQUE (item, key) ON CONFLICT REPLACE);
 CREATE TABLE tally (n INTEGER PRIMARY KEY);
 CREATE TABLE filled (id INTEGER PRIMARY KEY, n INTEGER NOT NULL ON CONFLICT REPLACE DEFAULT 0);
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
@@ -57,6 +59,7 @@ INSERT INTO step VALUES ('a', '1', NULL);
 INSERT INTO watched VALUES (1, 'a', 0);
 INSERT INTO page VALUES (1, 0, 0);
 INSERT INTO held VALUES ('free', NULL);
+INSERT INTO trait VALUES (1, 'plays', 0);
 INSERT INTO tally VALUES (0);
 INSERT INTO shelf VALUES (1, 1000);
 INSERT INTO filled VALUES (1, NULL);
@@ -134,6 +137,12 @@ def pop_counted(file: str) -> None:
         row = connection.execute(FIRST).fetchone()
         if connection.execute("DELETE FROM job WHERE id = ?", row).rowcount == 1:
             connection.execute("INSERT INTO hit VALUES ('popped', 0)")
+
+
+def pop_refused_by_a_library(file: str) -> None:
+    with opened(file) as connection:
+        (job,) = Dictionary(connection).popitem()
+        assert job
 
 
 def worked_before_it_is_refused_by_a_library_wrong(file: str) -> None:
@@ -310,6 +319,28 @@ def row_lock_read_again(file: str) -> None:
             connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
+def _is_won(cursor: sqlite3.Cursor) -> bool:
+    return cursor.rowcount == 1
+
+
+def row_lock_counted_by_a_helper(file: str) -> None:
+    with opened(file) as connection:
+        if _is_won(connection.execute(TAKE)):
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+CHANGES = "SELECT changes()"
+
+
+def row_lock_counted_by_sqlite(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(TAKE)
+        if connection.execute(CHANGES).fetchone() == (1,):
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
 def row_lock_seen_by_the_query(file: str) -> None:
     with opened(file) as connection:
         connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
@@ -317,6 +348,21 @@ def row_lock_seen_by_the_query(file: str) -> None:
         if found := connection.execute(query).fetchone():
             connection.execute("UPDATE item SET value = ? WHERE key = 'hits'", (str(int(found[0]) + 1),))
             connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+
+
+async def _take(connection: sqlite3.Connection) -> sqlite3.Cursor:
+    return connection.execute(TAKE)
+
+
+def row_lock_counted_behind_a_task(file: str) -> None:
+    async def call(connection: sqlite3.Connection) -> None:
+        taken = asyncio.create_task(_take(connection))
+        if (await taken).rowcount:
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+    with opened(file) as connection:
+        asyncio.run(call(connection))
 
 
 def row_that_is_new_unless_there_is_one(file: str) -> None:
@@ -332,6 +378,20 @@ def _finished(file: str, insert: str, key: str) -> None:
         connection.execute("SELECT value FROM item WHERE key = 'hits'").fetchone()
         connection.execute(insert, (key,))
         connection.execute("UPDATE item SET value = 'done' WHERE key = ?", (key,))
+
+
+def row_lock_that_nobody_sees_won_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(TAKE)
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_by_an_owner_that_nobody_sees_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
+        _increment(connection)
+        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
 
 
 def row_lock_overwritten_wrong(file: str) -> None:
@@ -717,6 +777,27 @@ def version_compared(file: str) -> None:
         connection.execute(compared, (stock - 1, version))
 
 
+def _sold_if_token_is(connection: sqlite3.Connection, after: str) -> None:
+    token = "SELECT value FROM item WHERE key = 'hits'"
+    before = connection.execute(token).fetchone()
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute(token).fetchone() == before:
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+        connection.execute(after)
+    connection.execute("COMMIT")
+
+
+def token_compared_and_renewed(file: str) -> None:
+    with opened(file) as connection:
+        _sold_if_token_is(connection, "UPDATE item SET value = value + 1 WHERE key = 'hits'")
+
+
+def token_compared_and_kept_wrong(file: str) -> None:
+    with opened(file) as connection:
+        _sold_if_token_is(connection, "DELETE FROM hit")
+
+
 def upsert_if_older(file: str) -> None:
     with opened(file) as connection:
         connection.execute("SELECT version, name FROM product WHERE id = 1").fetchone()
@@ -796,9 +877,28 @@ def get_or_create_keyed(file: str) -> None:
 KEPT = secrets.token_urlsafe(32)
 
 
-def session_with_a_kept_token_wrong(file: str) -> None:
+def _begin_session(file: str, session: str, condition: str) -> None:
     with opened(file) as connection:
-        if not connection.execute("SELECT client FROM hit WHERE client = ?", (KEPT,)).fetchone():
+        if not connection.execute(f"SELECT client FROM hit WHERE {condition}", (session,)).fetchone():
+            connection.execute("INSERT INTO hit VALUES (?, 0)", (session,))
+
+
+def session_with_a_new_token(file: str) -> None:
+    _begin_session(file, secrets.token_urlsafe(32), "client = ?")
+
+
+def session_with_a_kept_token_wrong(file: str) -> None:
+    _begin_session(file, KEPT, "client = ?")
+
+
+def session_with_a_new_token_unless_there_is_one_wrong(file: str) -> None:
+    _begin_session(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
+
+
+def session_with_a_new_token_in_a_comment_wrong(file: str) -> None:
+    with opened(file) as connection:
+        query = f"SELECT client FROM hit WHERE client = ? /* request = '{secrets.token_hex(16)}' */"
+        if not connection.execute(query, (KEPT,)).fetchone():
             connection.execute("INSERT INTO hit VALUES (?, 0)", (KEPT,))
 
 
@@ -849,6 +949,13 @@ def seen_by_replacing_it_and_replaced_wrong(file: str) -> None:
         connection.execute("REPLACE INTO item VALUES ('hits', ?)", (value + 1,))
 
 
+def seen_by_replacing_it_and_another_replaced(file: str) -> None:
+    with immediate(file) as connection:
+        _seen_value(connection)
+    with immediate(file) as connection:
+        connection.execute("REPLACE INTO item VALUES ('seen', 'yes')")
+
+
 def seen_and_sold_in_sql(file: str) -> None:
     with immediate(file) as connection:
         _count_view(connection)
@@ -865,6 +972,20 @@ async def _in_threads(connection: sqlite3.Connection) -> None:
 def coroutine_wrong(file: str) -> None:
     with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as connection:
         asyncio.run(_in_threads(connection))
+
+
+def another_thread_counts(file: str) -> None:
+    counts: list[int] = []
+
+    def count() -> None:
+        with opened(file) as connection:
+            counts.extend(connection.execute("SELECT count(*) FROM hit").fetchone())
+
+    with ThreadPoolExecutor(1) as pool, opened(file) as connection:
+        pool.submit(count)
+        while not counts:  # the call does something else until the thread has counted
+            pass
+        connection.execute("INSERT INTO hit VALUES ('a', 1)")
 
 
 def two_transactions_wrong(file: str) -> None:
@@ -958,6 +1079,12 @@ def several_rows_counted(file: str) -> None:
         connection.execute("SELECT stock FROM product WHERE id = 1").fetchone()
         change = "UPDATE product SET stock = CASE WHEN id = ? THEN stock - 1 ELSE stock END WHERE id IN (1)"
         connection.execute(change, (1,))
+
+
+def trait_replaced_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((plays,),) = connection.execute("SELECT value FROM trait WHERE item = 1 AND key = 'plays'")
+        connection.execute("INSERT INTO trait VALUES (1, 'plays', ?)", (plays + 1,))
 
 
 def key_moved_once(file: str) -> None:

@@ -38,7 +38,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from sqlstress.user_work import rehearsal
-from sqlstress.user_work.suspicions import LOST_DATA
+from sqlstress.user_work.suspicions import LOST_DATA, NOTES_ONLY
 from sqlstress.user_work.tracing import Tracer
 tracer = Tracer()
 tracer.start()
@@ -49,7 +49,7 @@ found = {name: [] for name in calls}
 twice = {name: [rehearsal.traced(call, tracer) for _ in range(2)] for name, call in calls.items()}
 sys.setprofile(None)  # what follows runs no statement, and takes ten times as long when it is traced
 for one in rehearsal.sightings(twice):
-    if one.what in LOST_DATA:
+    if one.what in (*LOST_DATA, *NOTES_ONLY):
         found[one.traits["transaction"]].append((one.traits["table"], one.traits["first_at"]))
 print(json.dumps(found))
 """
