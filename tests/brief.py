@@ -8,17 +8,23 @@ from typing import Any
 PROGRAM = (sys.executable, "-m", "tests.brief")
 """Command of sqlstress in a separate process; needs this checkout in PYTHONPATH."""
 SYNCS = 8
+HARNESS_NS = 10_000_000
 
 
 def changes() -> list[tuple[dict[str, Any], str, object]]:
-    """Return the changes, as (namespace, name, value): fewer samples, no repeated trials.
+    """Return the changes, as (namespace, name, value): fewer and shorter samples, no repeated trials.
 
     Trials would otherwise be repeated because other tests use the processors.
     """
-    from sqlstress.engine import trial
+    from sqlstress.engine import harness_cost, trial
     from sqlstress.machine import sync_cost
 
-    return [(vars(sync_cost), "MOST", SYNCS), (vars(trial), "MAX_RERUNS", 0)]
+    return [
+        (vars(sync_cost), "MOST", SYNCS),
+        (vars(harness_cost), "WARM_NS", 0),
+        (vars(harness_cost), "LENGTH_NS", HARNESS_NS),
+        (vars(trial), "MAX_RERUNS", 0),
+    ]
 
 
 def make_brief() -> None:

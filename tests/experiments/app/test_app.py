@@ -589,12 +589,12 @@ def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
 
 
 STAYS_OPEN = """
-KEPT = []
+KEPT, PAUSES = [], [0.15] * 5
 @transaction
 def report(c):
     if not KEPT:
         KEPT.append(c.execute("SELECT x FROM t"))
-    time.sleep(0.15)
+    time.sleep(PAUSES.pop() if PAUSES else 0)
 """
 
 
