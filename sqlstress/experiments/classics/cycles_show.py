@@ -221,7 +221,7 @@ def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
 
 def _done(row: case_table.Row) -> str | None:
     """Return the number of completed cycles of a run that met its time-out."""
-    if row.trial is None or row.trial.outcome == "done":
+    if row.trial is None or row.trial.outcome == "done" or row.run.case.concurrency > 1:
         return None
     return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
 

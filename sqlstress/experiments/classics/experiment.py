@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
 from sqlstress.experiments.classics.spec import (
     ID_TYPES,
     MOST_SAMPLES,
+    SCALES,
     SCHEMAS,
     WORDS,
     CyclesRequest,
@@ -73,38 +74,6 @@ LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
 PATIENT_S = 10.0
 """Time-out of queries and of SPC."""
-
-
-class Scales(NamedTuple):
-    """Methods of a phase that are measured at the same scales."""
-
-    phase: str
-    tricks: tuple[str, ...]
-    """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
-    published: Sequence[int]
-    """Scales in the published tables."""
-    chosen: Sequence[int]
-    """Scales that are measured by default."""
-
-
-_INSERTED = (100, 1000, 10_000, 100_000)
-_PAIRED_ROW_BY_ROW = (10, 30, 50, 70, 90)
-_PAIRED = range(100, 1001, 50)
-_QUERIED = (100, 1000, 2000, 4000, 8000, *range(10_000, 14_001, 1000))
-SCALES = (
-    Scales("insert", ("1b1", "1b1 + WAL"), _INSERTED, (100,)),
-    Scales("insert", ("1b1 + TSC",), _INSERTED, (100, 10_000)),
-    Scales("insert", ("1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (10_000,)),
-    Scales("allocate", ("1b1", "1b1 + WAL"), _PAIRED_ROW_BY_ROW, (10,)),
-    Scales("allocate", ("1b1 + TSC",), _PAIRED_ROW_BY_ROW, (10, 90)),
-    Scales("allocate", ("1b1 + WAL + TSC",), _PAIRED, (100,)),
-    Scales("allocate", ("BLK", "BLK/n + TSC"), _PAIRED, (100, 450)),
-    Scales("allocate", ("JSON",), _PAIRED, (450,)),
-    Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (300,)),
-    Scales("query", ("BLK",), _QUERIED, (100, 2000)),
-    Scales("query", ("1b1", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
-    Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (2000,)),
-)
 
 
 def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:

@@ -76,7 +76,7 @@ class KeyRow(case_table.Row):
     """A case and its typical trial."""
 
     base: KeyRow | None = None
-    """The same case with uuid4; None if there is no such case."""
+    """Row of this case with uuid4; None if there is no such case."""
 
     @property
     def picks(self) -> Picks:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlstress.options.option import LOAD, SWEEP, option
 from sqlstress.options.parsing import (
@@ -113,6 +114,38 @@ def tricks_of(case: Case) -> str:
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
+
+
+class Scales(NamedTuple):
+    """Methods of a phase that are measured at the same scales."""
+
+    phase: str
+    tricks: tuple[str, ...]
+    """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
+    published: Sequence[int]
+    """Scales in the published tables."""
+    chosen: Sequence[int]
+    """Scales that are measured by default."""
+
+
+_INSERTED = (100, 1000, 10_000, 100_000)
+_PAIRED_ROW_BY_ROW = (10, 30, 50, 70, 90)
+_PAIRED = range(100, 1001, 50)
+_QUERIED = (100, 1000, 2000, 4000, 8000, *range(10_000, 14_001, 1000))
+SCALES = (
+    Scales("insert", ("1b1", "1b1 + WAL"), _INSERTED, (100,)),
+    Scales("insert", ("1b1 + TSC",), _INSERTED, (100, 10_000)),
+    Scales("insert", ("1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (10_000,)),
+    Scales("allocate", ("1b1", "1b1 + WAL"), _PAIRED_ROW_BY_ROW, (10,)),
+    Scales("allocate", ("1b1 + TSC",), _PAIRED_ROW_BY_ROW, (10, 90)),
+    Scales("allocate", ("1b1 + WAL + TSC",), _PAIRED, (100,)),
+    Scales("allocate", ("BLK", "BLK/n + TSC"), _PAIRED, (100, 450)),
+    Scales("allocate", ("JSON",), _PAIRED, (450,)),
+    Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (300,)),
+    Scales("query", ("BLK",), _QUERIED, (100, 2000)),
+    Scales("query", ("1b1", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
+    Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (2000,)),
+)
 
 
 # Keys.

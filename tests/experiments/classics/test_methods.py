@@ -21,7 +21,6 @@ from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT, Findings
 from sqlstress.errors import UsageError
 from sqlstress.experiments.classics import methods_worker as worker
 from sqlstress.experiments.classics import orm
-from sqlstress.experiments.classics.experiment import SCALES as PLANNED
 from sqlstress.experiments.classics.methods_worker import (
     PATH,
     SCHEMA,
@@ -41,6 +40,7 @@ from sqlstress.experiments.classics.methods_worker import (
     value,
 )
 from sqlstress.experiments.classics.orm import MODELS
+from sqlstress.experiments.classics.spec import SCALES as PLANNED
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Row, load_driver

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.classics import STATEMENTS
 from sqlstress.experiments.classics.keys_show import KeysShown
 from sqlstress.experiments.classics.methods_show import factor_cell
 from sqlstress.experiments.classics.spec import ID_TYPES, PHASES, Cycling, tricks_of
@@ -16,7 +17,8 @@ from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING
 from sqlstress.show.text import WIDTH, report_text
-from tests.cycles_report import cycles_report, published_settings
+from tests.cycles_report import cycles_report, in_ms, published_settings, trial
+from tests.cycles_report import run as cycles_run
 from tests.example_keys import EXAMPLE, keys_report
 from tests.example_keys import run as keys_run
 from tests.example_methods import OK
@@ -204,6 +206,12 @@ def test_total_disturbed_by_other_programs_is_marked_and_fits_80_columns() -> No
     text = report_text(cycles_report(*met))
     assert "~7,122 ±>99%" in text
     assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_old_run_with_several_processes_shows_its_total_only() -> None:
+    late = trial(in_ms(STATEMENTS, [1.0] * 9), outcome="timeout")
+    (table,) = tables(cycles_run("wal", "none", late, concurrency=2))
+    assert table.headers == ("setting", "total ms", "verified")
 
 
 def test_failed_run_is_marked_in_its_row() -> None:
