@@ -18,13 +18,13 @@ def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
 
     Empty for a cursor of another library, or of a class that has its own methods to read rows.
     """
-    kind = type(cursor)
-    if not isinstance(cursor, sqlite3.Cursor) or any(
+    kind: Any = type(cursor)
+    if not issubclass(kind, sqlite3.Cursor) or any(
         getattr(kind, name) is not getattr(sqlite3.Cursor, name) for name in _FETCHES
     ):
         return []
     factory, cursor.row_factory = cursor.row_factory, None
-    rows = cursor.fetchall()
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
     cursor.row_factory = factory
     cursor.__class__ = _with_rows(kind)
     cursor._sqlstress_rows = [factory(cursor, row) if factory else row for row in rows]
