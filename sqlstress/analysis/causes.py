@@ -67,10 +67,18 @@ RULES: tuple[Rule, ...] = (
         "Switch once, in setup: the file keeps the mode. Set the busy timeout before the switch.",
     ),
     Rule(
+        "checkpoint-race",
+        (5,),
+        Facts(waited="at once", statement="checkpoint"),
+        "Another checkpoint was running: no busy timeout applies to that. Without a timeout it can also be a"
+        " reader or a writer.",
+        "Let one connection make the checkpoints, with a short timeout.",
+    ),
+    Rule(
         "busy-checkpoint",
         (5,),
-        Facts(statement="checkpoint"),
-        "A reader kept its snapshot, or another checkpoint was running.",
+        Facts(waited="the timeout", statement="checkpoint"),
+        "A reader kept its snapshot, or a writer its lock, for the whole busy timeout.",
         "End long readers; let one connection make the checkpoints, with a short timeout.",
     ),
     Rule(

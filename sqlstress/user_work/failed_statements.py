@@ -23,7 +23,9 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
+from sqlstress.sqlite_codes import BUSY
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
+from sqlstress.user_work.checkpoint_answers import rows_ahead
 from sqlstress.user_work.failures import (
     MAX_HISTORY,
     MAX_KINDS,
@@ -33,6 +35,8 @@ from sqlstress.user_work.failures import (
     Kind,
     Line,
     Step,
+    is_busy,
+    is_checkpoint,
     short_sql,
     statement_kind,
     transaction_of,
@@ -107,6 +111,12 @@ class History:
             self._recorder.add(self, code, str(error), waited_s)
         elif not isinstance(self.steps[-1][0], str):
             self.steps.pop()  # No library runs such a statement.
+
+    def note_checkpoint(self, cursor: Any, begun: float) -> None:
+        """Record the last statement, a checkpoint that began at the time `begun`, if it was busy."""
+        waited_s = perf_counter() - begun
+        if is_busy(rows := rows_ahead(cursor)):
+            self._recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
 
     def transaction(self) -> Transaction:
         """Return the state of the transaction that the last statement belongs to."""
@@ -529,10 +539,13 @@ def _recorded(
             cursor._sqlstress_step = step
         begun = perf_counter()
         try:
-            return call(cursor, *args, **options)
+            result = call(cursor, *args, **options)
         except Exception as error:
             history.fail(error, begun)
             raise
+        if is_checkpoint(history.steps[-1][0]):
+            history.note_checkpoint(cursor, begun)
+        return result
 
     return method
 

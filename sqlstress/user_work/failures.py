@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from statistics import median
 from types import CodeType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.sqlite_codes import name
 from sqlstress.user_work import FAILED_STATEMENT
@@ -175,6 +175,16 @@ def statement_kind(sql: str) -> str:
     if word in _WRITES:
         return "write"
     return "read" if word in _READS else ""
+
+
+def is_checkpoint(sql: str) -> bool:
+    """Return whether a statement may run a checkpoint."""
+    return "wal_checkpoint" in sql or "WAL_CHECKPOINT" in sql
+
+
+def is_busy(rows: Any) -> bool:
+    """Return whether the rows of PRAGMA wal_checkpoint say that it was busy."""
+    return bool(rows) and rows[0][0] == 1
 
 
 def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | Instruction | None]:

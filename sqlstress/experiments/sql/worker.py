@@ -24,12 +24,15 @@ from sqlstress.experiments.sql.script import (
     statements,
     walked,
 )
+from sqlstress.sqlite_codes import BUSY
 from sqlstress.statistics.histogram import Recorder
 from sqlstress.targets import target_of
 from sqlstress.user_work.failures import (
     FailureCounter,
     FailureFacts,
     Kind,
+    is_busy,
+    is_checkpoint,
     short_sql,
     statement_kind,
     transaction_of,
@@ -98,7 +101,9 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Wrap a statement: time it, or write to the ledger before a commit, if these are enabled."""
+        """Wrap a statement: time it, write to the ledger before a commit, or check a checkpoint's answer."""
+        if self._failures and is_checkpoint(sql.statement.text):
+            run = self._failures.checkpoint(sql, run)
         if self._times is not None:
             run = self._times.setdefault(statement_label(sql), StatementTimes()).timed(run)
         if self._ledger and sql.statement.commits:
@@ -341,6 +346,21 @@ class ScriptFailures:
         statement = steps[numbers[0]].statement
         kind = Kind(code, short_sql(statement.text), f"{statement.place.file}:{statement.place.line}")
         self._failures.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
+
+    def checkpoint(self, sql: Sql, run: Step) -> Step:
+        """Return the step of a checkpoint, which records that it was busy."""
+        text, place = sql.statement.text, sql.statement.place
+        kind = Kind(BUSY, short_sql(text), f"{place.file}:{place.line}")
+
+        def step(variables: Variables) -> Any:
+            begun_s = time.perf_counter()
+            rows = run(variables)
+            if is_busy(rows):
+                waited_s = time.perf_counter() - begun_s
+                self._failures.add(kind, f"its answer was {rows[0]}", waited_s, lambda: self._examine([sql]))
+            return rows
+
+        return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
         """Return the facts of the last of these statements."""

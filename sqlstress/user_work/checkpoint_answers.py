@@ -1,0 +1,71 @@
+"""Answers of PRAGMA wal_checkpoint: a row whose first number is 1 if the checkpoint was busy.
+
+The user's code may never read that row. It is read ahead, and the cursor returns it afterwards.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import cache
+from typing import Any
+
+_FETCHES = ("fetchone", "fetchmany", "fetchall", "__next__", "__iter__")
+_STATEMENTS = ("execute", "executemany", "executescript")
+
+
+def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of the statement that a cursor has just run; the cursor returns them again.
+
+    Empty for a cursor of another library, or of a class that has its own methods to read rows.
+    """
+    kind: Any = type(cursor)
+    if not issubclass(kind, sqlite3.Cursor) or any(
+        getattr(kind, name) is not getattr(sqlite3.Cursor, name) for name in _FETCHES
+    ):
+        return []
+    factory, cursor.row_factory = cursor.row_factory, None
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
+    cursor.row_factory = factory
+    cursor.__class__ = _with_rows(kind)
+    cursor._sqlstress_rows = [factory(cursor, row) if factory else row for row in rows]
+    return rows
+
+
+@cache
+def _with_rows(base: Any) -> Any:
+    """Return a subclass of a cursor's class with the rows that were read ahead, until the next statement."""
+
+    class WithRows(base):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            return self
+
+        def __next__(self) -> Any:
+            if not self._sqlstress_rows:
+                raise StopIteration
+            return self._sqlstress_rows.pop(0)
+
+        def fetchone(self) -> Any:
+            return next(self, None)
+
+        def fetchmany(self, size: int | None = None) -> list[Any]:
+            count = self.arraysize if size is None else size
+            return [row for row, _ in zip(self, range(count), strict=False)]
+
+        def fetchall(self) -> list[Any]:
+            return list(self)
+
+    def with_plain_class(name: str) -> Any:
+        def method(self: Any, *args: Any, **options: Any) -> Any:
+            self.__class__ = base
+            return getattr(self, name)(*args, **options)
+
+        return method
+
+    for name in _STATEMENTS:
+        setattr(WithRows, name, with_plain_class(name))
+    WithRows.__name__, WithRows.__qualname__, WithRows.__module__ = (
+        base.__name__,
+        base.__qualname__,
+        base.__module__,
+    )
+    return WithRows
