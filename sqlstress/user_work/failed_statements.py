@@ -25,7 +25,6 @@ from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
-from sqlstress.user_work.checkpoint_answers import rows_ahead
 from sqlstress.user_work.failures import (
     MAX_HISTORY,
     MAX_KINDS,
@@ -114,6 +113,8 @@ class History:
 
     def note_checkpoint(self, cursor: Any, begun: float) -> None:
         """Record the last statement, a checkpoint that began at the time `begun`, if it was busy."""
+        from sqlstress.user_work.checkpoint_answers import rows_ahead
+
         waited_s = perf_counter() - begun
         if is_busy(rows := rows_ahead(cursor)):
             self._recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
