@@ -2,7 +2,8 @@
 
 An experiment is a kind of load or test. It is a package below `sqlstress.experiments`, with a subclass of
 `Experiment` in its module `experiment`. The methods of the subclass import the other parts of the experiment
-when they are called, because `--help` and tables do not need all parts.
+when they are called, because `--help` and tables do not need all parts. A study decides which cases are
+measured. A run is all trials of a case.
 """
 
 from __future__ import annotations

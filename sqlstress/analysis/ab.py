@@ -2,7 +2,8 @@
 
 An A/B test compares two arms (variants), A and B. A cell is a case that is measured in both arms. A slice is
 one window of one arm, and a pair is a slice of A and a slice of B that were measured one after the other.
-Differences are natural logarithms of ratios of B's figure to A's, and negative if B is worse.
+Differences are natural logarithms of ratios of B's figure to A's, and negative if B is worse. A run is all
+trials of a case in one arm, and a look is an interim test.
 """
 
 from __future__ import annotations

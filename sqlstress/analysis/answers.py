@@ -1,7 +1,8 @@
 """Conclusions from the passes of several cases: the best case, its lead, and unclear comparisons.
 
 A run is all trials of a case. A pass is one trial of each case in turn, so that drift (heat, other programs)
-affects all cases of a pass equally.
+affects all cases of a pass equally. A group is the runs of a table, and its parts are the runs for each value
+of an option.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Check of a report against a stored baseline report, for a gate in CI.
 
-Unlike in an A/B test, the trials of the two reports were made at different times and are not paired.
+Unlike in an A/B test, the trials of the two reports were made at different times and are not paired. A run is
+all trials of a case.
 """
 
 from __future__ import annotations

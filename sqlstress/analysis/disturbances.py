@@ -1,4 +1,7 @@
-"""Disturbances of a measurement: processor and disk time taken by other programs, CPU quotas, and heat."""
+"""Disturbances of a measurement: processor and disk time taken by other programs, CPU quotas, and heat.
+
+A run is all trials of a case, a group is the runs of a table, and a finding is a sentence with its facts.
+"""
 
 from __future__ import annotations
 

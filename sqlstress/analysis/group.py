@@ -1,7 +1,8 @@
 """Group: the runs of a report that share a table, and the tests that compare these runs.
 
 A run is all trials of a case. A pass is one trial of each case in turn. Conclusions "hold together" if the
-probability that any of them is wrong because of noise is at most ERROR.
+probability that any of them is wrong because of noise is at most ERROR. A layout is a number of buckets
+(database files over which the keys are partitioned). A finding is a sentence with its facts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Highest rate that keeps a promise: the judgement of each window, and the conclusion from all windows.
 
 A rate is the number of operations per second that are due (to be started). A promise is a set of upper bounds
-of latencies, such as "p99 within 10ms". A window is the time in which a trial counts its operations.
+of latencies, such as "p99 within 10ms". A window is the time in which a trial counts its operations. A
+finding is a sentence with its facts.
 """
 
 from __future__ import annotations

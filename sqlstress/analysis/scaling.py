@@ -1,6 +1,8 @@
 """Growth of throughput with processes and buckets, as far as it is significant; waits; saturation.
 
-A layout is a number of buckets (database files that partition the keys). A run is all trials of a case.
+A layout is a number of buckets (database files that partition the keys). A run is all trials of a case. A
+group is the runs of a table. A pass is one trial of each case in turn. A finding is a sentence with its
+facts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Parts of a report that have their own verdict, such as a crash test or a hunt for faults.
 
-A study is an experiment whose result is such a verdict instead of figures for cases.
+A study is an experiment whose result is such a verdict instead of figures for cases. A finding is a sentence
+with its facts.
 """
 
 from __future__ import annotations

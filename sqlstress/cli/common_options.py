@@ -1,4 +1,7 @@
-"""Options of several commands, as parameters of the library click, and classes for help and errors."""
+"""Options of several commands, as parameters of the library click, and classes for help and errors.
+
+A study decides which cases are measured and in which order, such as an A/B test.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Results of a measurement: latencies, checks, lock holders, workers, trials and runs.
 
 A trial is one timed execution of a case. Its window is the part of the time in which operations are counted.
-A run is all trials of a case.
+A run is all trials of a case. A pass is one trial of each case in turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Blocks, the elements of a shown report: paragraphs, lists, tables and pictures. Each format draws them."""
+"""Blocks, the elements of a shown report: paragraphs, lists, tables and pictures. Each format draws them.
+
+A finding is a sentence with its facts, and a run is all trials of a case.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Problems of a measurement at its end: the exit code, and a line for standard error."""
+"""Problems of a measurement at its end: the exit code, and a line for standard error.
+
+A run is all trials of a case.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Description of a measurement in a few sentences: host, load, library, durability, warnings.
 
 A group is the runs of a table. A condition is a setting that the runs share, such as the length of the
-window.
+window. A pass is one trial of each case in turn. A target stores the data (SQLite or a server), and a driver
+is a way to use it from Python.
 """
 
 from __future__ import annotations

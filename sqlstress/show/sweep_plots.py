@@ -2,7 +2,8 @@
 
 A layout is a number of files (buckets). If a group has parts that differ in one option, each value of the
 option has a line over the numbers of processes. If all cases have the same number of processes, each value
-has a bar.
+has a bar. A run is all trials of a case. A view is one of the contents of a plot, among which the reader
+chooses.
 """
 
 from __future__ import annotations
