@@ -269,8 +269,8 @@ class Pairs:
     def failing(self) -> tuple[Change, ...]:
         """Return the changes that are significantly worse than allowed.
 
-        This is the change of all cells together if that change fails or if no change fails. Otherwise, the
-        changes of the single cells that fail are returned.
+        If the change of all cells together fails, only this change is returned, else the changes of the
+        single cells that fail. If no change fails, the change of all cells together is returned.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -416,7 +416,7 @@ def _advice(pairs: Pairs) -> str:
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
     """Return the number of pairs that would narrow the bounds of an estimate to `gap` on each side.
 
-    After `pairs` pairs the bounds are `half` wide on each side. They narrow with the square root of the
+    After `pairs` pairs the bounds are `half` wide on each side. Bounds narrow with the square root of the
     number of pairs. The result is rounded up to two digits; None if no number is enough or the number is too
     large.
     """

@@ -1,8 +1,8 @@
 """Advice: the functions that collect the findings of a report.
 
-They report wrong data, failed measurements, the findings of each experiment, incomplete verification, and
-limits of the figures: unsteadiness, spread, and the overhead of measuring. A group is the runs of a table. A
-finding is a sentence with its facts. A pass is one trial of each case in turn.
+The findings are on wrong data, on failed measurements, on the results of each experiment, on incomplete
+verification, and on limits of the figures: unsteadiness, spread, and the overhead of measuring. A group is
+the runs of a table. A finding is a sentence with its facts. A pass is one trial of each case in turn.
 """
 
 from __future__ import annotations

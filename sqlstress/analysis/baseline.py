@@ -43,12 +43,12 @@ class CaseCheck:
     worst: float | None
     """Worst possible ratio, at the error rate of the verdict pass; None if there are too few trials.
 
-    It is the lower bound of the ratio; for p99, where more is worse, the upper bound.
+    For TPS this is the lower bound of the ratio. For p99, where more is worse, it is the upper bound.
     """
     best: float | None
     """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials.
 
-    It is the upper bound of the ratio; for p99 the lower bound.
+    For TPS this is the upper bound of the ratio, and for p99 the lower bound.
     """
     verdict: str
     """fail: the drop is significantly larger than allowed; pass: significantly smaller; or inconclusive."""

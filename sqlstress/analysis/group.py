@@ -128,8 +128,7 @@ class Group:
     def is_believed(self, run: Run) -> bool:
         """Return whether a run's figures can be compared with other figures.
 
-        They cannot if the run has no rate, its data is wrong, or more operations failed than --max-failed
-        allows.
+        False if the run has no rate, its data is wrong, or more operations failed than --max-failed allows.
         """
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
@@ -364,7 +363,7 @@ def _without_foreign_load(run: Run) -> Run:
 def rate_of(run: Run) -> float | None:
     """Return the rate of all processes of a run together, per second; None if it cannot be compared.
 
-    It cannot be compared if the work was not completed, the data is wrong, or more operations failed than
+    A rate cannot be compared if the work was not completed, the data is wrong, or more operations failed than
     --max-failed allows.
     """
     trial = run.valid_median_trial()

@@ -178,8 +178,8 @@ def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 def is_complete(found: SearchAnswer) -> bool:
     """Return whether an answer is final.
 
-    It is if a rate that holds and a rate that breaks the promise are known, or if even the lowest rate, 1/s,
-    breaks the promise.
+    An answer is final if it has a rate that keeps the promise and a rate that breaks it, or if even the
+    lowest rate, 1/s, breaks the promise.
     """
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 

@@ -309,7 +309,7 @@ UNUSUAL_MULTIPLE = 10
 def is_fairness_known(case: Case) -> bool:
     """Return whether the shares of the processes in a case show fairness.
 
-    They do not if the number of operations per process is fixed, because all shares are equal.
+    If the number of operations per process is fixed, shares show nothing, because all are equal.
     """
     return case.ops is None
 

@@ -23,7 +23,7 @@ WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
 NO_ANSWER = "cannot-tell"
-"""Status of a study that found no answer. It makes the exit code a failure only with --strict."""
+"""Status of a study that found no answer. With --strict, the exit code of such a study is a failure."""
 EXAMPLES = 3
 """Maximum number of counter-examples (wrong rows) that a study shows for each failed check."""
 

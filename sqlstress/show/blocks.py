@@ -58,7 +58,7 @@ class Bullets:
 FIRST_FINDINGS = 3
 """Number of findings that brief formats show.
 
-They show more findings if more have the rank GRAVE, and no findings with the rank ASIDE.
+Brief formats show more findings if more have the rank GRAVE, and never show findings with the rank ASIDE.
 """
 
 

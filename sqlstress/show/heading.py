@@ -59,10 +59,10 @@ def describe(what: str, group: Group, report: Report) -> str:
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the description of a group in two sentences: without the usual conditions, and only with these.
+    """Return the description of a group in two sentences.
 
-    The usual conditions are those of a run with default options. The second sentence is empty if there are
-    none.
+    The first has all conditions that differ from those of default options, and the second has the usual
+    conditions. The second sentence is empty if there are no usual conditions.
     """
     conditions = list(_conditions(group, report))
     host = report.environment.host

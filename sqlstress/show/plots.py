@@ -209,7 +209,7 @@ def _bars(
 ) -> View:
     """Return a view with horizontal bars, the first case at the top.
 
-    They are horizontal because the names in `cases` are long. `names` has a label for each report.
+    The bars are horizontal because the names in `cases` are long. `names` has a label for each report.
     """
     data: list[Plain] = [
         {

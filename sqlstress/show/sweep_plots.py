@@ -195,7 +195,7 @@ def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Return the trace with bars from the lowest to the highest trial of each run. They are added in place.
+    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace.
 
     No bars are added if no run has trials with different rates. `shade` is the colour of the bars.
     """

@@ -190,7 +190,7 @@ class Passes(Generic[K]):
         """Return the variance of a difference in one pass, and its degrees of freedom.
 
         `share` is the ratio of the variance of a difference to that of a single case, if all cases are
-        equally noisy. It is 2 for a difference of two cases.
+        equally noisy. `share` is 2 for a difference of two cases.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
