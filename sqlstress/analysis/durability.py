@@ -165,7 +165,7 @@ def versions(builds: Builds) -> list[str | None]:
 
 
 def version(build: SqliteBuild) -> str:
-    """Return the version of a build, preceded by the library's name if it is a fork of SQLite."""
+    """Return the version of a build, preceded by the name of a library other than SQLite."""
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 
 
