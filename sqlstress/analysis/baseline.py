@@ -148,7 +148,7 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
     fails if any case fails. The verdict pass may use the whole of ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
-        # The completed trials may be the faster ones.
+        # The completed trials of an incomplete case may be the faster ones, so they are not compared.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = min_sample_size(share)

@@ -72,7 +72,7 @@ def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durabi
         return None
     primitive = (sync.primitive if sync else None) or None
     if primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
-        primitive = "fsync"  # F_FULLFSYNC was timed on this machine, but SQLite calls fsync by default
+        primitive = "fsync"  # F_FULLFSYNC was timed, but without PRAGMA fullfsync SQLite calls fsync
     return Durability(journal, level, primitive)
 
 

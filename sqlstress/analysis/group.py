@@ -176,9 +176,11 @@ def closed_loop_only(topic: Topic) -> Topic:
 
 
 class PairwiseTests:
-    """Pairwise tests of runs, by their figures in common passes.
+    """Pairwise tests of runs, by their figures in common passes, each pair against its own noise.
 
-    The results of all methods are right at once with a probability of at least 1 - `error`.
+    `error` is the probability that any result is wrong. The share BEST of it is for the choice of the best
+    runs. The rest is for the ratios of all pairs (`ratio`), or else for the curve of a layout (`rises`,
+    `gain` and the ratios that describe it).
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:

@@ -61,8 +61,8 @@ def describe(what: str, group: Group, report: Report) -> str:
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
     """Return the description of a group in two sentences.
 
-    The first has all conditions that differ from those of default options, and the second has the usual
-    conditions. The second sentence is empty if there are no usual conditions.
+    The first sentence has the text `what` and all conditions except for the usual ones. The second sentence
+    has the usual conditions, which brief formats leave out; it is empty if there are none.
     """
     conditions = list(_conditions(group, report))
     host = report.environment.host
@@ -141,7 +141,10 @@ def _minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each condition that the runs of a group share, and whether it is that of default options."""
+    """Yield each condition that the runs of a group share, and whether it is usual.
+
+    Brief formats leave out usual conditions.
+    """
     yield from ((text, False) for text in _window(group))
     case = group.case
     if (
@@ -178,7 +181,7 @@ def _window(group: Group) -> Iterator[str]:
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield the handling of a locked database, and whether it is that of default options.
+    """Yield the handling of a locked database, and whether it is the usual one.
 
     If there are several targets, the handling of each target is yielded.
     """

@@ -89,7 +89,7 @@ MIN_BINS = 6
 
 def throughput(group: Group) -> Iterator[Plot]:
     """Yield the plot of TPS by concurrency, with a line and an ideal line for each layout."""
-    # In published figures the number of processes may be unknown, so they have no place on the axis.
+    # Published figures with an unknown number of processes are left out: they have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
         yield from _by_layout(group)

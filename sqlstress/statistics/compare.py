@@ -275,7 +275,8 @@ def within(value: float, degrees: int) -> float:
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
     """Return the means of every two differences, including each with itself, in ascending order."""
-    # The differences are sorted first, because Python sorts means that consist of long ascending runs faster.
+    # If the differences are sorted, their means consist of long ascending sequences, which Python sorts
+    # faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
