@@ -250,8 +250,8 @@ class PairwiseTests:
     def beside(self, base: Run, other: Run) -> Ratio | None:
         """Return the figure of `other` divided by that of `base`, with an interval; None with too few passes.
 
-        The interval is narrower than that of `ratio`. The intervals hold together for as many pairs as there
-        are runs.
+        The intervals hold together for as many pairs as there are runs. Those of `ratio` hold together for
+        all pairs.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
