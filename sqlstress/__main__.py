@@ -37,9 +37,9 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130  # Ctrl-C before or after `run`, which handles Ctrl-C itself
     finally:
-        # If a KeyboardInterrupt was raised within an exec(), which dataclasses use, Python treats it as not
-        # caught although it was. Then `python -m` ends with SIGINT instead of our exit code. Another exec()
-        # prevents this.
+        # If a KeyboardInterrupt is raised within an exec(), which dataclasses use, Python treats it as
+        # uncaught even after it was caught, and `python -m` ends with SIGINT instead of our exit code.
+        # Another exec() prevents this.
         exec("")
 
 

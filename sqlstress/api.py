@@ -91,12 +91,12 @@ class Finding:
     code: str
     """Name of the kind of finding, such as "best" or "starvation"; it does not change between versions."""
     facts: Mapping[str, Any]
-    """Facts by name: labels, numbers and named tuples of both.
+    """Facts by name: labels, numbers, and named tuples of labels and numbers.
 
     Times are in ns, and their names end in _ns. Shares are from 0 to 1.
     """
     text: str
-    """One or more sentences that state these facts."""
+    """One or more sentences that state the facts."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,8 +1,9 @@
 """Base class of experiments, and functions that return an experiment by its name, a case or a command.
 
-An experiment is a kind of load or test. It is a package below `sqlstress.experiments`, with a subclass of
-`Experiment` in its module `experiment`. The methods of the subclass import the other parts of the experiment
-when they are called, because `--help` and tables do not need all parts.
+An experiment is a kind of load or test. Each experiment is a package below `sqlstress.experiments`, whose
+module `experiment` has a subclass of `Experiment`. The methods of the subclass import the other parts of the
+experiment when they are called, because `--help` and tables do not need all parts. A study decides which
+cases are measured. A run is all trials of a case.
 """
 
 from __future__ import annotations
@@ -226,10 +227,11 @@ class Experiment(ReportFormat):
     # Parts of the experiment, which are imported when they are needed.
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
-        """Return the part of a trial that runs in the parent process: a `Work`. It prepares and checks data.
+        """Return the part of a trial that runs in the parent process: a `Work`, which makes and checks data.
 
-        `place` is the place of the data, `salt` a number that makes the written values of this trial unique,
-        and `carry` a dict for data that later trials of the session reuse.
+        `place` is the location of the data, with the means to connect to it. `salt` is a number that makes
+        the written values of the trial unique. `carry` is a dict for data that later trials of the session
+        reuse.
         """
         raise NotImplementedError
 
@@ -251,10 +253,7 @@ class Experiment(ReportFormat):
 
     @property
     def allowed_in_plans(self) -> bool:
-        """Whether a plan can contain cases of the experiment.
-
-        It cannot if a study decides what is measured.
-        """
+        """Whether a plan can contain cases of the experiment: no study decides which cases are measured."""
         return self.command.name != "" and self.study is None
 
 

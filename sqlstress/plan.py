@@ -1,4 +1,7 @@
-"""Plan: the cases to measure, made from options of the command line or from a TOML file."""
+"""Plan: the cases to measure, made from options of the command line or from a TOML file.
+
+A study decides which cases are measured, such as an A/B test.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Registry of experiments, and base classes for the format of their cases and results in reports.
 
 An experiment is a kind of load or test, such as kv or crash. `sqlstress.experiment` has the base class with
-all else that an experiment defines.
+all else that an experiment defines. A study is an experiment that decides which cases are measured, such as a
+crash test. A spec is the options that only cases of one experiment have.
 """
 
 from __future__ import annotations

@@ -57,9 +57,8 @@ def known_names() -> set[str]:
     names.update(option.name.replace("-", "_") for item in all_experiments() for option in item.options)
     for file in FILES:
         names |= {file.stem, file.parent.name, *code_names(file.read_text(encoding="utf-8"))}
-    for pattern in ("*.c", "*.h", "*.js"):
-        for file in PACKAGE.rglob(pattern):
-            names.update(WORD.findall(file.read_text(encoding="utf-8")))
+    for file in (file for suffix in ("c", "h", "js") for file in PACKAGE.rglob(f"*.{suffix}")):
+        names.update(WORD.findall(file.read_text(encoding="utf-8")))
     return names
 
 

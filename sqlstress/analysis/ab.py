@@ -2,7 +2,8 @@
 
 An A/B test compares two arms (variants), A and B. A cell is a case that is measured in both arms. A slice is
 one window of one arm, and a pair is a slice of A and a slice of B that were measured one after the other.
-Differences are natural logarithms of ratios of B's figure to A's, and negative if B is worse.
+Differences are natural logarithms of ratios of B's figure to A's, and negative if B is worse. A run is all
+trials of a case in one arm, and a look is an interim test.
 """
 
 from __future__ import annotations
@@ -260,8 +261,8 @@ class Pairs:
     def failing(self) -> tuple[Change, ...]:
         """Return the changes that are significantly worse than allowed.
 
-        This is the change of all cells together if that change fails or if no change fails. Otherwise, the
-        changes of the single cells that fail are returned.
+        If the change of all cells together fails, only this change is returned, else the changes of the
+        single cells that fail. If no change fails, the change of all cells together is returned.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -400,7 +401,7 @@ def _advice(pairs: Pairs) -> str:
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
     """Return the number of pairs that would narrow the bounds of an estimate to `gap` on each side.
 
-    After `pairs` pairs the bounds are `half` wide on each side. They narrow with the square root of the
+    After `pairs` pairs the bounds are `half` wide on each side. Bounds narrow with the square root of the
     number of pairs. The result is rounded up to two digits; None if no number is enough or the number is too
     large.
     """

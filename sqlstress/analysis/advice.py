@@ -1,7 +1,8 @@
 """Advice: the functions that collect the findings of a report.
 
-They report wrong data, failed measurements, the findings of each experiment, incomplete verification, and
-limits of the figures: unsteadiness, and the overhead of measuring. A group is the runs of a table.
+The findings are on wrong data, on failed measurements, on the results of each experiment, on incomplete
+verification, and on limits of the figures: unsteadiness, and the overhead of measuring. A group is
+the runs of a table. A finding is a sentence with its facts. A pass is one trial of each case in turn.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # the checks of all passes
+        for check in run.verdict.checks:  # the verdict of a run has the checks of all passes
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)

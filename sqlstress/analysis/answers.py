@@ -1,7 +1,8 @@
 """Conclusions from the passes of several cases: the best case, its lead, and unclear comparisons.
 
 A run is all trials of a case. A pass is one trial of each case in turn, so that drift (heat, other programs)
-affects all cases of a pass equally.
+affects all cases of a pass equally. A group is the runs of a table, and its parts are the runs for each value
+of an option.
 """
 
 from __future__ import annotations
@@ -234,8 +235,8 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
 def leader_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on the targets of a group.
 
-    They name the leading targets and the places where they lead, or the targets whose commits differ in
-    durability, so that they cannot be compared.
+    A finding names the targets that lead, and the places where they lead. If commits of targets differ in
+    durability, a finding states that these targets cannot be compared.
     """
     sides = sides_of(group)
     classes = group_by_durability(sides)
@@ -373,7 +374,8 @@ def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
     """Return the comparison of a value with the first value, `base`, as a fact.
 
-    `estimate` is the ratio without an interval. It is used if `ratio` is None because of too few passes.
+    `estimate` is the ratio without an interval. This estimate is used if `ratio` is None because of too few
+    passes.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))

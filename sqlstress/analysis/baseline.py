@@ -1,6 +1,7 @@
 """Check of a report against a stored baseline report, for a gate in CI.
 
-Unlike in an A/B test, the trials of the two reports were made at different times and are not paired.
+Unlike in an A/B test, the trials of the two reports were made at different times and are not paired. A run is
+all trials of a case.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class CaseCheck:
     worst: float | None
     """Worst possible ratio, at the error rate of the verdict pass; None if there are too few trials.
 
-    It is the lower bound of the ratio; for p99, where more is worse, the upper bound.
+    For TPS this is the lower bound of the ratio. For p99, where more is worse, it is the upper bound.
     """
     best: float | None
     """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials.
 
-    It is the upper bound of the ratio; for p99 the lower bound.
+    For TPS this is the upper bound of the ratio, and for p99 the lower bound.
     """
     verdict: str
     """fail: the drop is significantly larger than allowed; pass: significantly smaller; or inconclusive."""
@@ -147,7 +148,7 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
     fails if any case fails. The verdict pass may use the whole of ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
-        # The completed trials may be the faster ones.
+        # The completed trials of an incomplete case may be the faster ones, so they are not compared.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = min_sample_size(share)

@@ -1,7 +1,8 @@
 """Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison.
 
 The shape of a case is its rate divided by the rate of one process on the same layout (number of files).
-Ratios and shapes of the later reports are compared with those of the first report.
+Ratios and shapes of the later reports are compared with those of the first report. A run is all trials of a
+case, and a part is the runs of one report in a table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Differences between reports, as data: barriers and remarks.
 
 A barrier is a difference that makes a ratio of two figures meaningless, such as different work. A remark is a
-difference that allows a ratio but may explain it, such as another version of Python.
+difference that allows a ratio but may explain it, such as another version of Python. A run is all trials of a
+case, and a group is the runs that share a table. A part is the runs of one report in a table that several
+reports have in common. A layout is a number of files.
 """
 
 from __future__ import annotations

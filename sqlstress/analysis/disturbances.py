@@ -1,4 +1,7 @@
-"""Disturbances of a measurement: processor and disk time taken by other programs, CPU quotas, and heat."""
+"""Disturbances of a measurement: processor and disk time taken by other programs, CPU quotas, and heat.
+
+A run is all trials of a case, a group is the runs of a table, and a finding is a sentence with its facts.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk that other programs took. It is reported if half of a case's trials exceed it.
+"""Share of processors or disk taken by other programs. More in half of a case's trials is reported.
 
 The limit is not 0, because work of the operating system for our processes counts as that of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share that other programs took. It is reported if a single trial exceeds it.
+"""Share of processors or disk taken by other programs. More in a single trial is reported.
 
 The limit is higher than MAX_TAKEN_SHARE, because a single trial is inexact: a few clock ticks are 0.1 of a
 window of 0.3 s.
@@ -64,7 +67,10 @@ def disturbed(run: Run) -> bool:
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield the disturbances of a group's measurement. They put all figures of the group in doubt."""
+    """Yield the disturbances of a group's measurement.
+
+    A disturbance puts all figures of the group in doubt.
+    """
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs
@@ -98,8 +104,9 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the median cost of a sync before and after the measurement, in ns, if it changed.
 
-    The cost was sampled twice before and twice after. Of these, the two medians that are nearest to each
-    other are returned. None if they differ by at most a factor of MAX_SYNC_CHANGE, or if a sample is missing.
+    There are two samples before and two after, each with a median. The result is the median before and the
+    median after that are nearest to each other. None if they differ by at most a factor of MAX_SYNC_CHANGE,
+    or if a sample is missing.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]

@@ -72,7 +72,7 @@ def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durabi
         return None
     primitive = (sync.primitive if sync else None) or None
     if primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
-        primitive = "fsync"  # F_FULLFSYNC was timed on this machine, but SQLite calls fsync by default
+        primitive = "fsync"  # F_FULLFSYNC was timed, but without PRAGMA fullfsync SQLite calls fsync
     return Durability(journal, level, primitive)
 
 
@@ -165,7 +165,7 @@ def versions(builds: Builds) -> list[str | None]:
 
 
 def version(build: SqliteBuild) -> str:
-    """Return the version of a build, preceded by the library's name if it is a fork of SQLite."""
+    """Return the version of a build, preceded by the name of a library other than SQLite."""
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 
 

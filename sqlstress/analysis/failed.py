@@ -1,6 +1,7 @@
 """Failed operations: their share, and the time until they failed, compared with the busy timeout.
 
-The busy timeout is the time for which SQLite waits for a lock before an operation fails.
+The busy timeout is the time for which SQLite waits for a lock before an operation fails. A run is all trials
+of a case, and a group is the runs of a table.
 """
 
 from __future__ import annotations

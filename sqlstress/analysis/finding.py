@@ -34,7 +34,7 @@ class Finding:
 
     def __init__(self, sentence: Callable[P, str], /, *_: P.args, **facts: P.kwargs) -> None:
         self.sentence: Callable[..., str] = sentence
-        """Function of a module named `sentences`. It takes the facts as keyword arguments."""
+        """Function of a module named `sentences`, whose keyword arguments are the facts."""
         self.facts: Mapping[str, Any] = facts
         """Facts by name: numbers, labels, and named tuples of numbers and labels.
 

@@ -1,7 +1,8 @@
 """Group: the runs of a report that share a table, and the tests that compare these runs.
 
 A run is all trials of a case. A pass is one trial of each case in turn. Conclusions "hold together" if the
-probability that any of them is wrong because of noise is at most ERROR.
+probability that any of them is wrong because of noise is at most ERROR. A layout is a number of buckets
+(database files over which the keys are partitioned). A finding is a sentence with its facts.
 """
 
 from __future__ import annotations
@@ -127,8 +128,7 @@ class Group:
     def is_believed(self, run: Run) -> bool:
         """Return whether a run's figures can be compared with other figures.
 
-        They cannot if the run has no rate, its data is wrong, or more operations failed than --max-failed
-        allows.
+        False if the run has no rate, its data is wrong, or more operations failed than --max-failed allows.
         """
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
@@ -176,9 +176,11 @@ def closed_loop_only(topic: Topic) -> Topic:
 
 
 class PairwiseTests:
-    """Pairwise tests of runs, by their figures in common passes.
+    """Pairwise tests of runs, by their figures in common passes, each pair against its own noise.
 
-    The results of all methods are right at once with a probability of at least 1 - `error`.
+    `error` is the probability that any result is wrong. The share BEST of it is for the choice of the best
+    runs. The rest is for the ratios of all pairs (`ratio`), or else for the curve of a layout (`rises`,
+    `gain` and the ratios that describe it).
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -248,8 +250,8 @@ class PairwiseTests:
     def beside(self, base: Run, other: Run) -> Ratio | None:
         """Return the figure of `other` divided by that of `base`, with an interval; None with too few passes.
 
-        The interval is narrower than that of `ratio`. The intervals hold together for as many pairs as there
-        are runs.
+        The intervals hold together for as many pairs as there are runs. Those of `ratio` hold together for
+        all pairs.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
@@ -363,7 +365,7 @@ def _without_foreign_load(run: Run) -> Run:
 def rate_of(run: Run) -> float | None:
     """Return the rate of all processes of a run together, per second; None if it cannot be compared.
 
-    It cannot be compared if the work was not completed, the data is wrong, or more operations failed than
+    A rate cannot be compared if the work was not completed, the data is wrong, or more operations failed than
     --max-failed allows.
     """
     trial = run.valid_median_trial()

@@ -1,7 +1,8 @@
 """Highest rate that keeps a promise: the judgement of each window, and the conclusion from all windows.
 
 A rate is the number of operations per second that are due (to be started). A promise is a set of upper bounds
-of latencies, such as "p99 within 10ms". A window is the time in which a trial counts its operations.
+of latencies, such as "p99 within 10ms". A window is the time in which a trial counts its operations. A
+finding is a sentence with its facts.
 """
 
 from __future__ import annotations
@@ -177,8 +178,8 @@ def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 def is_complete(found: SearchAnswer) -> bool:
     """Return whether an answer is final.
 
-    It is if a rate that holds and a rate that breaks the promise are known, or if even the lowest rate, 1/s,
-    breaks the promise.
+    An answer is final if it has a rate that keeps the promise and a rate that breaks it, or if even the
+    lowest rate, 1/s, breaks the promise.
     """
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 

@@ -1,6 +1,8 @@
 """Growth of throughput with processes and buckets, as far as it is significant; waits; saturation.
 
-A layout is a number of buckets (database files that partition the keys). A run is all trials of a case.
+A layout is a number of buckets (database files that partition the keys). A run is all trials of a case. A
+group is the runs of a table. A pass is one trial of each case in turn. A finding is a sentence with its
+facts.
 """
 
 from __future__ import annotations
@@ -303,7 +305,7 @@ UNUSUAL_MULTIPLE = 10
 def is_fairness_known(case: Case) -> bool:
     """Return whether the shares of the processes in a case show fairness.
 
-    They do not if the number of operations per process is fixed, because all shares are equal.
+    If the number of operations per process is fixed, shares show nothing, because all are equal.
     """
     return case.ops is None
 

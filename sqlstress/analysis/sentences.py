@@ -3,7 +3,7 @@
 The parameters of a function are the facts, and its name is the code of the finding in JSON reports. Facts
 that end in _ns are times in ns, and shares are from 0 to 1. A fact `where` is a label of cases, such as "8
 processes on 1 bucket". A fact of None, "" or False is left out of the sentence. Verdicts (EQUAL, UNCLEAR,
-TOO_FEW) are those of `statistics.compare`.
+TOO_FEW) are those of `statistics.compare`. A pass is one trial of each case in turn.
 """
 
 from __future__ import annotations

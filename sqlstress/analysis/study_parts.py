@@ -1,6 +1,7 @@
 """Parts of a report that have their own verdict, such as a crash test or a hunt for faults.
 
-A study is an experiment whose result is such a verdict instead of figures for cases.
+A study is an experiment whose result is such a verdict instead of figures for cases. A finding is a sentence
+with its facts.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
 NO_ANSWER = "cannot-tell"
-"""Status of a study that found no answer. It makes the exit code a failure only with --strict."""
+"""Status of a study that found no answer. With --strict, the exit code of such a study is a failure."""
 EXAMPLES = 3
 """Maximum number of counter-examples (wrong rows) that a study shows for each failed check."""
 

@@ -1,4 +1,7 @@
-"""Options of several commands, as parameters of the library click, and classes for help and errors."""
+"""Options of several commands, as parameters of the library click, and classes for help and errors.
+
+A study decides which cases are measured and in which order, such as an A/B test.
+"""
 
 from __future__ import annotations
 
@@ -279,7 +282,10 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Decorators that add the options for files and for the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Options that A/B tests, searches and similar studies lack. They make too many databases to keep them."""
+"""Options that A/B tests, searches and similar studies lack.
+
+Such studies make too many databases to keep them.
+"""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:

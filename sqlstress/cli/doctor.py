@@ -1,4 +1,7 @@
-"""Command sqlstress doctor: examines this machine, its file system and its SQLite builds."""
+"""Command sqlstress doctor: examines this machine, its file system and its SQLite builds.
+
+A driver is a way to use SQLite or another store from Python.
+"""
 
 from __future__ import annotations
 

@@ -347,7 +347,7 @@ class Saver:
     def save_final(self, report: Report, kept_folder: Path | None = None) -> None:
         """Write the final report to outputs that can be written only once: terminal, pipes, devices, GitHub.
 
-        If a file could not be written, and no JSON file has the report, a copy is saved in the temporary
+        If an output could not be written, and no JSON file has the report, a copy is saved in the temporary
         folder. `kept_folder` is the folder of the databases; None if they are not kept.
         """
         if report.holds_something:

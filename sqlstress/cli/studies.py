@@ -1,4 +1,7 @@
-"""Commands sqlstress ab (A/B test), limit (highest rate) and check (against a baseline)."""
+"""Commands sqlstress ab (A/B test), limit (highest rate) and check (against a baseline).
+
+A study decides which cases are measured. An A/B test compares two arms (variants), A and B.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Definition of options: name, parser, default and help of each setting of a case.
 
-An option is a field of a dataclass, made by the function `option`. This field defines the option on the
-command line, the key in a plan, the field in the JSON report with its description in the JSON Schema, and the
-entry in the reference of all options.
+An option is a field of a dataclass, made by the function `option`. The field defines the option on the
+command line, the key in a plan, the entry in the reference of all options, and the field in the JSON report
+with its description in the JSON Schema.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 The class `Case` has the fields that cases of all experiments have. Fields that only cases of one experiment
 have are in its field `spec`, whose type the experiment defines. A field made by `option(...)` is also an
 option of the command line: its default is that of the option, and `meaning` is its description in the JSON
-Schema.
+Schema. A target stores the data (SQLite or a server), and a driver is a way to use it from Python. A bucket
+is one of the database files over which the keys are partitioned.
 """
 
 from __future__ import annotations

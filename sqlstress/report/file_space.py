@@ -33,7 +33,7 @@ class TreeSpace:
     internal_pages: int
     """Number of pages of the b-tree that have child pages."""
     overflow_pages: int
-    """Number of overflow pages. They hold the rest of entries that do not fit on one page."""
+    """Number of overflow pages, which hold the rest of entries that do not fit on one page."""
 
     @property
     def pages(self) -> int:
@@ -115,7 +115,8 @@ class Portion:
         """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
         Every page except the root is a child. sqlite3_analyzer subtracts the roots of tables only and counts
-        one child too many for each index. This figure follows it, so that the two agree.
+        one child too many for each index. This property does the same, so that its figure agrees with that of
+        sqlite3_analyzer.
         """
         internal = self.total("internal_pages")
         if not internal:

@@ -70,7 +70,10 @@ _FINDINGS: dict[str, Any] = {
         },
     },
 }
-"""Schema of the findings. They have no dataclass, because they are computed from the rest of the report."""
+"""Schema of the findings.
+
+There is no dataclass for findings, because they are computed when a report is written.
+"""
 
 
 def report_schema() -> dict[str, Any]:

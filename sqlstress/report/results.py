@@ -1,7 +1,7 @@
 """Results of a measurement: latencies, checks, lock holders, workers, trials and runs.
 
 A trial is one timed execution of a case. Its window is the part of the time in which operations are counted.
-A run is all trials of a case.
+A run is all trials of a case. A pass is one trial of each case in turn.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def added(one: Check, other: Check) -> Check:
 
 
 class CheckCounter:
-    """Counter of the checked and wrong items of one check. It keeps the first counter-examples."""
+    """Counter of the checked and wrong items of one check, which keeps the first counter-examples."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -462,7 +462,7 @@ class WorkerResult:
     proof_share: float = 0.0
     """Share of the window that verification took, 0 to 1.
 
-    It records acknowledged writes and checks read rows.
+    Verification records acknowledged writes and checks rows that are read.
     """
     peak_memory_bytes: int | None = None
     """Peak resident memory of the process, in bytes: during this trial on Linux, since the start of the
@@ -559,7 +559,7 @@ class Trial:
     does not report it, None if not observed."""
     disk_share: float | None = None
     """Share of the time in which other programs kept the disk of the database busy, 0 to 1; None if not
-    observed. It is observed while the workers start, before they use the disk."""
+    observed. The share is observed while the workers start, before they use the disk."""
     throttled: int | None = None
     """Number of times that a processor was slowed down because of heat during the trial; None if the system
     does not report it."""

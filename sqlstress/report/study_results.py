@@ -1,7 +1,8 @@
 """Results of an A/B test and of a search for the highest rate, as reports store them.
 
 An A/B test compares two arms (variants), A and B. A slice is one window of one arm, in separate processes. A
-pair is a slice of A and a slice of B, one after the other. A cell is a case that both arms measure.
+pair is a slice of A and a slice of B, one after the other. A cell is a case that both arms measure. A look is
+an interim test of the pairs so far.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Table, findings and plots of cases at a fixed rate (open loop), for all experiments.
 
 At a fixed rate, an operation is due at a given time, even if earlier operations are not done. Latencies are
-counted from this due time, so they include the time in the queue.
+counted from this due time, so they include the time in the queue. A run is all trials of a case, and a group
+is the runs of a table.
 """
 
 from __future__ import annotations

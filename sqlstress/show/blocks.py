@@ -1,4 +1,7 @@
-"""Blocks, the elements of a shown report: paragraphs, lists, tables and pictures. Each format draws them."""
+"""Blocks, the elements of a shown report: paragraphs, lists, tables and pictures. Each format draws them.
+
+A finding is a sentence with its facts, and a run is all trials of a case.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ class Bullets:
 FIRST_FINDINGS = 3
 """Number of findings that brief formats show.
 
-They show more findings if more have the rank GRAVE, and no findings with the rank ASIDE.
+Brief formats show more findings if more have the rank GRAVE, and never show findings with the rank ASIDE.
 """
 
 

@@ -1,4 +1,7 @@
-"""Columns that several experiments share, for tables with a row for each run (all trials of a case)."""
+"""Columns that several experiments share, for tables with a row for each run (all trials of a case).
+
+A group is the runs of a table, and its parts are the runs for each value of an option.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Reports side by side, as blocks: the list of reports, their differences, then the figures.
 
 Each report has a letter: A, B and so on. A part is the runs of one report in a table. A barred part is one
-whose ratio to the first part is meaningless, for example because its work differs.
+whose ratio to the first part is meaningless, for example because its work differs. A presenter is the object
+that shows the results of an experiment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Figures of a report in rows: a CSV file with a row for each trial and worker, or a dict for each case."""
+"""Figures of a report in rows: a CSV file with a row for each trial and worker, or a dict for each case.
+
+A run is all trials of a case.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Problems of a measurement at its end: the exit code, and a line for standard error."""
+"""Problems of a measurement at its end: the exit code, and a line for standard error.
+
+A run is all trials of a case.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     """Yield the problems of a measurement of cases."""
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
-        if len(report.runs) >= report.planned:  # every case has some trials
+        if len(report.runs) >= report.planned:  # all cases have started, so trials are counted instead
             requested = sum(run.case.repeat for run in report.runs)
             so_far = f"{_trials(report)} of {plural(requested, 'trial')}"
         yield _stopped(so_far, saved)

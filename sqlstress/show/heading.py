@@ -1,7 +1,8 @@
 """Description of a measurement in a few sentences: host, load, library, durability, warnings.
 
 A group is the runs of a table. A condition is a setting that the runs share, such as the length of the
-window.
+window. A pass is one trial of each case in turn. A target stores the data (SQLite or a server), and a driver
+is a way to use it from Python.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ def describe(what: str, group: Group, report: Report) -> str:
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the description of a group in two sentences: without the usual conditions, and only with these.
+    """Return the description of a group in two sentences.
 
-    The usual conditions are those of a run with default options. The second sentence is empty if there are
-    none.
+    The first sentence has the text `what` and all conditions except for the usual ones. The second sentence
+    has the usual conditions, which brief formats leave out; it is empty if there are none.
     """
     conditions = list(_conditions(group, report))
     host = report.environment.host
@@ -140,7 +141,10 @@ def _minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each condition that the runs of a group share, and whether it is that of default options."""
+    """Yield each condition that the runs of a group share, and whether it is usual.
+
+    Brief formats leave out usual conditions.
+    """
     yield from ((text, False) for text in _window(group))
     case = group.case
     if (
@@ -177,7 +181,7 @@ def _window(group: Group) -> Iterator[str]:
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield the handling of a locked database, and whether it is that of default options.
+    """Yield the handling of a locked database, and whether it is the usual one.
 
     If there are several targets, the handling of each target is yielded.
     """

@@ -3,7 +3,9 @@
 Attributes have the names that plotly.js uses. Supported are traces of the types scatter (lines, markers,
 steps, error bars, an area below the line) and bar (grouped, stacked, horizontal), and axes of the types
 linear, log, category and multicategory. Two names are our own: `multiples` (a small frame for each line) and
-`whole` (an axis with ticks at whole numbers). Colours are names of the page's style, such as "--c1".
+`whole` (an axis with ticks at whole numbers). Colours are names of the page's style, such as "--c1". A trace
+is a line, a set of marks or a set of bars. A view is one of the contents of a plot, among which the reader
+chooses.
 """
 
 from __future__ import annotations
@@ -207,7 +209,7 @@ def _bars(
 ) -> View:
     """Return a view with horizontal bars, the first case at the top.
 
-    They are horizontal because the names in `cases` are long. `names` has a label for each report.
+    The bars are horizontal because the names in `cases` are long. `names` has a label for each report.
     """
     data: list[Plain] = [
         {

@@ -1,7 +1,9 @@
 """Base classes of presenters, with default tables, findings and plots.
 
 A presenter shows the results of one experiment. A group is the runs of a table; its parts are the runs for
-each value of an option. A topic is a function that yields the findings on one subject for a group.
+each value of an option. A topic is a function that yields the findings on one subject for a group. A block is
+a paragraph, a list, a table or a picture. A study is an experiment that decides what is measured. A spec is
+the options that only one experiment has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Presentation of A/B tests, of checks against a baseline, and of searches for the highest rate.
 
 An A/B test compares two arms (variants), A and B; a cell is a case that both arms measure. `metric` is "tps"
-or "p99", and `max_drop` is the allowed change for the worse, as a share.
+or "p99", and `max_drop` is the allowed change for the worse, as a share. A look is an interim result of a
+test. A promise is a set of upper bounds of latency, and a window is a measurement at one rate. A run is all
+trials of a case, and a group is the runs of a table.
 """
 
 from __future__ import annotations

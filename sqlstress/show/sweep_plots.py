@@ -2,7 +2,8 @@
 
 A layout is a number of files (buckets). If a group has parts that differ in one option, each value of the
 option has a line over the numbers of processes. If all cases have the same number of processes, each value
-has a bar.
+has a bar. A run is all trials of a case. A view is one of the contents of a plot, among which the reader
+chooses.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ MIN_BINS = 6
 
 def throughput(group: Group) -> Iterator[Plot]:
     """Yield the plot of TPS by concurrency, with a line and an ideal line for each layout."""
-    # In published figures the number of processes may be unknown, so they have no place on the axis.
+    # Published figures with an unknown number of processes are left out: they have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
         yield from _by_layout(group)
@@ -194,7 +195,7 @@ def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Return the trace with bars from the lowest to the highest trial of each run. They are added in place.
+    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace.
 
     No bars are added if no run has trials with different rates. `shade` is the colour of the bars.
     """

@@ -1,4 +1,7 @@
-"""A report as text for a terminal of 80 columns, either brief or with all details."""
+"""A report as text for a terminal of 80 columns, either brief or with all details.
+
+A block is a paragraph, a list, a table or a picture.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Figures of a report in the formats of two benchmark trackers: Bencher and github-action-benchmark.
 
-A tracker stores the figures of many reports and shows their history. It recognises a figure by its name, so
-the name of a case must be the same in each report.
+A tracker stores the figures of many reports and shows their history. A tracker recognises a figure by its
+name, so the name of a case must be the same in each report.
 
 Formats: https://bencher.dev/docs/reference/bencher-metric-format/ and "customBiggerIsBetter" and
 "customSmallerIsBetter" of https://github.com/benchmark-action/github-action-benchmark. The latter needs two

@@ -190,7 +190,7 @@ class Passes(Generic[K]):
         """Return the variance of a difference in one pass, and its degrees of freedom.
 
         `share` is the ratio of the variance of a difference to that of a single case, if all cases are
-        equally noisy. It is 2 for a difference of two cases.
+        equally noisy. `share` is 2 for a difference of two cases.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
@@ -275,7 +275,8 @@ def within(value: float, degrees: int) -> float:
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
     """Return the means of every two differences, including each with itself, in ascending order."""
-    # The differences are sorted first, because Python sorts means that consist of long ascending runs faster.
+    # If the differences are sorted, their means consist of long ascending sequences, which Python sorts
+    # faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 

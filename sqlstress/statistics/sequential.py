@@ -6,10 +6,10 @@ to A's, with a sign that makes it negative if B is worse.
 
 The verdict depends on the interval of the difference: B passes if the whole interval is allowed, and fails if
 no part of the interval is allowed. Repeated looks increase the chance of an error, so each look gets a part
-of the error rate (Bonferroni). So the error rate holds for all looks together, however they depend on each
-other. The direction (whether B is faster) is reported once, at the look that ends the test. Its error rate is
-separate and is also divided among the looks. The first looks get most of it, because a test of two equal arms
-ends there.
+of the error rate (Bonferroni). So the error rate holds for all looks together, however the looks depend on
+each other. The direction (whether B is faster) is reported once, at the look that ends the test. Its error
+rate is separate and is also divided among the looks. The first looks get most of it, because a test of two
+equal arms ends there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sqlstress.statistics.compare import signed_rank_bounds
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
 """Verdicts of a test or a look. Undecided means that more pairs are needed."""
 FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
-"""Directions of B relative to A. They do not depend on the allowed drop."""
+"""Directions of B relative to A, which do not depend on the allowed drop."""
 METRICS = ("tps", "p99")
 """Figures that can be compared: transactions per second, and the 99th percentile of latency."""
 ALPHA = 0.01
@@ -40,7 +40,7 @@ _MIN_LAST_GROWTH = 1.2
 _STEPS = 20
 """Number of looks that are computed before those above the maximum are dropped.
 
-It is enough for MOST pairs.
+This number is enough for MOST pairs.
 """
 
 
@@ -60,8 +60,8 @@ def looks(most: int) -> tuple[InterimLook, ...]:
     """
     rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
-    # A first look with too few pairs for any verdict is dropped. It would only reduce the parts of the
-    # others.
+    # A first look with too few pairs for any verdict is dropped, because it would only reduce the parts of
+    # the other looks.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
     return tuple(InterimLook(number, ALPHA / len(pairs)) for number in pairs)

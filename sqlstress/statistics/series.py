@@ -38,8 +38,8 @@ several files counts once for each file."""
 BUSY_CHECKPOINTS = "busy checkpoints"
 """Name of a series: number of the CHECKPOINTS that returned busy, because another connection held a lock."""
 STUCK_CHECKPOINTS = "stuck checkpoints in a row"
-"""Name of a series: number of checkpoints of a file, up to this time, that left frames and made no progress
-one after the other."""
+"""Name of a series: number of consecutive checkpoints of a file, up to this time, that left frames in the WAL
+and made no progress."""
 CHECKPOINT_TIME = "checkpoint time"
 """Name of a series: time of the CHECKPOINTS, in ns."""
 LONGEST_CHECKPOINT = "longest checkpoint"

@@ -507,17 +507,20 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
     new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
 
     def execute(connection: Any, sql: str, parameters: Any = (), /) -> Any:
-        cursor, history = new_cursor(connection, cursor_class), connection._sqlstress
+        cursor, history, step = new_cursor(connection, cursor_class), connection._sqlstress, None
         if connection.in_transaction and get_ident() == history.thread:
             history.steps.append((sql, True, None))
         else:
-            cursor._sqlstress_step = history.use(sql, connection.in_transaction)
+            step = cursor._sqlstress_step = history.use(sql, connection.in_transaction)
         begun = perf_counter()
         try:
-            return call(cursor, sql, parameters)
+            call(cursor, sql, parameters)
         except Exception as error:
             history.fail(error, begun)
             raise
+        if step and is_checkpoint(sql):
+            history.note_checkpoint(cursor, begun)
+        return cursor
 
     return execute
 
@@ -544,7 +547,7 @@ def _recorded(
         except Exception as error:
             history.fail(error, begun)
             raise
-        if is_checkpoint(history.steps[-1][0]):
+        if step and is_checkpoint(step[0]):
             history.note_checkpoint(cursor, begun)
         return result
 
