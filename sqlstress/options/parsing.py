@@ -224,19 +224,6 @@ def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
     return parse
 
 
-_SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([kMGT]?)B?\s*", re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-
-
-def byte_count(value: Any) -> int:
-    """Parse a size, such as 100MB (1 MB is 1,000,000 bytes), in bytes. Raises ValueError."""
-    match = _SIZE.fullmatch(str(value)) if isinstance(value, str | int) else None
-    count = round(float(match[1]) * 1000 ** _POWERS[match[2].lower()]) if match else 0
-    if not match or isinstance(value, bool) or not 1 <= count < 1 << 63:
-        raise ValueError(f"{abbreviate(value)} is not a size: write 500kB, 100MB or 2GB")
-    return count
-
-
 def milliseconds(least_s: float) -> Parse:
     """Return a parser of durations from `least_s` seconds to a day, which returns whole milliseconds."""
     seconds = duration(least_s)

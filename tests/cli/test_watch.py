@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -120,70 +119,6 @@ def test_a_watch_that_is_stopped_keeps_what_it_saw_and_leaves_the_lock(database:
             [sys.executable, "-c", BEGIN + late, str(database)], capture_output=True, text=True, check=False
         )
         assert "database is locked" in refused.stderr
-
-
-# Holds of 0.2 s with gaps of a few ms, as in a checkpoint that is tried again and again.
-SHORT_GAPS = """
-print(1, flush=True)
-while True:
-    c.execute('BEGIN IMMEDIATE'); c.execute('INSERT INTO t VALUES (1)'); time.sleep(0.2); c.execute('COMMIT')
-"""
-
-
-def test_holds_with_short_gaps_count_as_one(database: Path) -> None:
-    with process(database, SHORT_GAPS) as holder:
-        done = watch(database, "--until-held", "600ms")
-    text = " ".join(done.stdout.split())
-    assert done.returncode == 1
-    assert f"FAILED: process {holder.pid}" in text and "(with gaps of at most" in text
-
-
-# Programs that make the WAL large, each with the reason that the watch gives.
-READS = "c.execute('BEGIN'); c.execute('SELECT * FROM t').fetchall(); print(1, flush=True); time.sleep(60)\n"
-WRITES = """
-print(1, flush=True)
-while True:
-    c.execute('INSERT INTO t VALUES (zeroblob(9999))')
-"""
-UNCHECKED = "c.execute('PRAGMA wal_autocheckpoint = 0')\n" + WRITES
-ONE_TRANSACTION = "c.execute('PRAGMA cache_size = 10'); c.execute('BEGIN')\n" + WRITES
-EARLIER = """
-c.execute('PRAGMA wal_autocheckpoint = 0')
-c.executemany('INSERT INTO t VALUES (zeroblob(9999))', [()] * 500)
-c.execute('PRAGMA wal_checkpoint(RESTART)'); c.execute('INSERT INTO t VALUES (1)')
-print(1, flush=True); time.sleep(60)
-"""
-OVERLAPPING = """
-others = [sqlite3.connect(sys.argv[1], isolation_level=None) for _ in range(2)]
-print(1, flush=True)
-for number in range(10**9):
-    reader = others[number % 2]
-    reader.execute('BEGIN'); reader.execute('SELECT a FROM t').fetchone()
-    c.execute('INSERT INTO t VALUES (zeroblob(9999))'); c.execute('PRAGMA wal_checkpoint')
-    if others[1 - number % 2].in_transaction: others[1 - number % 2].execute('COMMIT')
-"""
-
-
-@pytest.mark.parametrize(
-    ("codes", "reason"),
-    [
-        ([READS, WRITES], "keeps an old snapshot"),
-        ([UNCHECKED], "No checkpoint has copied most of it"),
-        ([ONE_TRANSACTION], "is writing one large transaction"),
-        ([EARLIER], "the file keeps the size of an earlier load"),
-        ([OVERLAPPING], "readers overlap"),
-    ],
-    ids=["one-reader", "no-checkpoint", "one-transaction", "earlier-load", "overlapping-readers"],
-)
-def test_large_wal_ends_the_watch_and_has_its_cause(codes: list[str], reason: str, database: Path) -> None:
-    with ExitStack() as running:
-        holders = [running.enter_context(process(database, code)) for code in codes]
-        done = watch(database, "--until-wal", "4MB")
-    text = " ".join(done.stdout.split())
-    assert (done.returncode, done.stderr) == (1, "")
-    (cause,) = re.findall(rf"FAILED: the WAL has \S+ MB, more than 4.0 MB\. (.*{reason})", text)
-    if cause.startswith("Process"):
-        assert cause.startswith(f"Process {holders[0].pid} ")
 
 
 # Forked, so that they share their memory. Half of them read in one transaction, the others write by turns.

@@ -20,38 +20,11 @@ def watch_held(*, process: str, share: float, longest_ns: float) -> str:
     return capital(text)
 
 
-def watch_too_long(*, process: str, now_ns: float, limit: float, gap_ns: float | None = None) -> str:
-    gaps = f" (with gaps of at most {duration(gap_ns)})" if gap_ns else ""
+def watch_too_long(*, process: str, now_ns: float, limit: float) -> str:
     return (
-        f"FAILED: {process} has held the write lock for {duration(now_ns)}{gaps}, longer than "
+        f"FAILED: {process} has held the write lock for {duration(now_ns)}, longer than "
         f"{format_duration(limit)}."
     )
-
-
-PINNED, LARGE_TRANSACTION, PAST, NO_CHECKPOINT, NO_PAUSE = (
-    "pinned",
-    "large-transaction",
-    "past",
-    "no-checkpoint",
-    "no-pause",
-)
-"""Causes of a large WAL."""
-
-
-def watch_wal_too_large(*, size: int, limit: int, cause: str, live: int, process: str | None = None) -> str:
-    causes = {
-        PINNED: f"{process} keeps an old snapshot, so most frames cannot be checkpointed: end its "
-        "transaction.",
-        LARGE_TRANSACTION: f"{process} is writing one large transaction: commit after fewer rows.",
-        PAST: f"Only {wording.size(live)} of it are in use: the file keeps the size of an earlier load. "
-        "PRAGMA wal_checkpoint(TRUNCATE) shortens it, and journal_size_limit keeps it short.",
-        NO_CHECKPOINT: "No checkpoint has copied most of it into the database, and no long reader was seen: "
-        "check wal_autocheckpoint and the program that should checkpoint.",
-        NO_PAUSE: "It is checkpointed, but readers overlap, so the WAL never starts again: leave a moment "
-        "without readers, or run PRAGMA wal_checkpoint(RESTART) with a short busy timeout.",
-    }
-    text = f"FAILED: the WAL has {wording.size(size)}, more than {wording.size(limit)}."
-    return f"{text} {capital(causes.get(cause, ''))}".rstrip()
 
 
 def watch_free(*, commits: int | None = None) -> str:

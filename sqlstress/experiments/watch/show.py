@@ -59,8 +59,6 @@ CHECKPOINT_S = 0.1
 """Minimum durations, in seconds, of a pin and of a checkpoint with the write lock that findings mention."""
 TOGETHER = 0.8
 """Minimum length of a hold of the write lock, as a share of the checkpoint that is taken for its cause."""
-LIVE = 0.5
-"""Share of a WAL from which on its live, or checkpointed, frames are most of it."""
 MOST_NAMED = 3
 """Maximum number of processes in findings of one kind; the table has more."""
 _FRAME_HEADER = 24
@@ -107,10 +105,14 @@ def bytes_of(watch: Watch, frames: int) -> int:
 
 def conclusion(watch: Watch) -> Conclusion:
     """Return the conclusion: the process that held the write lock most or too long, or no lock."""
-    if watch.held_too_long is not None:
-        return Conclusion(WRONG, held_too_long(watch, watch.asked.until_held_s or 0.0))
-    if watch.wal_too_large:
-        return Conclusion(WRONG, wal_too_large(watch, watch.asked.until_wal_bytes or 0))
+    limit_s = watch.asked.until_held_s
+    if watch.held_too_long is not None and limit_s is not None:
+        process = process_at(watch, watch.held_too_long)
+        now_ns = holds(process, WRITE).now_s * NS_PER_S
+        finding = Finding(
+            sentences.watch_too_long, process=process_name(process), now_ns=now_ns, limit=limit_s
+        )
+        return Conclusion(WRONG, finding)
     if not watch.samples:
         return Conclusion(UNPROVED, Finding(sentences.watch_no_sample))
     if losing := next((process for process in watch.processes if process.wal and process.writes), None):
@@ -129,43 +131,6 @@ def conclusion(watch: Watch) -> Conclusion:
     else:
         finding = unlocked(watch)
     return Conclusion(PROVED, finding)
-
-
-def held_too_long(watch: Watch, limit_s: float) -> Finding:
-    """Return the finding on the process that held the write lock for too long."""
-    process = process_at(watch, watch.held_too_long)
-    return Finding(
-        sentences.watch_too_long,
-        process=process_name(process),
-        now_ns=(watch.held_too_long_s or holds(process, WRITE).now_s) * NS_PER_S,
-        limit=limit_s,
-        gap_ns=watch.held_too_long_gap_s * NS_PER_S or None,
-    )
-
-
-def wal_too_large(watch: Watch, limit_bytes: int) -> Finding:
-    """Return the finding on a WAL that became too large, with the cause as far as it was seen."""
-    writer = next((process for process in watch.processes if holds(process, WRITE).now_s), None)
-    live_bytes, enough_frames = bytes_of(watch, watch.frames_now), LIVE * watch.frames_now
-    pin = next((pin for pin in watch.pins if pin.lasts and pin.grew_frames >= enough_frames), None)
-    process = None
-    if live_bytes < LIVE * watch.wal_bytes_now:
-        cause = sentences.LARGE_TRANSACTION if writer else sentences.PAST
-        process = process_name(writer) if writer else None
-    elif watch.checkpointed >= enough_frames:
-        cause = sentences.NO_PAUSE
-    elif pin:
-        cause, process = sentences.PINNED, pinned(watch, pin)
-    else:
-        cause = sentences.NO_CHECKPOINT
-    return Finding(
-        sentences.watch_wal_too_large,
-        size=watch.wal_bytes_now,
-        limit=limit_bytes,
-        cause=cause,
-        live=live_bytes,
-        process=process,
-    )
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.options.option import ONE, option
-from sqlstress.options.parsing import abbreviate, byte_count, duration, switch, whole_number
+from sqlstress.options.parsing import abbreviate, duration, switch, whole_number
 from sqlstress.report.results import Holds
 
 WATCHING = "Watch"
@@ -21,7 +21,7 @@ class Watching:
         duration(0.1),
         None,
         WATCHING,
-        "How long to watch. Default: 10s, or no limit with --until-held or --until-wal.",
+        "How long to watch. Default: 10s, or no limit with --until-held.",
         name="duration",
         metavar="TIME",
         meaning="Duration of the watch, in seconds; null means no limit.",
@@ -40,15 +40,6 @@ class Watching:
         name="until-held",
         metavar="TIME",
         meaning="Longest hold of the write lock before the watch ends, in seconds; null means no limit.",
-    )
-    until_wal_bytes: int | None = option(
-        byte_count,
-        None,
-        WATCHING,
-        "Exit 1 as soon as the WAL file is larger than SIZE, such as 100MB.",
-        name="until-wal",
-        metavar="SIZE",
-        meaning="Size of the WAL file at which the watch ends, in bytes; null means no limit.",
     )
 
 
@@ -218,12 +209,6 @@ class Watch:
     held_too_long: int | None = None
     """Index of the process that held the write lock for longer than `until_held_s`; None if no process
     did."""
-    held_too_long_s: float = 0.0
-    """Duration of its holds, with the short gaps between them, in seconds; 0 if no process did."""
-    held_too_long_gap_s: float = 0.0
-    """Longest gap between these holds, in seconds; 0 if there was a single hold."""
-    wal_too_large: bool = False
-    """Whether the WAL file was larger than `until_wal_bytes`."""
     events: tuple[Event, ...] = ()
     """First events of the file, in order."""
     course: Course = Course()

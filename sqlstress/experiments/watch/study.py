@@ -145,8 +145,7 @@ class WatchStudy:
         self._names = Names()
         self._tally = WatchTally(self._names.place)
         self._blank = Watch(str(path), asked)
-        has_condition = asked.until_held_s or asked.until_wal_bytes
-        self.until_s = asked.duration_s or (None if has_condition else USUAL_S)
+        self.until_s = asked.duration_s or (None if asked.until_held_s else USUAL_S)
 
     @property
     def watch(self) -> Watch:
@@ -184,18 +183,13 @@ class WatchStudy:
                 bench.observer.moment(lambda: now_page(self.watch), lambda: now_line(self.watch))
                 yield
                 next_step_s = at_s + STEP_S
-            if over or self._blank.held_too_long is not None or self._blank.wal_too_large:
+            if over or self._blank.held_too_long is not None:
                 return
 
     def _is_held_too_long(self) -> bool:
-        series, limit_s = self._tally.series, self._options.until_held_s
-        if limit_s and series and series.seconds > limit_s:
-            self._blank = replace(
-                self._blank,
-                held_too_long=series.place,
-                held_too_long_s=series.seconds,
-                held_too_long_gap_s=series.longest_gap_s,
-            )
+        longest = self._tally.longest_now
+        if self._options.until_held_s and longest and longest[1] > self._options.until_held_s:
+            self._blank = replace(self._blank, held_too_long=longest[0])
         return self._blank.held_too_long is not None
 
     def _examine_rest(self) -> None:
@@ -206,10 +200,7 @@ class WatchStudy:
             # A writer creates and removes its journal while it holds the lock. So a journal without a lock
             # is hot; the second look excludes a change between the two calls.
             is_hot = not self._database.look().locks and self._database.has_journal()
-        wal_bytes, limit_bytes = self._database.wal_bytes(), self._options.until_wal_bytes
-        self._tally.add_files(wal_bytes, is_hot)
-        if limit_bytes and wal_bytes > limit_bytes:
-            self._blank = replace(self._blank, wal_too_large=True)
+        self._tally.add_files(self._database.wal_bytes(), is_hot)
         self._tally.add_names(*self._database.other_names())
         if openers := self._database.openers():
             self._tally.add_openers(openers)

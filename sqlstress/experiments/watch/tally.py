@@ -57,47 +57,6 @@ class _PinnedMark:
         return Pin(tuple(self.who), self.frame, self.since_s, seconds, self.grew, self.last_s >= at_s)
 
 
-MAX_GAP_S = 0.1
-"""Longest gap within a series of holds. A waiting writer sleeps that long between two attempts."""
-MIN_SERIES_SHARE = 0.9
-"""Smallest share of the samples with the lock within a series of holds."""
-
-
-class HoldSeries:
-    """Holds of the write lock by a process that follow each other so closely that others hardly get it."""
-
-    def __init__(self, sample: TimedSample, place: int) -> None:
-        """`place` is the index of the process, and `sample` the first that saw it with the lock."""
-        self.place = place
-        self.longest_gap_s = 0.0
-        """Longest gap between two holds, in seconds; 0 if there was a single hold."""
-        self._begun_s = self._last_s = sample.answered_s
-        self._changes = sample.look.changes
-        self._held = self._samples = 1
-        self._is_free = False
-
-    @property
-    def seconds(self) -> float:
-        """Time from the first to the last sample with the lock."""
-        return self._last_s - self._begun_s
-
-    def goes_on(self, sample: TimedSample, place: int | None) -> bool:
-        """Add a sample and its holder (None: free), unless the series is over; return whether it is not."""
-        gap_s = sample.asked_s - self._last_s
-        is_new_hold = self._is_free or sample.look.changes != self._changes
-        self._samples += 1
-        self._is_free = place is None
-        if place is None:
-            return gap_s <= MAX_GAP_S and self._held >= MIN_SERIES_SHARE * self._samples
-        if place != self.place or (is_new_hold and gap_s > MAX_GAP_S):
-            return False
-        if is_new_hold:
-            self.longest_gap_s = max(self.longest_gap_s, gap_s)
-        self._held += 1
-        self._last_s, self._changes = max(sample.asked_s, self._begun_s), sample.look.changes
-        return True
-
-
 @dataclass(slots=True)
 class _Totals:
     """Fields of a Watch that each sample changes."""
@@ -149,8 +108,6 @@ class WatchTally:
         self._any_process = HoldTracker()
         """Holds of the write lock by any process."""
         self._held: set[tuple[int, str]] = set()
-        self.series: HoldSeries | None = None
-        """Close holds of the write lock at the last sample; None if it was free for longer."""
         self._pinned: dict[tuple[int, int, int], _PinnedMark] = {}
         self._pins: list[Pin] = []
         self._steps: list[_Step] = []
@@ -162,6 +119,14 @@ class WatchTally:
         self._totals = _Totals()
         self.last: LockSample | None = None
         """State at the last sample."""
+
+    @property
+    def longest_now(self) -> tuple[int, float] | None:
+        """Holder of the write lock at the last sample (index) and duration in seconds, or None."""
+        for place, name in self._held:
+            if name == WRITE:
+                return place, self._runs[place, name].now_s
+        return None
 
     def add(self, sample: TimedSample) -> None:
         """Add a sample."""
@@ -184,9 +149,6 @@ class WatchTally:
             self._any_process.add_held(sample, self._before_s)
         else:
             self._any_process.free(sample)
-        writer = writers[0] if writers else None
-        if self.series is None or not self.series.goes_on(sample, writer):
-            self.series = None if writer is None else HoldSeries(sample, writer)
         self._reading.update({self._place_of(lock.pid) for lock in look.locks if lock.name == READ})
         if look.wal:
             self._add_index(sample, look.wal)

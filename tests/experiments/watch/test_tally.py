@@ -76,50 +76,11 @@ def test_commits_are_counted_over_the_end_of_the_counter() -> None:
 def test_longest_holder_comes_first_and_references_follow() -> None:
     by_b = look((WRITE, B))
     made = tally((0.15, by_b), (0.25, by_b), (0.35, by_b), (0.45, look((WRITE, A))))
-    assert made.series is not None and (made.series.place, made.series.seconds) == (A, 0.0)
+    assert made.longest_now == (A, 0.0)
     watch = watch_of(made, replace(BLANK, held_too_long=B))
     assert [process.pid for process in watch.processes] == [101, 100]
     assert watch.held_too_long == 0
     assert watch.course.held == {"0": (0, 1, 1, 1, 0), "1": (0, 0, 0, 0, 1)}
-
-
-def series_of(held_s: float, free_s: float, count: int, changes: bool = True) -> tuple[float, float] | None:
-    """Return length and longest gap of the series after `count` holds of A, sampled 100 times a second."""
-    samples = []
-    for number in range(count):
-        start_s, change = number * (held_s + free_s), number if changes else 0
-        for step in range(round(held_s * 100)):
-            samples.append((start_s + step / 100, look((WRITE, A), changes=change)))
-        for step in range(round(free_s * 100)):
-            samples.append((start_s + held_s + step / 100, look(changes=change)))
-    series = tally(*samples).series
-    return (series.seconds, series.longest_gap_s) if series else None
-
-
-def test_holds_with_short_gaps_are_a_series() -> None:
-    seconds, gap_s = series_of(1.0, 0.04, 3) or (0.0, 0.0)
-    assert seconds == pytest.approx(3.07) and gap_s == pytest.approx(0.05)
-
-
-@pytest.mark.parametrize(
-    ("held_s", "free_s"), [(1.0, 0.2), (0.02, 0.02)], ids=["long gap", "half of the time free"]
-)
-def test_holds_with_room_for_others_are_no_series(held_s: float, free_s: float) -> None:
-    assert series_of(held_s, free_s, 20) is None
-
-
-def test_hold_of_another_process_begins_a_new_series() -> None:
-    made = tally((0.1, look((WRITE, A))), (0.2, look((WRITE, A))), (0.3, look((WRITE, B))))
-    assert made.series is not None and (made.series.place, made.series.seconds) == (B, 0.0)
-
-
-def test_commits_between_distant_samples_end_a_series() -> None:
-    close = tally(*((number / 20, look((WRITE, A), changes=number)) for number in range(1, 4)))
-    assert close.series is not None and close.series.seconds == pytest.approx(0.1)
-    far = tally(*((number, look((WRITE, A), changes=number)) for number in range(1, 4)))
-    assert far.series is not None and far.series.seconds == 0.0
-    held = tally(*((number, look((WRITE, A), changes=1)) for number in range(1, 4)))
-    assert held.series is not None and held.series.seconds == 2.0
 
 
 def test_checkpoint_continues_while_others_commit() -> None:
