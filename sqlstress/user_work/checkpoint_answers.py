@@ -36,6 +36,8 @@ def _with_rows(base: Any) -> Any:
     """Return a subclass of a cursor's class with the rows that were read ahead, until the next statement."""
 
     class WithRows(base):  # type: ignore[misc]
+        __slots__ = ()
+
         def __iter__(self) -> Any:
             return self
 

@@ -492,7 +492,8 @@ def _watched_cursor(base: Any, names: tuple[str, ...], history: History | None =
     """Return a subclass of a cursor's class whose methods with these names are recorded."""
 
     class Watched(base):  # type: ignore[misc]
-        __slots__ = ("_sqlstress_step",)  # A dictionary for each cursor takes longer.
+        # A dictionary for each cursor takes longer. The rows are those of `checkpoint_answers`.
+        __slots__ = ("_sqlstress_rows", "_sqlstress_step")
 
     for name in names:
         setattr(Watched, name, _recorded(getattr(base, name), history))

@@ -13,23 +13,12 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.causes import diagnose
-from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.failure_facts import facts_of
 
 RESTART = "PRAGMA wal_checkpoint(RESTART)"
 PROBE = "PRAGMA wal_checkpoint(PASSIVE)"
 TIMEOUT_S = 0.2
-
-
-@pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch) -> FailedStatements:
-    """Watch the connections that a test opens."""
-    monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
-    monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
-    recorder = FailedStatements(UserFrames(Path(__file__).parent))
-    recorder.install()
-    return recorder
 
 
 @pytest.fixture
