@@ -101,6 +101,8 @@ STEP_S = 1.0
 """Interval in which results are shown and saved, in seconds."""
 FIRST_STEP_S = 0.2
 """Time of the first step, in seconds: a change of a deleted WAL is detected between two steps."""
+CAUSE_S = 2.0
+"""Minimum duration of a watch that ends with a cause of the WAL's size, in seconds."""
 LIST_S = 10.0
 """Minimum interval between listings of all holders of read locks, in seconds.
 
@@ -145,7 +147,7 @@ class WatchStudy:
         self._names = Names()
         self._tally = WatchTally(self._names.place)
         self._blank = Watch(str(path), asked)
-        self.until_s = asked.duration_s or (None if asked.until_held_s else USUAL_S)
+        self.until_s = asked.duration_s or (None if asked.until_held_s or asked.until_wal_bytes else USUAL_S)
 
     @property
     def watch(self) -> Watch:
@@ -180,16 +182,22 @@ class WatchStudy:
             over = self.until_s is not None and at_s >= self.until_s
             if over or self._is_held_too_long() or at_s >= next_step_s:
                 self._examine_rest()
+                self._check_wal()
                 bench.observer.moment(lambda: now_page(self.watch), lambda: now_line(self.watch))
                 yield
                 next_step_s = at_s + STEP_S
-            if over or self._blank.held_too_long is not None:
+            if over or self._blank.wal_full or self._blank.held_too_long is not None:
                 return
+
+    def _check_wal(self) -> None:
+        limit = self._options.until_wal_bytes
+        is_full = limit is not None and self._tally.wal_bytes >= limit
+        self._blank = replace(self._blank, wal_full=is_full and self._tally.seconds >= CAUSE_S)
 
     def _is_held_too_long(self) -> bool:
         longest = self._tally.longest_now
         if self._options.until_held_s and longest and longest[1] > self._options.until_held_s:
-            self._blank = replace(self._blank, held_too_long=longest[0])
+            self._blank = replace(self._blank, held_too_long=longest[0], held_s=longest[1])
         return self._blank.held_too_long is not None
 
     def _examine_rest(self) -> None:
