@@ -1,4 +1,4 @@
-"""Kind of a WAL's growth: the three kinds look alike, and each has its remedy."""
+"""Kinds of a WAL's growth. They have the same symptom, and different remedies."""
 
 from __future__ import annotations
 

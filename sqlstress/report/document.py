@@ -18,7 +18,7 @@ Format history (the major number changes if the new format would mislead readers
      `hidden`, `links`, `is_mount` of a watch, `wal`, `name`, `writes` of its processes.
 1.6  without `busy` of the settings of a case.
 1.7  without `made_by` of the picks of a case; `until_wal_bytes`, `waits`, `without_gap_s`, `held_s`,
-     `wal_full` of a watch.
+     `wal_full` of a watch, `sqlite` of its processes.
 """
 
 from __future__ import annotations

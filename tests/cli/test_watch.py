@@ -285,3 +285,17 @@ def test_holds_of_a_checkpoint_with_short_gaps_count_as_a_hold(database: Path) -
     assert f"FAILED: process {replicator.pid}" in text and "with gaps of up to 100 ms" in text
     assert "because its checkpoint waited for a reader: process" in text
     assert f"a reader: process {reader.pid}" in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="psutil lists mapped files of Linux and Windows")
+def test_sqlite_libraries_of_a_process_are_named(database: Path) -> None:
+    pytest.importorskip("apsw")
+    report = database.with_name("watch.json")
+    with process(database, "import apsw\n" + HOLD) as holder:
+        done = watch(database, "--until-held", "100ms", "-o", report)
+    found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
+    libraries = {Path(entry["file"]).parent.name for entry in found["processes"][0]["sqlite"]}
+    assert found["processes"][0]["pid"] == holder.pid and "apsw" in libraries
+    assert "SQLite: " in done.stdout
+    if len(libraries) > 1:  # else the sqlite3 module contains no library that is a file
+        assert "has mapped 2 SQLite libraries" in " ".join(done.stdout.split())

@@ -12,7 +12,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart, ended_early
 from sqlstress.analysis.wal_growth import LARGE_FRAMES, OVERLAP, SNAPSHOT, wal_growth_kind
-from sqlstress.analysis.wording import duration, percent, processes, size, truncate
+from sqlstress.analysis.wording import duration, listing, percent, processes, size, truncate
 from sqlstress.experiments.watch import sentences
 from sqlstress.experiments.watch.sentences import CheckpointShare
 from sqlstress.experiments.watch.spec import (
@@ -375,7 +375,7 @@ class WatchShown(ResultShown[Watch]):
 
     def result_blocks(self, report: Report, result: Watch) -> Iterator[Block]:
         warnings = [f"Warning: {warning.text}" for warning in report.environment.warnings if warning.serious]
-        yield Lines((*about(result), *warnings))
+        yield Lines((*about(result), *sqlite_lines(result), *warnings))
         if result.processes:
             table = process_table(result)
             yield table
@@ -424,6 +424,31 @@ def about(watch: Watch) -> Iterator[str]:
         if watch.wal_bytes_now:
             now += f"; file size {size(watch.wal_bytes_now)}"
         yield f"WAL at the end: {now}. At most {_frames(watch, watch.frames)}."
+
+
+def sqlite_lines(watch: Watch) -> Iterator[str]:
+    """Yield the SQLite version of each process, and warnings of known bugs and of two libraries."""
+    users: dict[str, list[int]] = {}
+    for process in watch.processes:
+        for library in process.sqlite:
+            users.setdefault(library.version or "unknown", []).append(process.pid)
+    if users:
+        yield f"SQLite: {'; '.join(f'{version} ({_pids(pids)})' for version, pids in users.items())}."
+    libraries = [library for process in watch.processes for library in process.sqlite]
+    if buggy := dict.fromkeys(library.version for library in libraries if library.wal_reset_bug):
+        yield f"Warning: SQLite {listing([*buggy])} can lose commits (WAL-reset bug). Use 3.51.3 or later."
+    for process in watch.processes:
+        if len(process.sqlite) > 1:
+            files = listing([PurePosixPath(library.file).name for library in process.sqlite])
+            yield (
+                f"Warning: {process_name(process)} has mapped {len(process.sqlite)} SQLite libraries "
+                f"({files}). If both open the database, they drop each other's locks: use one of them."
+            )
+
+
+def _pids(pids: Sequence[int]) -> str:
+    more = f" and {digits(len(pids) - MOST_NAMED)} more" if len(pids) > MOST_NAMED else ""
+    return f"{', '.join(map(str, pids[:MOST_NAMED]))}{more}"
 
 
 def _frames(watch: Watch, frames: int) -> str:

@@ -87,6 +87,18 @@ DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 
 
 @dataclass(frozen=True, slots=True)
+class MappedSqlite:
+    """SQLite library that a process has mapped into its memory."""
+
+    version: str
+    """Version, "3.45.1" for example; empty if unknown."""
+    file: str
+    """Path of the library, or of the program that contains it."""
+    wal_reset_bug: bool = False
+    """Whether this version has the WAL-reset bug, which can lose commits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """Process that was seen holding a lock, or using a different WAL."""
 
@@ -107,6 +119,8 @@ class Process:
     """Path under which the process opened the database if `wal` is not empty; else empty."""
     writes: bool = False
     """Whether the size or time of that WAL changed during the watch."""
+    sqlite: tuple[MappedSqlite, ...] = ()
+    """SQLite libraries of the process at the end of the watch; empty if they are unknown."""
     locks: dict[str, Holds] = field(default_factory=dict)
     """Holds by lock. If several processes share a read lock, a sample sees one of them; a read lock has only
     `samples`."""
