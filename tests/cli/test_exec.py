@@ -110,6 +110,14 @@ def test_exit_codes_and_messages_are_counted_and_too_many_of_them_exit_1(cli: Cl
     assert f'"{messages.example}" ({codes.count})' in text
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGBUS")
+def test_command_killed_by_sigbus_gets_cause_and_cure(cli: Cli) -> None:
+    said = exec_(cli, *PYTHON, "import os, signal; os.kill(os.getpid(), signal.SIGBUS)", options=SOME)
+    text = " ".join(said.out.split())
+    assert "Exit codes, with their counts: SIGBUS (" in text
+    assert "SIGBUS: The -shm file was truncated" in text and "Use one SQLite library" in text
+
+
 def test_a_check_that_breaks_under_load_exits_1_with_its_rows(cli: Cli) -> None:
     database("app.db")
     Path("checks.sql").write_text("-- none\nSELECT number FROM log LIMIT 1;\n")
