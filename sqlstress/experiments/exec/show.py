@@ -40,6 +40,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
+from sqlstress.user_work.failures_view import lock_losses
 from sqlstress.user_work.show import (
     CHECKED,
     UserPresenter,
@@ -259,6 +260,7 @@ class ExecShown(UserPresenter):
 
     topics = (
         databases,
+        lock_losses,
         locked,
         starting,
         scaling,
