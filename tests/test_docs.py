@@ -174,6 +174,7 @@ ELSEWHERE = {
             "sqlstress watch app.db",
             "sqlstress watch shop.sqlite3",
             "sqlstress watch app.db --until-held 2s --quiet -o report.html",
+            "sqlstress watch app.db --until-wal 100MB --duration 60s",
         ),
         "it needs a database in use, as tests of watch make one",
     ),

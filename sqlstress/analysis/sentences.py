@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sqlstress.analysis import wording
 from sqlstress.analysis.finding import aside, grave
+from sqlstress.analysis.wal_growth import OVERLAP, SNAPSHOT, UNCOPIED
 from sqlstress.analysis.wording import (
     Change,
     FailureTime,
@@ -980,11 +981,11 @@ def open_statement(
 
 
 _WAL_GROWTH = {
-    "readers": "are in the database file, but readers that overlapped never let the WAL start again. Leave "
+    OVERLAP: "are in the database file, but readers that overlapped never let the WAL start again. Leave "
     "gaps of some ms without a reader, or run wal_checkpoint(RESTART) with a short timeout.",
-    "snapshot": "could be copied into the database file: a transaction or an open cursor kept its snapshot. "
+    SNAPSHOT: "could be copied into the database file: a transaction or an open cursor kept its snapshot. "
     "End it sooner; sqlstress watch FILE names the process.",
-    "off": "are in the database file, because automatic checkpoints are off (wal_autocheckpoint 0). Run "
+    UNCOPIED: "are in the database file, because automatic checkpoints are off (wal_autocheckpoint 0). Run "
     "wal_checkpoint more often.",
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -60,11 +61,15 @@ def builds_of_program(path: Path) -> list[Build]:
 
 
 def _mapped_files(process: psutil.Process) -> set[str]:
-    """Return the files that a process has mapped, with its own; on macOS only its own."""
+    """Return the programs and libraries that a process has mapped, with its own; on macOS only its own.
+
+    Linux reports which mappings contain code. Others may be a database of many GB.
+    """
     files = {process.exe()}
     list_maps = getattr(process, "memory_maps", None)  # psutil has it on Linux and Windows
     with suppress(psutil.AccessDenied):
-        files.update(mapped.path for mapped in (list_maps() if list_maps else ()))
+        mappings = list_maps(grouped=False) if list_maps else ()
+        files.update(part.path for part in mappings if sys.platform != "linux" or "x" in part.perms)
     return files
 
 

@@ -224,6 +224,25 @@ def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
     return parse
 
 
+_SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kMGT]?)B?\s*", re.IGNORECASE)
+_FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def byte_size(least: int, most: int) -> Parse:
+    """Return a parser of sizes from `least` to `most` bytes: "100MB", "1.5GB" or a number of bytes."""
+
+    def parse(value: Any) -> int:
+        match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value)[:40])
+        if not match:
+            raise ValueError(f"{abbreviate(value)} is not a size: write 100MB, 1GB or a number of bytes")
+        size = round(float(match[1]) * _FACTORS[match[2].lower()])
+        if not least <= size <= most:
+            raise ValueError(f"{abbreviate(value)} is not a size from {least:,} to {most:,} bytes")
+        return size
+
+    return parse
+
+
 def milliseconds(least_s: float) -> Parse:
     """Return a parser of durations from `least_s` seconds to a day, which returns whole milliseconds."""
     seconds = duration(least_s)

@@ -9,7 +9,7 @@ from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wal_growth import growth_kind
+from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, name
@@ -167,7 +167,7 @@ def wal_growth_findings(group: Group) -> Iterator[Finding]:
         (trial.wal, kind, run.case)
         for run in group.runs
         for trial in run.trials
-        if trial.wal and (kind := growth_kind(trial.wal, run.case.settings.wal_autocheckpoint))
+        if trial.wal and (kind := growth_in_trial(trial.wal, run.case.settings.wal_autocheckpoint))
     ]
     if not growths:
         return

@@ -1,4 +1,4 @@
-"""Kinds of growth of a WAL, on real WALs that an observer samples."""
+"""Kinds of growth of a WAL, on real WALs that an observer samples, and with made-up figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.analysis.wal_growth import OFF, PAST, READERS, SNAPSHOT, growth_kind
+from sqlstress.analysis.wal_growth import (
+    LARGE_FRAMES,
+    OVERLAP,
+    REUSED,
+    SNAPSHOT,
+    UNCOPIED,
+    growth_in_trial,
+    wal_growth_kind,
+)
 from sqlstress.report.results import WalUse
 from sqlstress.targets.sqlite.wal_observer import WalObserver
 
@@ -58,7 +66,7 @@ def load(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Load]:
 
 def test_wal_without_readers_does_not_grow(load: Load) -> None:
     load.write(ROWS)
-    assert growth_kind(load.use(), AUTOCHECKPOINT) is None
+    assert growth_in_trial(load.use(), AUTOCHECKPOINT) is None
     assert 0 < load.use().frames <= load.use().most_frames < 2 * AUTOCHECKPOINT
     assert load.use().largest_bytes == load.use().end_bytes > 0
 
@@ -69,14 +77,14 @@ def test_overlapping_readers_checkpoint_everything_and_never_restart(load: Load)
         load.begin((number + 1) % 2)
         load.readers[number % 2].execute("COMMIT")
         load.write(10)
-    assert growth_kind(load.use(), AUTOCHECKPOINT) == READERS
+    assert growth_in_trial(load.use(), AUTOCHECKPOINT) == OVERLAP
     assert load.use().checkpointed >= 0.9 * load.use().frames
 
 
 def test_long_reader_keeps_frames_from_checkpoints(load: Load) -> None:
     load.begin(0)
     load.write(ROWS)
-    assert growth_kind(load.use(), AUTOCHECKPOINT) == SNAPSHOT
+    assert growth_in_trial(load.use(), AUTOCHECKPOINT) == SNAPSHOT
 
 
 def test_earlier_long_reader_leaves_the_size_of_the_file(load: Load) -> None:
@@ -84,7 +92,7 @@ def test_earlier_long_reader_leaves_the_size_of_the_file(load: Load) -> None:
     load.write(ROWS)
     load.readers[0].execute("COMMIT")
     load.write(2 * AUTOCHECKPOINT)
-    assert growth_kind(load.use(), AUTOCHECKPOINT) == PAST
+    assert growth_in_trial(load.use(), AUTOCHECKPOINT) == REUSED
     assert load.use().end_bytes == load.use().largest_bytes > ROWS * load.use().page_size
     assert load.use().frames <= 2 * AUTOCHECKPOINT
 
@@ -92,8 +100,8 @@ def test_earlier_long_reader_leaves_the_size_of_the_file(load: Load) -> None:
 @pytest.mark.parametrize("load", [0], indirect=True)
 def test_growth_without_automatic_checkpoints_has_its_kind(load: Load) -> None:
     load.write(4200)
-    assert growth_kind(load.use(), 0) == OFF
-    assert growth_kind(load.use()) == SNAPSHOT  # if the setting is unknown
+    assert growth_in_trial(load.use(), 0) == UNCOPIED
+    assert growth_in_trial(load.use()) == SNAPSHOT  # if the setting is unknown
 
 
 def test_deleted_and_created_index_is_opened_again(tmp_path: Path) -> None:
@@ -113,3 +121,31 @@ def test_deleted_and_created_index_is_opened_again(tmp_path: Path) -> None:
     observer.close()
     first, second = (use.frames if use else 0 for use in uses)
     assert 0 < first < second
+
+
+@pytest.mark.parametrize(
+    ("file_frames", "live", "checkpointed", "read_s", "gap_s", "kind"),
+    [
+        (LARGE_FRAMES, LARGE_FRAMES, 0, 9.0, 9.0, None),
+        (32_000, 32_000, 31_000, 0.05, 9.0, OVERLAP),
+        (32_000, 32_000, 31_000, 0.05, 0.4, None),
+        (32_000, 32_000, 10, 9.0, 9.0, SNAPSHOT),
+        (32_000, 32_000, 10, 0.1, 0.1, UNCOPIED),
+        (9143, 744, 744, 5.0, 5.0, REUSED),
+    ],
+)
+def test_wal_growth_kind_follows_from_the_figures(
+    file_frames: int, live: int, checkpointed: int, read_s: float, gap_s: float, kind: str | None
+) -> None:
+    assert kind == wal_growth_kind(
+        file_frames=file_frames,
+        live_frames=live,
+        checkpointed=checkpointed,
+        longest_read_s=read_s,
+        without_gap_s=gap_s,
+    )
+
+
+def test_any_size_counts_as_growth_if_no_size_is_normal() -> None:
+    figures = {"live_frames": 100, "checkpointed": 0, "longest_read_s": 2.0, "without_gap_s": 2.0}
+    assert wal_growth_kind(file_frames=100, normal_frames=0, **figures) == SNAPSHOT  # type: ignore[arg-type]

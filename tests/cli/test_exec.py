@@ -109,6 +109,34 @@ def test_exit_codes_and_messages_are_counted_and_too_many_of_them_exit_1(cli: Cl
     assert f'"{messages.example}" ({codes.count})' in text
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGBUS")
+def test_command_killed_by_sigbus_gets_cause_and_cure(cli: Cli) -> None:
+    said = exec_(cli, *PYTHON, "import os, signal; os.kill(os.getpid(), signal.SIGBUS)", options=SOME)
+    text = " ".join(said.out.split())
+    assert "Exit codes, with their counts: SIGBUS (" in text
+    assert "SIGBUS: The -shm file was truncated" in text and "Use one SQLite library" in text
+
+
+# The program closes the file by other means, which drops its locks; another process then deletes the WAL.
+LOSES_ITS_LOCKS = """
+import sqlite3, subprocess, sys, time
+c = sqlite3.connect(sys.argv[1], 30, isolation_level=None)
+c.execute('PRAGMA journal_mode=wal'); c.execute('CREATE TABLE IF NOT EXISTS t (a)')
+open(sys.argv[1], 'rb').close()
+other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t'); c.close()"
+subprocess.run([sys.executable, '-c', other, sys.argv[1]], check=True)
+while True:
+    c.execute('INSERT INTO t VALUES (2)'); time.sleep(0.02)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
+def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
+    options = ("--alone", "-c", "1", "--ops", "1", "--repeat", "1", "--timeout", "4s")
+    said = exec_(cli, *PYTHON, LOSES_ITS_LOCKS, "{db}", options=options)
+    assert "Deleted while 1 process had it open: the WAL." in " ".join(said.out.split())
+
+
 def test_a_check_that_breaks_under_load_exits_1_with_its_rows(cli: Cli) -> None:
     database("app.db")
     Path("checks.sql").write_text("-- none\nSELECT number FROM log LIMIT 1;\n")

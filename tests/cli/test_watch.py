@@ -236,3 +236,66 @@ def test_writer_by_another_name_of_the_file_is_a_failure(database: Path) -> None
     assert done.returncode == 1
     assert f"FAILED: process {stranger.pid}" in text and other.name in text
     assert "The file has several names (hard links): 2." in text
+
+
+READS = "c.execute('BEGIN'); c.execute('SELECT * FROM t').fetchall(); print(1, flush=True); time.sleep(600)\n"
+WRITES = """
+c.execute('PRAGMA synchronous=off'); print(1, flush=True)
+while True:
+    c.execute('INSERT INTO t SELECT randomblob(100000)'); time.sleep(0.001)
+"""
+# As a replicator does: the checkpoint waits with the write lock, gives up, and starts again after a gap.
+RESTARTS = """
+c.execute('INSERT INTO t VALUES (1)'); c.execute('PRAGMA busy_timeout=700'); print(1, flush=True)
+while True:
+    c.execute('PRAGMA wal_checkpoint(RESTART)'); time.sleep(0.02)
+"""
+# Two connections of the process by turns: each ends its transaction after the other has begun.
+OVERLAPS = """
+d = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+c.execute('BEGIN'); c.execute('SELECT count(*) FROM t').fetchall(); print(1, flush=True)
+while True:
+    d.execute('BEGIN'); d.execute('SELECT count(*) FROM t').fetchall(); c.execute('COMMIT')
+    time.sleep(0.01); c, d = d, c
+"""
+
+
+def test_wal_that_a_long_reader_keeps_ends_the_watch_with_its_name(database: Path) -> None:
+    with process(database, READS) as reader, process(database, WRITES):
+        done = watch(database, "--until-wal", "5MB")
+    text = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "FAILED: the WAL has reached 5.0 MB" in text
+    assert f"Process {reader.pid}" in text and "cannot be checkpointed" in text
+
+
+def test_wal_that_overlapping_readers_keep_is_reported_as_such(database: Path) -> None:
+    with process(database, OVERLAPS) as readers, process(database, WRITES):
+        done = watch(database, "--until-wal", "30MB")
+    text = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "no sample was without a reader" in text and f"process {readers.pid}" in text
+
+
+def test_holds_of_a_checkpoint_with_short_gaps_count_as_a_hold(database: Path) -> None:
+    with process(database, READS) as reader, process(database, RESTARTS) as replicator:
+        done = watch(database, "--until-held", "1500ms")
+    text = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"FAILED: process {replicator.pid}" in text and "with gaps of up to 100 ms" in text
+    assert "because its checkpoint waited for a reader: process" in text
+    assert f"a reader: process {reader.pid}" in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="psutil lists mapped files of Linux and Windows")
+def test_sqlite_libraries_of_a_process_are_named(database: Path) -> None:
+    pytest.importorskip("apsw")
+    report = database.with_name("watch.json")
+    with process(database, "import apsw\n" + HOLD) as holder:
+        done = watch(database, "--until-held", "100ms", "-o", report)
+    found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
+    libraries = {Path(entry["file"]).parent.name for entry in found["processes"][0]["sqlite"]}
+    assert found["processes"][0]["pid"] == holder.pid and "apsw" in libraries
+    assert "SQLite: " in done.stdout
+    if len(libraries) > 1:  # else the sqlite3 module contains no library that is a file
+        assert "has mapped 2 SQLite libraries" in " ".join(done.stdout.split())

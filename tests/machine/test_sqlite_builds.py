@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import sqlite3
 import sys
@@ -37,3 +38,11 @@ def test_missing_program_is_a_usage_error(tmp_path: Path) -> None:
         builds_of_program(tmp_path / "gone")
     with pytest.raises(UsageError, match="cannot examine process"):
         builds_of_process(2**22 + 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports which mappings contain code")
+def test_mapped_data_is_not_searched(tmp_path: Path) -> None:
+    file = tmp_path / "app.db"
+    file.write_bytes(Path(apsw.__file__).read_bytes())
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ):
+        assert str(file) not in {build.file for build in builds_of_process(os.getpid())}

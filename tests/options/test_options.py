@@ -18,6 +18,7 @@ from sqlstress.options.parsing import (
     MAX_RATE,
     Parse,
     abbreviate,
+    byte_size,
     choice,
     choices,
     duration,
@@ -62,6 +63,9 @@ anything: st.SearchStrategy[Any] = st.recursive(
         (whole_number(1, 100), "42", 42),
         (whole_number(1, 10**6), " 10_000 ", 10_000),
         (whole_number(-5, 5), "-5", -5),
+        (byte_size(1, 10**15), "100MB", 100_000_000),
+        (byte_size(1, 10**15), "1.5gb", 1_500_000_000),
+        (byte_size(1, 10**15), 4096, 4096),
         (ratio, "0.5", 0.5),
         (ratio, 1, 1.0),
         (ratio, "90%", 0.9),
@@ -106,6 +110,8 @@ def test_option_values_are_parsed(parse: Parse, value: Any, expected: Any) -> No
 @pytest.mark.parametrize(
     ("parse", "value", "message"),
     [
+        (byte_size(1, 10**15), "0", "'0' is not a size from 1 to"),
+        (byte_size(1, 10**15), "1 MiB", "is not a size: write 100MB, 1GB or a number of bytes"),
         (whole_number(1, 100), "0", "'0' is not a whole number from 1 to 100"),
         (whole_number(1, 10**6), 2_000_000, "2000000 is not a whole number from 1 to 1,000,000"),
         (whole_number(1, 100), 4.0, "4.0 is not a whole number"),

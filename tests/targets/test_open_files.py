@@ -56,7 +56,8 @@ def test_deleted_wal_or_index_is_reported(tmp_path: Path, suffixes: tuple[str, .
     with connected(database) as pid:
         for suffix in suffixes:
             database.with_name(f"app.db{suffix}").unlink()
-        assert openers_by_pid(database)[pid].wal == DELETED
+        opener = openers_by_pid(database)[pid]
+        assert (opener.wal, opener.deleted_wal) == (DELETED, "-wal" in suffixes)
 
 
 @linux

@@ -30,8 +30,11 @@ def original_in_use(*, database: str, changes: str, process: str) -> str:
     return f"{database} itself changed during the load ({changes}), while process {process} had it open."
 
 
-def exit_codes(*, ended: int, codes: Mapping[str, int], commands: int | None = None) -> str:
-    listed = f"Exit codes, with their counts: {counts(codes)}."
+def exit_codes(
+    *, ended: int, codes: Mapping[str, int], commands: int | None = None, sigbus: str | None = None
+) -> str:
+    cause = f" SIGBUS: {sigbus}" if sigbus else ""
+    listed = f"Exit codes, with their counts: {counts(codes)}.{cause}"
     if commands is None:
         return (
             f"The program ended {plural(ended, 'time')} before its input did, and was started again. {listed}"

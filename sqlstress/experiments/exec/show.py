@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import ClassVar
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
+from sqlstress.analysis.causes import SIGBUS, rules_of
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
@@ -39,6 +40,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
+from sqlstress.user_work.failures_view import lock_losses
 from sqlstress.user_work.show import (
     CHECKED,
     UserPresenter,
@@ -139,13 +141,17 @@ def ended(group: Group) -> Iterator[Finding]:
     """Yield the exit codes of the commands, if some are not 0."""
     codes = count_by_kind(group, EXIT_CODE, attrgetter("what"))
     total = sum(codes.values())
+    (bus_error,) = rules_of(SIGBUS)
+    sigbus = f"{bus_error.cause} {bus_error.cure}" if "SIGBUS" in codes else None
     if group.case.spec.lines:
         if total:
-            yield Finding(sentences.exit_codes, ended=total, codes=codes)
+            yield Finding(sentences.exit_codes, ended=total, codes=codes, sigbus=sigbus)
         return
     codes.pop("0", None)
     if codes:
-        yield Finding(sentences.exit_codes, ended=sum(codes.values()), commands=total, codes=codes)
+        yield Finding(
+            sentences.exit_codes, ended=sum(codes.values()), commands=total, codes=codes, sigbus=sigbus
+        )
 
 
 def messages(group: Group) -> Iterator[Finding]:
@@ -253,6 +259,7 @@ class ExecShown(UserPresenter):
 
     topics = (
         databases,
+        lock_losses,
         locked,
         starting,
         scaling,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +24,8 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
+from sqlstress.user_work import LOST_LOCKS
+from sqlstress.user_work.lost_locks import DELETED
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -40,6 +43,8 @@ _STOPPED = "the original was used"
 LONG_NS = 86_400 * NS_PER_S
 """A day, in ns. With relatime, a read updates the access time if the last read was before the last change, or
 longer ago than a day."""
+SEARCH_S = 0.5
+"""Minimum interval between searches for deleted WALs, in seconds: each reads all open files."""
 LOOKS_ENOUGH = 50
 """Number of samples, none with the copy open, from which on the copy counts as unused."""
 
@@ -56,6 +61,9 @@ class ExecWork(UserWork):
         self._flags = shared_array("q", 3)
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
+        self._losers: set[int] = set()
+        """Processes that were seen with a deleted WAL."""
+        self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
         """Original of the commands' copy; None without a copy, and for the empty command."""
@@ -74,10 +82,21 @@ class ExecWork(UserWork):
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
         super().meanwhile(window, pulse)
         self._check_original()
+        self._find_deleted_wals()
 
     def ended(self, pulse: Pulse) -> None:
         super().ended(pulse)
         self._check_original()
+
+    def _find_deleted_wals(self) -> None:
+        """Record the processes whose WAL was deleted (Linux), at most twice a second."""
+        now_s = time.monotonic()
+        if now_s < self._next_search_s or not (self.place.stores and self.case.spec.command):
+            return
+        self._next_search_s = now_s + SEARCH_S
+        for path in cast("SqlitePlace", self.place).paths:
+            if openers := open_files.openers(Path(os.path.realpath(path))):
+                self._losers.update(opener.pid for opener in openers.seen if opener.deleted_wal)
 
     def _check_original(self) -> None:
         """Raise EnvironmentFailure if commands use the original; no later trial begins."""
@@ -99,6 +118,10 @@ class ExecWork(UserWork):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
+        if self._losers:
+            traits = {"file": "the WAL", "at": ""}
+            lost = Sighting(LOST_LOCKS, DELETED, len(self._losers), traits=traits)
+            trial = replace(trial, sightings=(*trial.sightings, lost))
         if self._original:
             trial = replace(trial, sightings=(*trial.sightings, *self._uses(trial, self._original)))
         return super().complete(trial, pulse)

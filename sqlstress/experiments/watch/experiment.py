@@ -41,10 +41,11 @@ class WatchExperiment(Experiment):
         help=(
             "Show who holds the locks of a database that other programs use now (Linux and macOS).\n\n"
             "It opens the file without SQLite, takes no lock and writes nothing to it. Exits 1 if a process "
-            "writes into a deleted WAL, and with --until-held if the write lock was held for too long."
+            "writes into a deleted WAL, with --until-held if the write lock was held for too long, and with "
+            "--until-wal if the WAL is too large."
         ),
         takes=(".db", ".db3", ".sqlite", ".sqlite3"),
-        main_options=("duration", "until-held", "rate", "plain", "output"),
+        main_options=("duration", "until-held", "until-wal", "rate", "plain", "output"),
         example="sqlstress watch app.db",
     )
     options = (*select_options(options_of(DisplayOptions)), *select_options(options_of(Watching)))

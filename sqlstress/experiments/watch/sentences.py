@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sqlstress.analysis import wording
 from sqlstress.analysis.finding import aside, grave
+from sqlstress.analysis.wal_growth import OVERLAP, REUSED, SNAPSHOT, UNCOPIED
 from sqlstress.analysis.wording import capital, duration, listing, percent, processes
 from sqlstress.experiments.watch.spec import DELETED, REPLACED
 from sqlstress.statistics.units import digits, format_duration, plural
@@ -20,10 +21,11 @@ def watch_held(*, process: str, share: float, longest_ns: float) -> str:
     return capital(text)
 
 
-def watch_too_long(*, process: str, now_ns: float, limit: float) -> str:
+def watch_too_long(*, process: str, now_ns: float, limit: float, short_gaps: bool = False) -> str:
+    gaps = ", with gaps of up to 100 ms that waiting writers can miss" if short_gaps else ""
     return (
         f"FAILED: {process} has held the write lock for {duration(now_ns)}, longer than "
-        f"{format_duration(limit)}."
+        f"{format_duration(limit)}{gaps}."
     )
 
 
@@ -113,7 +115,17 @@ def watch_exclusive(*, process: str) -> str:
     return capital(text)
 
 
-def watch_blocking_checkpoint(*, process: str, longest_ns: float) -> str:
+def watch_blocking_checkpoint(
+    *, process: str, longest_ns: float, share: float = 0.0, readers: Sequence[str] | None = None
+) -> str:
+    if readers:
+        text = (
+            f"{process} held the write lock {percent(share)} of the time, at most {duration(longest_ns)} "
+            f"without a break, because its checkpoint waited for a reader: {listing(readers)}. FULL, RESTART "
+            "and TRUNCATE wait with the lock. Use PASSIVE, give this connection a short busy timeout, or end "
+            "the read transaction sooner."
+        )
+        return capital(text)
     text = (
         f"{process} held the write lock during a checkpoint, {duration(longest_ns)} at most: FULL, "
         "RESTART and TRUNCATE keep it while they wait for readers. Use PASSIVE checkpoints, or give this "
@@ -142,6 +154,50 @@ def watch_pin(
         f"back.{rest}"
     )
     return capital(text)
+
+
+_WAL_REMEDIES = {
+    REUSED: "It grew earlier and is reused now, so nothing is wrong. wal_checkpoint(TRUNCATE) or "
+    "journal_size_limit shrinks the file.",
+    UNCOPIED: "Most of them are not checkpointed, and no long reader was seen: automatic checkpoints are "
+    "off, or a transaction was large. Run wal_checkpoint more often.",
+}
+
+
+def watch_wal(
+    *,
+    kind: str,
+    file_size: int,
+    live: int,
+    live_size: int,
+    most: int,
+    limit: int | None = None,
+    gap_ns: float | None = None,
+    readers: Sequence[str] | None = None,
+    took_ns: float | None = None,
+    before: bool = False,
+) -> str:
+    names = listing(readers) if readers else "a process"
+    reached = (
+        f"FAILED: the WAL has reached {wording.size(limit)}" if limit is not None else "The WAL is large"
+    )
+    start = (
+        f"{reached}: the file has {wording.size(file_size)}, with {plural(live, 'live frame')} "
+        f"({wording.size(live_size)}); at most {digits(most)} were live."
+    )
+    if kind == SNAPSHOT and took_ns is not None:
+        return (
+            f"{start} {capital(names)} read in one transaction for {duration(took_ns)}"
+            f"{' or longer' if before else ''}, and frames after its snapshot cannot be checkpointed. Fetch "
+            "all rows or close the cursor, then commit or roll back."
+        )
+    if kind == OVERLAP and gap_ns is not None:
+        return (
+            f"{start} Most of them are checkpointed, but for {duration(gap_ns)} no sample was without a "
+            f"reader ({names}), so the WAL does not start again. Leave gaps of some ms without a reader, or "
+            "run wal_checkpoint(RESTART) with a short timeout."
+        )
+    return f"{start} {_WAL_REMEDIES.get(kind, 'The watch was too short to show the cause.')}"
 
 
 def watch_pending(*, share: float, readers: Sequence[str] | None = None) -> str:
@@ -204,8 +260,3 @@ def watch_not_visible() -> str:
 @aside
 def watch_partly(*, share: float) -> str:
     return f"{percent(share)} of the time no process had the database open."
-
-
-@aside
-def watch_rest(*, count: int) -> str:
-    return f"Also, {processes(count)} held locks for less time."

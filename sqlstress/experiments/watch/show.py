@@ -11,7 +11,8 @@ from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart, ended_early
-from sqlstress.analysis.wording import duration, percent, size, truncate
+from sqlstress.analysis.wal_growth import LARGE_FRAMES, OVERLAP, SNAPSHOT, wal_growth_kind
+from sqlstress.analysis.wording import duration, listing, percent, processes, size, truncate
 from sqlstress.experiments.watch import sentences
 from sqlstress.experiments.watch.sentences import CheckpointShare
 from sqlstress.experiments.watch.spec import (
@@ -59,6 +60,8 @@ CHECKPOINT_S = 0.1
 """Minimum durations, in seconds, of a pin and of a checkpoint with the write lock that findings mention."""
 TOGETHER = 0.8
 """Minimum length of a hold of the write lock, as a share of the checkpoint that is taken for its cause."""
+MIN_WAIT_SAMPLES = 3
+"""Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
 MOST_NAMED = 3
 """Maximum number of processes in findings of one kind; the table has more."""
 _FRAME_HEADER = 24
@@ -108,11 +111,17 @@ def conclusion(watch: Watch) -> Conclusion:
     limit_s = watch.asked.until_held_s
     if watch.held_too_long is not None and limit_s is not None:
         process = process_at(watch, watch.held_too_long)
-        now_ns = holds(process, WRITE).now_s * NS_PER_S
+        last_s = holds(process, WRITE).now_s
         finding = Finding(
-            sentences.watch_too_long, process=process_name(process), now_ns=now_ns, limit=limit_s
+            sentences.watch_too_long,
+            process=process_name(process),
+            now_ns=max(watch.held_s, last_s) * NS_PER_S,
+            limit=limit_s,
+            short_gaps=last_s < watch.held_s,
         )
         return Conclusion(WRONG, finding)
+    if watch.wal_full and watch.asked.until_wal_bytes is not None:
+        return Conclusion(WRONG, wal_finding(watch, wal_kind(watch, 0) or "", watch.asked.until_wal_bytes))
     if not watch.samples:
         return Conclusion(UNPROVED, Finding(sentences.watch_no_sample))
     if losing := next((process for process in watch.processes if process.wal and process.writes), None):
@@ -131,6 +140,44 @@ def conclusion(watch: Watch) -> Conclusion:
     else:
         finding = unlocked(watch)
     return Conclusion(PROVED, finding)
+
+
+def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
+    """Return the kind of the WAL's growth, or None. A WAL of up to `normal_frames` did not grow."""
+    if not watch.frames_now:
+        return None
+    return wal_growth_kind(
+        file_frames=watch.wal_bytes_now / bytes_of(watch, 1),
+        live_frames=watch.frames_now,
+        checkpointed=watch.checkpointed,
+        longest_read_s=max((pin.seconds for pin in watch.pins), default=0.0),
+        without_gap_s=watch.without_gap_s,
+        normal_frames=normal_frames,
+    )
+
+
+def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
+    """Return the finding on a large WAL. `limit` is the size that it reached, or None."""
+    pin = watch.pins[0] if watch.pins and kind == SNAPSHOT else None
+    readers = tuple(process_name(process) for process in watch.processes if holds(process, READ).samples)
+    return Finding(
+        sentences.watch_wal,
+        kind=kind,
+        file_size=watch.wal_bytes_now,
+        live=watch.frames_now,
+        live_size=bytes_of(watch, watch.frames_now),
+        most=watch.frames,
+        limit=limit,
+        gap_ns=watch.without_gap_s * NS_PER_S if kind == OVERLAP else None,
+        readers=(pinned(watch, pin),) if pin else readers[:MOST_NAMED],
+        took_ns=pin.seconds * NS_PER_S if pin else None,
+        before=pin is not None and is_early(watch, pin),
+    )
+
+
+def is_early(watch: Watch, pin: Pin) -> bool:
+    """Return whether a pin may have begun before the watch."""
+    return pin.since_s * max(1, watch.asked.rate) <= 2
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
@@ -167,7 +214,8 @@ def findings(watch: Watch) -> Iterator[Finding]:
         yield Finding(sentences.watch_hot_journal)
     yield from islice(_writers(watch), MOST_NAMED)
     yield from _crowds(watch)
-    yield from _pins(watch)
+    if not watch.wal_full:
+        yield from _wal_growth(watch)
     yield from _waiting_for_readers(watch)
     yield from _gaps(watch)
     yield from _checkpoints(watch)
@@ -180,7 +228,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
 
 def _writers(watch: Watch) -> Iterator[Finding]:
     """Yield the processes that block other writers, with remedies."""
-    for process in watch.processes:
+    for place, process in enumerate(watch.processes):
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)
         exclusive_holds = holds(process, EXCLUSIVE)
@@ -191,9 +239,12 @@ def _writers(watch: Watch) -> Iterator[Finding]:
         ):
             yield Finding(sentences.watch_exclusive, process=process_name(process))
         elif _checkpoints_with_the_lock(process):
-            longest_ns = holds(process, CHECKPOINT).longest_s * NS_PER_S
             yield Finding(
-                sentences.watch_blocking_checkpoint, process=process_name(process), longest_ns=longest_ns
+                sentences.watch_blocking_checkpoint,
+                process=process_name(process),
+                longest_ns=holds(process, CHECKPOINT).longest_s * NS_PER_S,
+                share=held_share,
+                readers=_readers_that_block(watch, place) or None,
             )
         elif write_holds.longest_s >= MIN_LONG_HOLD_S:
             longest_ns = write_holds.longest_s * NS_PER_S
@@ -210,6 +261,16 @@ def _writers(watch: Watch) -> Iterator[Finding]:
                 share=held_share,
                 longest_ns=length(write_holds, watch.asked.rate).ns,
             )
+
+
+def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
+    """Return the readers for which the checkpoint of a process waited in most samples that saw it."""
+    checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
+    return tuple(
+        process_name(process_at(watch, wait.reader))
+        for wait in watch.waits
+        if wait.holder == holder and wait.samples >= max(MIN_WAIT_SAMPLES, OFTEN * checkpoints)
+    )[:MOST_NAMED]
 
 
 def _crowds(watch: Watch) -> Iterator[Finding]:
@@ -236,6 +297,13 @@ def _checkpoints_with_the_lock(process: Process) -> bool:
     )
 
 
+def _wal_growth(watch: Watch) -> Iterator[Finding]:
+    yield from _pins(watch)
+    kind = wal_kind(watch)
+    if kind is not None and kind != SNAPSHOT:
+        yield wal_finding(watch, kind)
+
+
 def _pins(watch: Watch) -> Iterator[Finding]:
     worst = [pin for pin in watch.pins if pin.seconds >= PINNED_S and pin.grew_frames > 0]
     if not worst:
@@ -248,7 +316,7 @@ def _pins(watch: Watch) -> Iterator[Finding]:
         frame=pin.frame,
         grew=pin.grew_frames,
         size=bytes_of(watch, pin.grew_frames),
-        before=pin.since_s * max(1, watch.asked.rate) <= 2,
+        before=is_early(watch, pin),
         lasts=pin.lasts,
         more=len(worst) - 1 or None,
     )
@@ -307,16 +375,13 @@ class WatchShown(ResultShown[Watch]):
 
     def result_blocks(self, report: Report, result: Watch) -> Iterator[Block]:
         warnings = [f"Warning: {warning.text}" for warning in report.environment.warnings if warning.serious]
-        yield Lines((*about(result), *warnings))
+        yield Lines((*about(result), *sqlite_lines(result), *warnings))
         if result.processes:
             table = process_table(result)
             yield table
             yield Legend(table, partial(_legend, result))
         yield VerdictLine(conclusion(result).finding.text)
-        more_findings = [*findings(result)]
-        if (rest := len(result.processes) - MOST_ROWS + result.others) > 0:
-            more_findings.append(Finding(sentences.watch_rest, count=rest))
-        if more_findings:
+        if more_findings := [*findings(result)]:
             yield conclusions(more_findings)
 
     def result_plots(self, result: Watch) -> Iterator[Plot]:
@@ -359,6 +424,31 @@ def about(watch: Watch) -> Iterator[str]:
         if watch.wal_bytes_now:
             now += f"; file size {size(watch.wal_bytes_now)}"
         yield f"WAL at the end: {now}. At most {_frames(watch, watch.frames)}."
+
+
+def sqlite_lines(watch: Watch) -> Iterator[str]:
+    """Yield the SQLite version of each process, and warnings of known bugs and of two libraries."""
+    users: dict[str, list[int]] = {}
+    for process in watch.processes:
+        for library in process.sqlite:
+            users.setdefault(library.version or "unknown", []).append(process.pid)
+    if users:
+        yield f"SQLite: {'; '.join(f'{version} ({_pids(pids)})' for version, pids in users.items())}."
+    libraries = [library for process in watch.processes for library in process.sqlite]
+    if buggy := dict.fromkeys(library.version for library in libraries if library.wal_reset_bug):
+        yield f"Warning: SQLite {listing([*buggy])} can lose commits (WAL-reset bug). Use 3.51.3 or later."
+    for process in watch.processes:
+        if len(process.sqlite) > 1:
+            files = listing([PurePosixPath(library.file).name for library in process.sqlite])
+            yield (
+                f"Warning: {process_name(process)} has mapped {len(process.sqlite)} SQLite libraries "
+                f"({files}). If both open the database, they drop each other's locks: use one of them."
+            )
+
+
+def _pids(pids: Sequence[int]) -> str:
+    more = f" and {digits(len(pids) - MOST_NAMED)} more" if len(pids) > MOST_NAMED else ""
+    return f"{', '.join(map(str, pids[:MOST_NAMED]))}{more}"
 
 
 def _frames(watch: Watch, frames: int) -> str:
@@ -443,6 +533,8 @@ _SINCE = "since: when the process began (UTC)"
 
 def _legend(watch: Watch, table: Table) -> Iterator[str]:
     yield from sorted(meanings(table), key=lambda meaning: meaning == _SINCE)  # the least important last
+    if (rest := len(watch.processes) - MOST_ROWS + watch.others) > 0:
+        yield f"not in the table: {processes(rest)} that held locks for less time"
     shortest = format_duration(round(1 / max(1, watch.asked.rate), 3))
     yield (
         f"shares may be wrong by up to {percent(share_error(watch.samples))} of the time (95%, "

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.options.option import ONE, option
-from sqlstress.options.parsing import abbreviate, duration, switch, whole_number
+from sqlstress.options.parsing import abbreviate, byte_size, duration, switch, whole_number
 from sqlstress.report.results import Holds
 
 WATCHING = "Watch"
@@ -21,7 +21,7 @@ class Watching:
         duration(0.1),
         None,
         WATCHING,
-        "How long to watch. Default: 10s, or no limit with --until-held.",
+        "How long to watch. Default: 10s, or no limit with --until-held or --until-wal.",
         name="duration",
         metavar="TIME",
         meaning="Duration of the watch, in seconds; null means no limit.",
@@ -40,6 +40,15 @@ class Watching:
         name="until-held",
         metavar="TIME",
         meaning="Longest hold of the write lock before the watch ends, in seconds; null means no limit.",
+    )
+    until_wal_bytes: int | None = option(
+        byte_size(1, 10**15),
+        None,
+        WATCHING,
+        "Exit 1 as soon as the WAL file has SIZE, such as 100MB, and name the cause.",
+        name="until-wal",
+        metavar="SIZE",
+        meaning="Size of the WAL file at which the watch ends, in bytes; null means no limit.",
     )
 
 
@@ -78,6 +87,18 @@ DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 
 
 @dataclass(frozen=True, slots=True)
+class MappedSqlite:
+    """SQLite library that a process has mapped into its memory."""
+
+    version: str
+    """Version, "3.45.1" for example; empty if unknown."""
+    file: str
+    """Path of the library, or of the program that contains it."""
+    wal_reset_bug: bool = False
+    """Whether this version has the WAL-reset bug, which can lose commits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """Process that was seen holding a lock, or using a different WAL."""
 
@@ -98,6 +119,8 @@ class Process:
     """Path under which the process opened the database if `wal` is not empty; else empty."""
     writes: bool = False
     """Whether the size or time of that WAL changed during the watch."""
+    sqlite: tuple[MappedSqlite, ...] = ()
+    """SQLite libraries of the process at the end of the watch; empty if they are unknown."""
     locks: dict[str, Holds] = field(default_factory=dict)
     """Holds by lock. If several processes share a read lock, a sample sees one of them; a read lock has only
     `samples`."""
@@ -123,6 +146,21 @@ class Pin:
     """Largest number of frames that followed `frame` in the WAL while the read transaction was seen."""
     lasts: bool = False
     """Whether it was seen in the last sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderWait:
+    """Checkpoint that held the write lock while it waited for a reader.
+
+    It was seen with both locks, while the reader was behind the end of the WAL, or all frames were copied.
+    """
+
+    holder: int
+    """Process of the checkpoint, as an index into `processes`."""
+    reader: int
+    """Process with the read lock, as an index into `processes`."""
+    samples: int
+    """Number of samples that saw it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +221,10 @@ class Watch:
     """Number of further processes that are not in `processes`."""
     pins: tuple[Pin, ...] = ()
     """Read transactions that prevented a reset of the WAL, the longest first."""
+    waits: tuple[ReaderWait, ...] = ()
+    """Checkpoints that held the write lock while they waited for a reader, the most frequent first."""
+    without_gap_s: float = 0.0
+    """Longest time in which every sample saw a reader of the WAL, in seconds."""
     page_bytes: int = 0
     """Size of a page of the WAL, in bytes; 0 if there was no WAL."""
     frames: int = 0
@@ -209,6 +251,10 @@ class Watch:
     held_too_long: int | None = None
     """Index of the process that held the write lock for longer than `until_held_s`; None if no process
     did."""
+    held_s: float = 0.0
+    """Time for which that process held it, in seconds. Long holds with gaps up to 0.1 s count as one."""
+    wal_full: bool = False
+    """Whether the watch ended because the WAL file had the size `until_wal_bytes`."""
     events: tuple[Event, ...] = ()
     """First events of the file, in order."""
     course: Course = Course()

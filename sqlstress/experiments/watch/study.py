@@ -15,10 +15,11 @@ import psutil
 from sqlstress.engine.study import ObservationRequest, Observer, ReadWords, Steps
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.watch.show import now_line, now_page
-from sqlstress.experiments.watch.spec import DisplayOptions, Process, Watch, Watching
+from sqlstress.experiments.watch.spec import DisplayOptions, MappedSqlite, Process, Watch, Watching
 from sqlstress.experiments.watch.tally import WatchTally
 from sqlstress.machine import host
-from sqlstress.machine.warnings import shared_file_system
+from sqlstress.machine.sqlite_builds import builds_of_process
+from sqlstress.machine.warnings import has_wal_reset_bug, shared_file_system
 from sqlstress.options.option import options_of
 from sqlstress.plan import built, parse_options
 from sqlstress.report import Environment, Report
@@ -95,12 +96,27 @@ def described(process: psutil.Process) -> Process:
     return Process(process.pid, tuple(word[:LONGEST] for word in words[:MOST_WORDS]), user, started)
 
 
+def mapped_sqlite(pid: int) -> tuple[MappedSqlite, ...]:
+    """Return the SQLite libraries of a running process; empty if it cannot be examined."""
+    try:
+        builds = builds_of_process(pid)
+    except UsageError:
+        return ()
+    return tuple(
+        MappedSqlite(build.version, build.file, has_wal_reset_bug(build.version)) for build in builds
+    )
+
+
+MOST_EXAMINED = 12
+"""Maximum number of processes whose SQLite libraries are read: each takes some ms."""
 USUAL_S = 10.0
 """Default duration, in seconds."""
 STEP_S = 1.0
 """Interval in which results are shown and saved, in seconds."""
 FIRST_STEP_S = 0.2
 """Time of the first step, in seconds: a change of a deleted WAL is detected between two steps."""
+CAUSE_S = 2.0
+"""Minimum duration of a watch that ends with a cause of the WAL's size, in seconds."""
 LIST_S = 10.0
 """Minimum interval between listings of all holders of read locks, in seconds.
 
@@ -145,13 +161,18 @@ class WatchStudy:
         self._names = Names()
         self._tally = WatchTally(self._names.place)
         self._blank = Watch(str(path), asked)
-        self.until_s = asked.duration_s or (None if asked.until_held_s else USUAL_S)
+        self._sqlite: dict[int, tuple[MappedSqlite, ...]] = {}
+        """SQLite libraries by process number."""
+        self.until_s = asked.duration_s or (None if asked.until_held_s or asked.until_wal_bytes else USUAL_S)
 
     @property
     def watch(self) -> Watch:
         """Result so far."""
         names = self._names
-        processes = [replace(process, gone=names.is_gone(place)) for place, process in enumerate(names.found)]
+        processes = [
+            replace(process, gone=names.is_gone(place), sqlite=self._sqlite.get(process.pid, ()))
+            for place, process in enumerate(names.found)
+        ]
         return self._tally.watch(replace(self._blank, others=names.others), processes)
 
     def report(self, blank: Report) -> Report:
@@ -167,6 +188,14 @@ class WatchStudy:
                 if self._tally.last is None:
                     raise
                 self._blank = replace(self._blank, error=str(problem))
+            finally:
+                self._examine_builds()
+
+    def _examine_builds(self) -> None:
+        """Find the SQLite libraries of the processes with most locks, after sampling: it takes time."""
+        for process in self.watch.processes[:MOST_EXAMINED]:
+            if process.pid > 0 and not process.gone:
+                self._sqlite[process.pid] = mapped_sqlite(process.pid)
 
     def _take_samples(self, bench: WatchBench) -> Steps:
         next_list_s, next_step_s = 0.0, FIRST_STEP_S
@@ -180,16 +209,22 @@ class WatchStudy:
             over = self.until_s is not None and at_s >= self.until_s
             if over or self._is_held_too_long() or at_s >= next_step_s:
                 self._examine_rest()
+                self._check_wal()
                 bench.observer.moment(lambda: now_page(self.watch), lambda: now_line(self.watch))
                 yield
                 next_step_s = at_s + STEP_S
-            if over or self._blank.held_too_long is not None:
+            if over or self._blank.wal_full or self._blank.held_too_long is not None:
                 return
+
+    def _check_wal(self) -> None:
+        limit = self._options.until_wal_bytes
+        is_full = limit is not None and self._tally.wal_bytes >= limit
+        self._blank = replace(self._blank, wal_full=is_full and self._tally.seconds >= CAUSE_S)
 
     def _is_held_too_long(self) -> bool:
         longest = self._tally.longest_now
         if self._options.until_held_s and longest and longest[1] > self._options.until_held_s:
-            self._blank = replace(self._blank, held_too_long=longest[0])
+            self._blank = replace(self._blank, held_too_long=longest[0], held_s=longest[1])
         return self._blank.held_too_long is not None
 
     def _examine_rest(self) -> None:

@@ -9,6 +9,7 @@ from math import inf
 from typing import Any
 
 from sqlstress.experiments.watch.spec import (
+    CHECKPOINT,
     DELETED,
     JOURNAL,
     READ,
@@ -18,6 +19,7 @@ from sqlstress.experiments.watch.spec import (
     Event,
     Pin,
     Process,
+    ReaderWait,
     Watch,
 )
 from sqlstress.report.results import Holds
@@ -36,6 +38,10 @@ from sqlstress.targets.sqlite.walindex import WalIndex
 PINNED_S = 1.0
 """Duration from which on a reader of an old state matters, in seconds."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
+JOINED_S = 0.1
+"""Longest sleep of a waiting writer between two attempts, in seconds.
+
+It can miss a gap as short as this, and gets its turn between holds as short as this."""
 FIRST_STEP_S = 0.1
 OTHERS = "others"
 _JOURNALS = {WAL: "wal", ROLLBACK: "rollback"}
@@ -55,6 +61,34 @@ class _PinnedMark:
     def result(self, at_s: float) -> Pin:
         seconds = self.last_s - self.since_s
         return Pin(tuple(self.who), self.frame, self.since_s, seconds, self.grew, self.last_s >= at_s)
+
+
+@dataclass(slots=True)
+class HoldChain:
+    """Holds of the write lock by a process that follow each other with short gaps.
+
+    Waiting writers can miss every gap. Short holds are not joined: others get their turns between them.
+    """
+
+    place: int | None = None
+    since_s: float = 0.0
+    last_s: float = 0.0
+    is_held: bool = False
+    _hold: int = 0
+    _hold_since_s: float = 0.0
+
+    def add(self, sample: TimedSample, place: int, hold: int) -> None:
+        """Add a sample in which process `place` held the lock; `hold` is the number of its current hold."""
+        now_s = sample.answered_s
+        if place != self.place:
+            self._hold_since_s = self.since_s = now_s
+        elif hold != self._hold:
+            is_long = self.last_s - self._hold_since_s >= JOINED_S
+            if not (is_long and now_s - self.last_s <= JOINED_S):
+                self.since_s = now_s
+            self._hold_since_s = now_s
+        self.place, self._hold, self.is_held = place, hold, True
+        self.last_s = max(sample.asked_s, self._hold_since_s)
 
 
 @dataclass(slots=True)
@@ -107,6 +141,11 @@ class WatchTally:
         """Holds by process and lock."""
         self._any_process = HoldTracker()
         """Holds of the write lock by any process."""
+        self._chain = HoldChain()
+        self._any_reader = HoldTracker()
+        """Times in which always some process read the WAL."""
+        self._waits: Counter[tuple[int, int]] = Counter()
+        """Samples in which a checkpoint waited with the write lock for a reader."""
         self._held: set[tuple[int, str]] = set()
         self._pinned: dict[tuple[int, int, int], _PinnedMark] = {}
         self._pins: list[Pin] = []
@@ -122,11 +161,24 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Holder of the write lock at the last sample (index) and duration in seconds, or None."""
-        for place, name in self._held:
-            if name == WRITE:
-                return place, self._runs[place, name].now_s
-        return None
+        """Holder of the write lock at the last sample (index) and duration in seconds, or None.
+
+        Long holds with short gaps count as one.
+        """
+        chain = self._chain
+        return (
+            (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
+        )
+
+    @property
+    def seconds(self) -> float:
+        """Time of the last sample, in seconds of the watch."""
+        return self._at_s
+
+    @property
+    def wal_bytes(self) -> int:
+        """Size of the WAL file when it was last examined."""
+        return self._totals.wal_bytes_now
 
     def add(self, sample: TimedSample) -> None:
         """Add a sample."""
@@ -147,8 +199,10 @@ class WatchTally:
         writers = [owner for owner, name in held if name == WRITE]
         if writers:
             self._any_process.add_held(sample, self._before_s)
+            self._chain.add(sample, writers[0], self._runs[writers[0], WRITE].times)
         else:
             self._any_process.free(sample)
+            self._chain.is_held = False
         self._reading.update({self._place_of(lock.pid) for lock in look.locks if lock.name == READ})
         if look.wal:
             self._add_index(sample, look.wal)
@@ -181,6 +235,12 @@ class WatchTally:
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
+        # A reader of the first slot reads the database file alone, and lets the WAL start again.
+        if any(lock.name == READ and lock.slot for lock in look.locks):
+            self._any_reader.add_held(sample, self._before_s)
+        else:
+            self._any_reader.free(sample)
+        self._add_waits(look, index)
         now: dict[tuple[int, int, int], _PinnedMark] = {}
         for lock in look.locks:
             if lock.name != READ or not is_behind(lock, index):
@@ -195,6 +255,20 @@ class WatchTally:
             now[key] = pinned
         self._keep_pins(pinned for key, pinned in self._pinned.items() if key not in now)
         self._pinned = now
+
+    def _add_waits(self, look: LockSample, index: WalIndex) -> None:
+        """Add the readers for which a checkpoint waits with the write lock."""
+        pids = {lock.name: lock.pid for lock in look.locks if lock.name != READ}
+        holder = pids.get(WRITE)
+        if holder is None or pids.get(CHECKPOINT) != holder:
+            return
+        is_copied = index.checkpointed == index.frames
+        readers = {
+            lock.pid
+            for lock in look.locks
+            if lock.name == READ and (is_behind(lock, index) or (is_copied and lock.slot))
+        }
+        self._waits.update((self._place_of(holder), self._place_of(pid)) for pid in readers - {holder})
 
     def _keep_pins(self, ended: Iterable[_PinnedMark]) -> None:
         self._pins += [pinned.result(inf) for pinned in ended if pinned.last_s > pinned.since_s]
@@ -278,6 +352,12 @@ class WatchTally:
                 replace(pin, processes=tuple(places[place] for place in pin.processes if place in places))
                 for pin in sorted(pins, key=lambda pin: -pin.seconds)[:MOST_PINS]
             ),
+            waits=tuple(
+                ReaderWait(places[holder], places[reader], samples)
+                for (holder, reader), samples in self._waits.most_common(MOST_PINS)
+                if holder in places and reader in places
+            ),
+            without_gap_s=self._any_reader.longest_s,
             held_too_long=places.get(blank.held_too_long) if blank.held_too_long is not None else None,
             events=tuple(self._events),
             course=self._course(places),

@@ -43,6 +43,8 @@ class Opener(NamedTuple):
     """Size of the WAL that the process has open, in bytes."""
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
+    deleted_wal: bool = False
+    """Whether the WAL itself is deleted. A process deletes the index for a moment when it closes normally."""
 
 
 class Openers(NamedTuple):
@@ -124,10 +126,11 @@ def _opener(
     ]
     if not foreign:
         return Opener(pid, names[0])
-    newest = max(foreign, key=lambda item: item.status.st_mtime_ns)
+    deleted_wals = [item for item in foreign if item.is_deleted and item.name in wals]
+    newest = max(deleted_wals or foreign, key=lambda item: item.status.st_mtime_ns)
     kind = DELETED if newest.is_deleted else OTHER
     name = newest.name.removesuffix("-wal").removesuffix("-shm")
-    return Opener(pid, name, kind, newest.status.st_size, newest.status.st_mtime_ns)
+    return Opener(pid, name, kind, newest.status.st_size, newest.status.st_mtime_ns, bool(deleted_wals))
 
 
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:

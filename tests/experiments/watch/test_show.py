@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from sqlstress.experiments.watch.show import MOST_ROWS, conclusion, findings, now_line, now_page
-from sqlstress.experiments.watch.spec import CHECKPOINT, WRITE, Watch
+from sqlstress.experiments.watch.spec import CHECKPOINT, WRITE, MappedSqlite, Watch
 from sqlstress.report.results import Holds
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.formats import DOCUMENTS, FORMATS
@@ -74,6 +74,17 @@ def test_file_with_several_names_is_a_finding() -> None:
     assert "watch-names" not in codes(WATCH)
 
 
+def test_sqlite_of_each_process_is_listed_with_warnings() -> None:
+    new, old = MappedSqlite("3.51.3", "/usr/lib/libsqlite3.so.0"), MappedSqlite("3.40.1", "/x/apsw.so", True)
+    users = (replace(IMPORT, sqlite=(new, old)), replace(WORKER, sqlite=(new,)))
+    text = " ".join(report_text(watch_report(replace(WATCH, processes=users))).split())
+    assert f"SQLite: 3.51.3 ({IMPORT.pid}, {WORKER.pid}); 3.40.1 ({IMPORT.pid})." in text
+    assert "Warning: SQLite 3.40.1 can lose commits (WAL-reset bug)." in text
+    assert f"Warning: process {IMPORT.pid}" in text
+    assert "has mapped 2 SQLite libraries (libsqlite3.so.0 and apsw.so)" in text
+    assert "Warning" not in report_text(watch_report(replace(WATCH, processes=users[1:])))
+
+
 def test_wal_figures_are_of_one_moment() -> None:
     burst = replace(WATCH, frames=9143, frames_now=744, checkpointed=744, wal_bytes_now=37_700_000)
     text = " ".join(report_text(watch_report(burst)).split())
@@ -121,7 +132,7 @@ def test_a_thousand_processes_are_counted_and_the_first_are_shown() -> None:
     many = replace(WATCH, processes=(IMPORT,) * 1000, others=5)
     text = report_text(watch_report(many))
     assert text.count("import_orders") < 2 * MOST_ROWS
-    assert f"Also, {1005 - MOST_ROWS} processes held" in text
+    assert f"not in the table: {1005 - MOST_ROWS} processes that held" in " ".join(text.split())
 
 
 def test_current_state_is_a_page_or_a_line() -> None:

@@ -139,3 +139,52 @@ def test_a_long_watch_has_longer_steps_not_more() -> None:
     assert len(course.samples) <= MOST_STEPS
     assert course.step_s == pytest.approx(0.8)
     assert sum(course.samples) == sum(course.held["0"]) == 400
+
+
+def chain_of(*holds: tuple[float, float, int]) -> float:
+    """Return the length of the last hold of A, in s, from holds (begin, end, commits) sampled each 10 ms."""
+    spans = [(round(begin * 100), round(end * 100), changes) for begin, end, changes in holds]
+    made = WatchTally(lambda pid: pid - 100)
+    for step in range(spans[0][0], spans[-1][1] + 1):
+        changes = next((commits for begin, end, commits in spans if begin <= step <= end), None)
+        sampled = look() if changes is None else look((WRITE, A), changes=changes)
+        made.add(TimedSample(step / 100, step / 100, sampled))
+    assert made.longest_now is not None
+    return made.longest_now[1]
+
+
+def test_long_holds_with_short_gaps_count_as_one() -> None:
+    assert chain_of((0.1, 1.1, 0), (1.14, 2.1, 0), (2.14, 3.1, 0)) == pytest.approx(3.0)
+    assert chain_of((0.1, 1.1, 0), (1.3, 2.1, 0)) == pytest.approx(0.8)
+
+
+def test_short_holds_with_short_gaps_stay_separate() -> None:
+    assert chain_of((0.1, 0.15, 0), (0.18, 0.23, 1), (0.26, 0.31, 2)) == pytest.approx(0.05)
+
+
+def test_hold_by_another_process_ends_a_chain() -> None:
+    turns = ((0.1, A), (0.3, A), (0.35, B), (0.4, A), (0.5, A))
+    made = tally(*((at_s, look((WRITE, place))) for at_s, place in turns))
+    assert made.longest_now is not None and made.longest_now[0] == A
+    assert made.longest_now[1] == pytest.approx(0.1)
+
+
+def checkpoint_look(wal: WalIndex, slot: int = 1) -> LockSample:
+    locks = (Lock(WRITE, 100), Lock(CHECKPOINT, 100), Lock(READ, 101, slot))
+    return LockSample(WAL, locks, 0, wal, 1)
+
+
+def test_checkpoint_waits_for_readers_that_keep_frames_or_the_whole_wal() -> None:
+    behind, copied, copying = index(9, 2, 4), index(9, 9, 9), index(9, 2, 9)
+    for wal, samples in ((behind, 3), (copied, 3), (copying, 0)):
+        waits = watch_of(tally(*((step / 10, checkpoint_look(wal)) for step in (1, 2, 3)))).waits
+        assert [(wait.holder, wait.reader, wait.samples) for wait in waits] == [(0, 1, 3)] * bool(samples)
+
+
+def test_time_without_a_gap_between_readers_ends_with_a_sample_without_a_reader() -> None:
+    wal = index(9, 9, 9)
+    reads, free = reading(1, A, wal), look(wal=wal)
+    timed = ((0.1, reads), (0.5, reads), (0.6, free), (0.7, reads), (0.8, reads))
+    assert watch_of(tally(*timed)).without_gap_s == pytest.approx(0.4)
+    of_the_file = reading(0, A, wal)
+    assert watch_of(tally((0.1, of_the_file), (0.5, of_the_file))).without_gap_s == 0
