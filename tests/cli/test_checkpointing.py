@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.analysis.wal_growth import SNAPSHOT, growth_kind
+from sqlstress.analysis.wal_growth import SNAPSHOT, growth_in_trial
 from sqlstress.report import Trial
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
@@ -84,7 +84,7 @@ def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
     }
     assert max(values(trial, WAL_FRAMES)) > 200
     assert max(values(trial, CHECKPOINTED_FRAMES)) < 50
-    assert trial.wal and growth_kind(trial.wal, 50) == SNAPSHOT
+    assert trial.wal and growth_in_trial(trial.wal, 50) == SNAPSHOT
 
 
 @pytest.mark.parametrize(

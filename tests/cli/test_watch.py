@@ -277,6 +277,33 @@ def test_wal_that_overlapping_readers_keep_is_reported_as_such(database: Path) -
     assert "no sample was without a reader" in text and f"process {readers.pid}" in text
 
 
+UNCHECKED = "c.execute('PRAGMA wal_autocheckpoint=0')\n" + WRITES
+ONE_TRANSACTION = WRITES.replace("print(", "c.execute('PRAGMA cache_size=10'); c.execute('BEGIN'); print(")
+EARLIER = """
+c.execute('PRAGMA wal_autocheckpoint=0')
+c.executemany('INSERT INTO t VALUES (zeroblob(?))', [(9999,)] * 500)
+c.execute('PRAGMA wal_checkpoint(RESTART)'); c.execute('INSERT INTO t VALUES (1)')
+print(1, flush=True); time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (UNCHECKED, "Most of them are not checkpointed, and no long reader was seen"),
+        (ONE_TRANSACTION, "is writing the rest in one transaction"),
+        (EARLIER, "It grew earlier and is reused now"),
+    ],
+    ids=["no checkpoint", "a large transaction", "an earlier load"],
+)
+def test_large_wal_without_readers_has_its_cause(code: str, reason: str, database: Path) -> None:
+    with process(database, code):
+        done = watch(database, "--until-wal", "4MB")
+    text = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "FAILED: the WAL has reached 4.0 MB" in text and reason in text
+
+
 def test_holds_of_a_checkpoint_with_short_gaps_count_as_a_hold(database: Path) -> None:
     with process(database, READS) as reader, process(database, RESTARTS) as replicator:
         done = watch(database, "--until-held", "1500ms")

@@ -176,6 +176,7 @@ def watch_wal(
     readers: Sequence[str] | None = None,
     took_ns: float | None = None,
     before: bool = False,
+    writer: str | None = None,
 ) -> str:
     names = listing(readers) if readers else "a process"
     reached = (
@@ -185,6 +186,8 @@ def watch_wal(
         f"{reached}: the file has {wording.size(file_size)}, with {plural(live, 'live frame')} "
         f"({wording.size(live_size)}); at most {digits(most)} were live."
     )
+    if kind == REUSED and writer:
+        return f"{start} {capital(writer)} is writing the rest in one transaction. Commit after fewer rows."
     if kind == SNAPSHOT and took_ns is not None:
         return (
             f"{start} {capital(names)} read in one transaction for {duration(took_ns)}"

@@ -11,7 +11,7 @@ from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart, ended_early
-from sqlstress.analysis.wal_growth import LARGE_FRAMES, OVERLAP, SNAPSHOT, wal_growth_kind
+from sqlstress.analysis.wal_growth import LARGE_FRAMES, OVERLAP, REUSED, SNAPSHOT, wal_growth_kind
 from sqlstress.analysis.wording import duration, listing, percent, processes, size, truncate
 from sqlstress.experiments.watch import sentences
 from sqlstress.experiments.watch.sentences import CheckpointShare
@@ -144,10 +144,10 @@ def conclusion(watch: Watch) -> Conclusion:
 
 def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
     """Return the kind of the WAL's growth, or None. A WAL of up to `normal_frames` did not grow."""
-    if not watch.frames_now:
+    if not watch.frames_now and not watch.wal_full:
         return None
     return wal_growth_kind(
-        file_frames=watch.wal_bytes_now / bytes_of(watch, 1),
+        file_frames=watch.wal_bytes_now / bytes_of(watch, 1),  # more, while the size of a page is unknown
         live_frames=watch.frames_now,
         checkpointed=watch.checkpointed,
         longest_read_s=max((pin.seconds for pin in watch.pins), default=0.0),
@@ -160,6 +160,7 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
     """Return the finding on a large WAL. `limit` is the size that it reached, or None."""
     pin = watch.pins[0] if watch.pins and kind == SNAPSHOT else None
     readers = tuple(process_name(process) for process in watch.processes if holds(process, READ).samples)
+    writers = [process for process in watch.processes if holds(process, WRITE).now_s >= MIN_LONG_HOLD_S]
     return Finding(
         sentences.watch_wal,
         kind=kind,
@@ -172,6 +173,7 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
         readers=(pinned(watch, pin),) if pin else readers[:MOST_NAMED],
         took_ns=pin.seconds * NS_PER_S if pin else None,
         before=pin is not None and is_early(watch, pin),
+        writer=process_name(writers[0]) if writers and kind == REUSED else None,
     )
 
 
