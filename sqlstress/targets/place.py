@@ -303,8 +303,7 @@ class Target(Protocol):
     """A kind of database. The target's module or package has an instance, called TARGET."""
 
     FILES: str | None = None
-    """Regular expression for the names of files that the target creates in a folder; None if it creates
-    none."""
+    """Regular expression for the names of the target's files in a folder; None means no files."""
     DESCRIPTORS: int = 0
     """Maximum number of file descriptors that one process needs per bucket."""
 

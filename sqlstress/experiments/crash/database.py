@@ -234,7 +234,7 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """From now on require exactly those transactions of dead writers that the examination found.
+        """Require from now on exactly those transactions of dead writers that the examination found.
 
         Return how many of these transactions had not been acknowledged.
         """
