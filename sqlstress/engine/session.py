@@ -78,7 +78,7 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why a case runs the Python loop although the C loop was possible; else None.
+    """Return the reason why a case that could use the C loop runs the Python loop; else None.
 
     The reason says why the C loop is unavailable for the case's driver on this system.
     """

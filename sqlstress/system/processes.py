@@ -63,8 +63,7 @@ def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
     time."""
     groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
-        # type: ignore[misc]
-        return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]
+        return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
     except InterruptedError:
         return []  # On Windows Ctrl-C ends the wait of the main thread, although a handler has caught it.
 

@@ -162,7 +162,7 @@ def scheduled(random: Random, given: Schedule) -> Schedule:
 
 
 _OTHER_FIELDS = ("readers", "holders", "reopen", "churn", "filler", "batch", "keys")
-"""Fields of a round that are tried without, in addition to writers, checkpointers and pauses."""
+"""Fields that smaller variants of a round set to the value in LEFT_OUT."""
 _PAUSES = {
     "writer_pause": ("writers",),
     "reader_pause": ("readers", "holders"),

@@ -76,7 +76,7 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with equal probability, all of a call in one long integer.
+    """Return a function that draws keys with equal probability; it computes all keys in one long integer.
 
     A key is a random fraction times the key space, computed with 64 bits. The product needs as many bits as
     the key space has; the other bits are the random fraction. With 100,000 keys the probabilities differ by

@@ -31,7 +31,7 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""One of this number of statements is timed."""
+"""Sampling interval: one of this number of statements is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
 """Kinds of spans (periods in which a process did, held or waited for one thing). ALONE means an exclusive
