@@ -57,8 +57,10 @@ def security_of(address: str) -> distributed.Security:
 
 @contextmanager
 def connected(address: str) -> Iterator[distributed.Client]:
-    """Yield a client of Dask. Raises UsageError for the address, EnvironmentFailure if no scheduler
-    answers."""
+    """Yield a client of Dask.
+
+    Raises UsageError for the address, EnvironmentFailure if no scheduler answers.
+    """
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.
     try:
@@ -88,10 +90,9 @@ async def _probe(address: str, security: distributed.Security) -> None:
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the order for every host: the plan's text with a seed, which is the same for all. Raises
-    UsageError.
+    """Return the order for every host: the plan's text with a seed, which is the same for all.
 
-    `directory` is the folder on each host for the databases.
+    Raises UsageError. `directory` is the folder on each host for the databases.
     """
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
@@ -143,8 +144,10 @@ class Fleet:
             self.pending[address] = FleetHost(name, future)
 
     def wait(self, check: Callable[[], None]) -> None:
-        """Save the reports until every host has ended. `check` raises Interrupted if the fleet has to
-        stop."""
+        """Save the reports until every host has ended.
+
+        `check` raises Interrupted if the fleet has to stop.
+        """
         while self.pending:
             check()
             self._heartbeat.set(time.time_ns(), timeout=ANSWER_S)

@@ -120,8 +120,10 @@ def measure(run: str) -> tuple[int, str, bytes]:
 
 
 def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], err: IO[bytes]) -> int:
-    """Run a guard to its end; return its exit code. Raises EnvironmentFailure if the measurement has to
-    stop."""
+    """Run a guard to its end; return its exit code.
+
+    Raises EnvironmentFailure if the measurement has to stop.
+    """
     # The guard has its own process group, so that no signal to the Dask worker reaches the measurement.
     guard = subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.job"],

@@ -169,8 +169,10 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in `path`, one of our folders, and in its further folders, without the marker; [] if
-    unreadable."""
+    """Return our files in `path`, one of our folders, and in its further folders, without the marker.
+
+    Return [] if `path` cannot be read.
+    """
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]

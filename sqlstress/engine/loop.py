@@ -51,8 +51,10 @@ class Window(NamedTuple):
 
 
 class Totals(SimpleNamespace):
-    """Results of one worker's timed loop. As a plain namespace it can be sent through a pipe without
-    imports."""
+    """Results of one worker's timed loop.
+
+    As a plain namespace it can be sent through a pipe without imports.
+    """
 
     first_ns: int
     """Time at which the worker's first operation began, in ns; 0 without operations."""
@@ -190,8 +192,10 @@ clock. Returns the results and the stamps of the completed operations; both may 
 def work_through(
     source: Source | SelfDriven, window: Window, limit: int | None, progress: Any, stop: Any
 ) -> Totals:
-    """Run a worker's operations, in the source's own loop if it has one; return the totals. See
-    `timed_loop`."""
+    """Run a worker's operations, in the source's own loop if it has one; return the totals.
+
+    See `timed_loop`.
+    """
     if isinstance(source, SelfDriven):
         return source.run(window, limit, progress, stop)
     return timed_loop(source, window, limit, progress, stop, closed_loop(source))

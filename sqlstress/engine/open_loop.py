@@ -107,10 +107,10 @@ class OpenLoop:
         window: Window,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`dues` yields the due times. `limit_ns` is the maximum delay of a begin: operations that are later
-        are skipped.
+        """`dues` yields the due times.
 
-        None means no limit. `pause` sleeps for a number of seconds.
+        `limit_ns` is the maximum delay of a begin: operations that are later are skipped. None means no
+        limit. `pause` sleeps for a number of seconds.
         """
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)

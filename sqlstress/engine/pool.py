@@ -132,8 +132,10 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start all processes, or wake idle workers; no process connects before `call`. Raises
-        WorkerFailure."""
+        """Start all processes, or wake idle workers; no process connects before `call`.
+
+        Raises WorkerFailure.
+        """
         self.started_ns = time.perf_counter_ns()
         for number, job in enumerate(self._jobs, 1):
             woken = self._crew.take(number, job.unshared()) if job.stays else None
@@ -178,10 +180,10 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Call every process. At the first call a process connects; it answers every call as soon as it is
-        ready.
+        """Call every process.
 
-        Raises WorkerFailure if a process could not be started.
+        At the first call a process connects; it answers every call as soon as it is ready. Raises
+        WorkerFailure if a process could not be started.
         """
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
@@ -267,8 +269,10 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message; None if it has not arrived completely, a WorkerExit if it never
-        will."""
+        """Return a process's message.
+
+        Return None if the message has not arrived completely, and a WorkerExit if it never will.
+        """
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()

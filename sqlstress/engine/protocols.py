@@ -35,8 +35,10 @@ class Chunk(NamedTuple):
 
 
 class Stamps(NamedTuple):
-    """Begin and end of each operation of a chunk, in ns. An operation may begin later than the previous one
-    ends."""
+    """Begin and end of each operation of a chunk, in ns.
+
+    An operation may begin later than the previous one ends.
+    """
 
     begins: list[int] | memoryview
     ends: list[int] | memoryview
@@ -103,8 +105,10 @@ class SelfDriven:
 
 
 class Findings(SimpleNamespace):
-    """One worker's findings: errors in the data, its settings, and the experiment's own results. Plain data
-    for the pipe."""
+    """One worker's findings: errors in the data, its settings, and the experiment's own results.
+
+    Plain data for the pipe.
+    """
 
     effective: dict[str, str]
     reads_checked: int
@@ -154,8 +158,10 @@ class Outcome(NamedTuple):
 
 
 class Companion(Protocol):
-    """An additional process of a trial whose operations count in no figure. It connects when it is
-    created."""
+    """An additional process of a trial whose operations count in no figure.
+
+    It connects when it is created.
+    """
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Do the companion's work until `ended` returns true; return the values recorded over time.
@@ -188,8 +194,10 @@ class Work(Protocol):
         """Create and fill the workers' data. Call `pulse` often; it may raise Interrupted."""
 
     def begins(self, pulse: Pulse) -> None:
-        """Prepare for the load. Called before the workers connect, after the parent's last check of the new
-        data."""
+        """Prepare for the load.
+
+        Called before the workers connect, after the parent's last check of the new data.
+        """
         return
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -205,8 +213,10 @@ class Work(Protocol):
 
     @property
     def completing(self) -> str:
-        """Name of the phase in which `complete` runs, for the progress line; empty if `complete` takes no
-        time."""
+        """Name of the phase in which `complete` runs, for the progress line.
+
+        Empty if `complete` takes no time.
+        """
         return ""
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:

@@ -38,8 +38,10 @@ class Progress:
 
 
 class Observer:
-    """Receiver of a study's events; this class ignores them. Overriding methods must be quick and never
-    raise."""
+    """Receiver of a study's events; this class ignores them.
+
+    Overriding methods must be quick and never raise.
+    """
 
     def progress(self, progress: Progress) -> None:
         """Receive the study's progress; may be called often."""
@@ -91,8 +93,10 @@ class Study(Protocol[B_contra]):
         """
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without runs, with the results so far added. May be called between two
-        steps."""
+        """Return `blank`, a report without runs, with the results so far added.
+
+        May be called between two steps.
+        """
 
 
 class StudyRequest(NamedTuple):

@@ -167,8 +167,10 @@ def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
 
 
 def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
-    """Return the fates of the due operations (done, skipped, queued), summed over workers; None for a closed
-    loop."""
+    """Return the fates of the due operations (done, skipped, queued), summed over workers.
+
+    None for a closed loop.
+    """
     arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
         return None
@@ -190,10 +192,9 @@ def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
 
 
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings that workers read back, by name. If workers differ, all their values joined by " /
-    ".
+    """Return the settings that workers read back, by name.
 
-    A worker that could not read a setting is left out.
+    If workers differ, all their values joined by " / ". A worker that could not read a setting is left out.
     """
     answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)

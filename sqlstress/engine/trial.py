@@ -49,8 +49,10 @@ class Guard:
     """Snapshot of a trial's data after its preparation, to compare with the data after the load."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """`redefines` is whether workers change the schema. If so, schema changes by other programs are not
-        detected."""
+        """`redefines` is whether workers change the schema.
+
+        If so, schema changes by other programs are not detected.
+        """
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
@@ -79,8 +81,10 @@ class Guard:
 
 
 def unread(disturbance: Disturbance) -> Verdict | None:
-    """Return the verdict if a disturbance has made the data unreadable; None if the data can still be
-    verified."""
+    """Return the verdict if a disturbance has made the data unreadable.
+
+    None if the data can still be verified.
+    """
     if disturbance.unread is None:
         return None
     if disturbance.unread == "failed":
@@ -325,8 +329,10 @@ MAX_RERUNS = 3
 
 
 class TrialRunner:
-    """Runner of the trials of one measurement. Each trial gets its own salt, which changes its random
-    draws."""
+    """Runner of the trials of one measurement.
+
+    Each trial gets its own salt, which changes its random draws.
+    """
 
     def __init__(
         self,
@@ -351,10 +357,10 @@ class TrialRunner:
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run a trial. If other programs took a large share of the machine, run it again and return the
-        better trial.
+        """Run a trial.
 
-        The better trial is the trial with the smaller share of other programs; wrong data always wins.
+        If other programs took a large share of the machine, run it again and return the better trial. The
+        better trial is the trial with the smaller share of other programs; wrong data always wins.
         """
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
@@ -373,8 +379,10 @@ class TrialRunner:
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial once. Used if its verdict matters and its figures do not, so that an invalid trial
-        suffices."""
+        """Run a trial once.
+
+        Used if its verdict matters and its figures do not, so that an invalid trial suffices.
+        """
         trial, flaw = self._attempt(case, index, 0.0, pauses)
         # A trial without operations proves nothing, so it gets an error.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial

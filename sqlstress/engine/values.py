@@ -73,8 +73,10 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return the bytes with which a worker's values are padded. Each value begins at a different offset
-        in them."""
+        """Return the bytes with which a worker's values are padded.
+
+        Each value begins at a different offset in them.
+        """
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)

@@ -249,8 +249,10 @@ def disk_share(first: DiskSample, last: DiskSample) -> float:
 
 
 class DiskMonitor:
-    """Monitor of a disk from its creation until `share`. Our processes must not use the disk during this
-    time."""
+    """Monitor of a disk from its creation until `share`.
+
+    Our processes must not use the disk during this time.
+    """
 
     def __init__(self, disk: str | None) -> None:
         """`disk` is the name that psutil uses; None if the disk cannot be monitored."""

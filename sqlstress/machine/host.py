@@ -137,8 +137,10 @@ def all_mounts() -> Iterable[Mount]:
 def file_system_of(
     folder: Path, mounts: Callable[[], Iterable[Mount]] = all_mounts, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
-    """Return the file system of a folder, after resolving symbolic links; UNKNOWN if it cannot be
-    determined."""
+    """Return the file system of a folder, after resolving symbolic links.
+
+    UNKNOWN if it cannot be determined.
+    """
     try:
         return find_file_system(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):
@@ -146,8 +148,10 @@ def file_system_of(
 
 
 def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
-    """Return the file system whose mount point is the longest prefix of a resolved path; UNKNOWN without
-    any."""
+    """Return the file system whose mount point is the longest prefix of a resolved path.
+
+    UNKNOWN without any.
+    """
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
         # A network share without a drive letter is in no list; for a share with a letter psutil returns
         # "remote".

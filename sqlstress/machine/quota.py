@@ -75,8 +75,10 @@ def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
 
 
 def _quota(folder: Path) -> float | None:
-    """Return the number of cores that a group may use; None if it has no quota, or if the quota is
-    unreadable."""
+    """Return the number of cores that a group may use.
+
+    None if it has no quota, or if the quota is unreadable.
+    """
     try:
         if (unified := folder / "cpu.max").exists():
             quota, period = unified.read_text().split()
@@ -136,8 +138,10 @@ class QuotaMonitor:
             self._has_ended, self._last = True, read_stat(self._group)
 
     def throttling(self) -> Throttling | None:
-        """Return the effect of the quota in the window; None if there is no quota or if the counters are
-        unreadable."""
+        """Return the effect of the quota in the window.
+
+        None if there is no quota or if the counters are unreadable.
+        """
         if self._group is None:
             return None
         first, last = self._first, self._last if self._has_ended else read_stat(self._group)

@@ -44,8 +44,10 @@ def build_in(file: Path) -> Build | None:
 
 
 def builds_of_process(pid: int) -> list[Build]:
-    """Return the SQLite libraries of a running process. Raises UsageError if the process cannot be
-    examined."""
+    """Return the SQLite libraries of a running process.
+
+    Raises UsageError if the process cannot be examined.
+    """
     try:
         return [*_builds(_mapped_files(psutil.Process(pid)))]
     except psutil.Error as error:

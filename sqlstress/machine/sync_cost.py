@@ -42,8 +42,10 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a file descriptor by this call. It raises OSError if the system lacks
-    the call."""
+    """Return the function that syncs a file descriptor by this call.
+
+    It raises OSError if the system lacks the call.
+    """
 
     def full_fsync(descriptor: int) -> None:
         if sys.platform != "darwin":

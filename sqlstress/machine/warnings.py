@@ -22,8 +22,10 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return the settings on which durability depends. Of several --pragma with the same name the last
-    counts."""
+    """Return the settings on which durability depends.
+
+    Of several --pragma with the same name the last counts.
+    """
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")

@@ -98,8 +98,10 @@ def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
 
 @dataclass
 class AbStudy:
-    """An A/B test as a study. Each step is a slice (one trial of one arm) or an interim look at the
-    results."""
+    """An A/B test as a study.
+
+    Each step is a slice (one trial of one arm) or an interim look at the results.
+    """
 
     cases: tuple[Sequence[Case], Sequence[Case]]
     """Cases of A and cases of B; cases with the same index are compared, and form a cell."""

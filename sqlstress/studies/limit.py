@@ -86,10 +86,10 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`case` has a closed loop. `duration_s` is the length of windows; if it is None, the study chooses
-        it.
+        """`case` has a closed loop.
 
-        `spacing` is "even" or "poisson". `clock` returns the time in seconds since some fixed time.
+        `duration_s` is the length of windows; if it is None, the study chooses it. `spacing` is "even" or
+        "poisson". `clock` returns the time in seconds since some fixed time.
         """
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock

@@ -66,10 +66,10 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of two versions: the files' folders, less the common end of their paths; None if
-    equal.
+    """Return the folders of two versions: the files' folders, less the common end of their paths.
 
-    Example: base/bench/app.py and bench/app.py have the versions in base/ and in the current folder.
+    None if equal. Example: base/bench/app.py and bench/app.py have the versions in base/ and in the current
+    folder.
     """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The documented CI workflow checks out the base version inside the folder of the changed version.
@@ -229,10 +229,9 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def search_path(python: str | None) -> list[str]:
-    """Return the folders in which an interpreter searches for modules; empty if the interpreter does not
-    answer.
+    """Return the folders in which an interpreter searches for modules.
 
-    `python` None means the interpreter that runs sqlstress.
+    Empty if the interpreter does not answer. `python` None means the interpreter that runs sqlstress.
     """
     if python is None:
         return list(sys.path)

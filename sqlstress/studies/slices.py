@@ -66,8 +66,10 @@ class Python:
     """Name of the experiment to measure."""
 
     def words(self, case: Case, pair: int) -> list[str]:
-        """Return the options of a slice of `case` as words of a command line. The seed differs from pair to
-        pair."""
+        """Return the options of a slice of `case` as words of a command line.
+
+        The seed differs from pair to pair.
+        """
         options = {option.name: option for option in get_experiment(self.command).options}
         slice_options = {
             "repeat": 1,
@@ -129,8 +131,10 @@ class Python:
         return from_json(text)
 
     def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
-        """Run the interpreter; return its exit code and its standard error. Raises UsageError if it cannot
-        start."""
+        """Run the interpreter; return its exit code and its standard error.
+
+        Raises UsageError if it cannot start.
+        """
         read_end, write_end = os.pipe()
         with os.fdopen(write_end, "wb") as hold, os.fdopen(read_end, "rb") as held:
             try:

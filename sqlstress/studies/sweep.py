@@ -103,8 +103,10 @@ NOTE_WIDTH = len("1,234,567 TPS")
 
 
 def expected_trial_s(case: Case) -> float:
-    """Return the estimated duration of a trial, in seconds. SweepProgress corrects it by the trials that
-    ended."""
+    """Return the estimated duration of a trial, in seconds.
+
+    SweepProgress corrects it by the trials that ended.
+    """
     return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
 

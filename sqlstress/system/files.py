@@ -51,11 +51,10 @@ def empty(folder: Path) -> None:
 
 
 def lock(stream: IO[Any]) -> None:
-    """Lock an open file for this process until the file is closed. Raises OSError if another process has the
-    lock.
+    """Lock an open file for this process until the file is closed.
 
-    The system releases the lock in any case when the process ends. A process id could be reused; a lock
-    cannot.
+    Raises OSError if another process has the lock. The system releases the lock in any case when the process
+    ends. A process id could be reused; a lock cannot.
     """
     if sys.platform == "win32":
         import msvcrt

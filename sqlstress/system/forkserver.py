@@ -271,8 +271,10 @@ class _Server:
                 self._fork(*descriptors)
 
     def _fork(self, task: int, status: int, *inherited: int) -> None:
-        """Fork a process that reads its task from `task`. Write its id, or a negative error number, to
-        `status`."""
+        """Fork a process that reads its task from `task`.
+
+        Write its id, or a negative error number, to `status`.
+        """
         try:
             pid = os.fork()
         except OSError as error:

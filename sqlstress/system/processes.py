@@ -138,10 +138,9 @@ def start(process: BaseProcess) -> None:
 
 @contextmanager
 def blocked_signal(name: str) -> Iterator[None]:
-    """Block a signal in this thread, and for good in processes that start inside the block. No effect on
-    Windows.
+    """Block a signal in this thread, and for good in processes that start inside the block.
 
-    Otherwise a child process that is still importing would print a traceback on Ctrl-C.
+    No effect on Windows. Otherwise a child process that is still importing would print a traceback on Ctrl-C.
     """
     if sys.platform == "win32":
         yield
@@ -191,8 +190,10 @@ class ChildCaller:
         return cast(T, self.result(pulse))
 
     def begin(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Begin a call of `function` in the child process. Raises EnvironmentFailure if the process cannot
-        start."""
+        """Begin a call of `function` in the child process.
+
+        Raises EnvironmentFailure if the process cannot start.
+        """
         if self._process is None:
             self._start()
         with suppress(OSError):  # The process has died; `result` reports it.

@@ -84,8 +84,10 @@ class Seal:
             return f"a database file could not be looked at ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a clause on a replaced or deleted file; None if there is none. Raises OSError if one is
-        unreadable."""
+        """Return a clause on a replaced or deleted file; None if there is none.
+
+        Raises OSError if one is unreadable.
+        """
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -108,8 +110,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A key-value store on a client's connections. A subclass fills the lists of operations, one item per
-    bucket."""
+    """A key-value store on a client's connections.
+
+    A subclass fills the lists of operations, one item per bucket.
+    """
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -194,21 +198,24 @@ class Place(Protocol):
         """
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Connect a worker to every bucket for the C loop; return the loop. Raises EnvironmentFailure without
-        a C loop."""
+        """Connect a worker to every bucket for the C loop; return the loop.
+
+        Raises EnvironmentFailure without a C loop.
+        """
 
     def seal(self) -> Seal | None:
-        """Return a seal of the files that this process has open; None if no file can be replaced
-        unnoticed."""
+        """Return a seal of the files that this process has open.
+
+        None if no file can be replaced unnoticed.
+        """
         return None
 
     # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Create shared memory in which `processes` processes record their time; None if the target cannot
-        record.
+        """Create shared memory in which `processes` processes record their time.
 
-        Raises EnvironmentFailure if there is not enough memory.
+        None if the target cannot record. Raises EnvironmentFailure if there is not enough memory.
         """
         return None
 
@@ -233,13 +240,17 @@ class Place(Protocol):
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the definitions of the schema, which is the same in all buckets; empty if there is no
-        schema."""
+        """Return the definitions of the schema, which is the same in all buckets.
+
+        Empty if there is no schema.
+        """
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return a snapshot of all that no worker changes, after the preparation; None if there is nothing to
-        compare."""
+        """Return a snapshot of all that no worker changes, after the preparation.
+
+        None if there is nothing to compare.
+        """
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -248,13 +259,17 @@ class Place(Protocol):
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
-        """Run the target's own integrity check; `level` is "quick" or "full". None if the target has no such
-        check."""
+        """Run the target's own integrity check; `level` is "quick" or "full".
+
+        None if the target has no such check.
+        """
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket has exactly the created definitions; None if the target cannot compare
-        them."""
+        """Check that every bucket has exactly the created definitions.
+
+        None if the target cannot compare them.
+        """
         return None
 
     def discard(self) -> None:
@@ -372,6 +387,8 @@ class Target(Protocol):
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:
-        """Return the library that the driver uses, for the description of the environment; None if it has no
-        library."""
+        """Return the library that the driver uses, for the description of the environment.
+
+        None if it has no library.
+        """
         return None

@@ -24,8 +24,10 @@ class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as read back from the database, by name. If buckets differ, all values joined
-        by " / "."""
+        """Return the settings as read back from the database, by name.
+
+        If buckets differ, all values joined by " / ".
+        """
 
     def close(self) -> None:
         """Close every connection."""
@@ -35,8 +37,10 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data if the whole timed loop runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and return its results by name. Raises EnvironmentFailure on an error of
-        the store."""
+        """Run the loop with `plan` and return its results by name.
+
+        Raises EnvironmentFailure on an error of the store.
+        """
 
 
 class WaitingConnections(Connections, Protocol):

@@ -27,8 +27,10 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds for the number of transactions of one writer in the files. Its transactions are numbered from
-    1."""
+    """Bounds for the number of transactions of one writer in the files.
+
+    Its transactions are numbered from 1.
+    """
 
     least: int
     """Number of acknowledged transactions: the files must have all of them."""

@@ -78,8 +78,10 @@ class Victims(Pool):
         return True
 
     def kill(self, numbers: Collection[int]) -> None:
-        """Kill writers in quick succession, and wait until they have ended. Raises EnvironmentFailure after
-        END_S."""
+        """Kill writers in quick succession, and wait until they have ended.
+
+        Raises EnvironmentFailure after END_S.
+        """
         killed = [self._processes[number - 1] for number in numbers]
         for process in killed:
             process.kill()
@@ -170,8 +172,10 @@ class KillRound:
         self._victims.let_write(self._strike.then_s, self._pulse)
 
     def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Return the reason why the first writer ended by itself; if none did, `otherwise`. Also set
-        `fallen`."""
+        """Return the reason why the first writer ended by itself; if none did, `otherwise`.
+
+        Also set `fallen`.
+        """
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
         self.fallen = self.fallen or reason

@@ -107,8 +107,10 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Source (operations) of a writer. It opens the files when the load begins, so the first writer recovers
-    them."""
+    """Source (operations) of a writer.
+
+    It opens the files when the load begins, so the first writer recovers them.
+    """
 
     kinds = ("transaction",)
 

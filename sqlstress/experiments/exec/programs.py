@@ -134,8 +134,10 @@ PATIENCE_S = 2.0
 
 
 class Dialogue(WatchedProgram):
-    """A program that answers each line of input with a line. If it has ended, the next line starts it
-    again."""
+    """A program that answers each line of input with a line.
+
+    If it has ended, the next line starts it again.
+    """
 
     def __init__(
         self, environment: Mapping[str, str], words: Sequence[str], error: int, timeout_s: float
@@ -222,8 +224,10 @@ _READ_S = 5.0
 
 
 class Ear:
-    """Reader of the standard error of a worker's commands. The worker writes a mark into the pipe after each
-    command."""
+    """Reader of the standard error of a worker's commands.
+
+    The worker writes a mark into the pipe after each command.
+    """
 
     def __init__(self, heard: Callable[[str], None]) -> None:
         """`heard` is called on another thread with the output of each command, which may be empty."""
@@ -304,10 +308,9 @@ class Opened:
     """Sampler of the open files of a worker's commands while they run."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command's process ID, or None. `original` is a path; empty if there is no
-        copy.
+        """`pid` returns the running command's process ID, or None.
 
-        `flags` are the shared flags of the trial.
+        `original` is a path; empty if there is no copy. `flags` are the shared flags of the trial.
         """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None

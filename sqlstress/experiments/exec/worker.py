@@ -48,8 +48,10 @@ def open_source(*arguments: Any) -> ProgramSource:
 
 
 class ProgramSource(UserSource):
-    """Source (a worker's operations) whose operations programs do. It counts the ends of programs and their
-    messages."""
+    """Source (a worker's operations) whose operations programs do.
+
+    It counts the ends of programs and their messages.
+    """
 
     _topic, _noun = STDERR, "commands"
     _output_reader: Ear

@@ -285,8 +285,10 @@ class UserRounds:
     """Source of rounds with the user's work: its cases take turns, and each round has new pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are drawn at random. `command` has the words of the hunt's
-        command."""
+        """Fields that are None in `given` are drawn at random.
+
+        `command` has the words of the hunt's command.
+        """
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:

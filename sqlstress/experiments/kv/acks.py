@@ -188,11 +188,10 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the latest begin of an acknowledged write of any worker, by slot; 0 means that there is no
-    write.
+    """Return the latest begin of an acknowledged write of any worker, by slot.
 
-    It works on _STRETCH slots at a time: lists of all slots of many workers would take several times the
-    shared memory.
+    0 means that there is no write. It works on _STRETCH slots at a time: lists of all slots of many workers
+    would take several times the shared memory.
     """
     columns = [area.begins for area in areas]
     if len(columns) == 1:
@@ -210,8 +209,10 @@ def tracking_flags(rows: Iterable[int]) -> bytes:
 
 
 class Slots:
-    """Mapping from the number of a key to its slot. If there are slots for all keys, the number is the
-    slot."""
+    """Mapping from the number of a key to its slot.
+
+    If there are slots for all keys, the number is the slot.
+    """
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys

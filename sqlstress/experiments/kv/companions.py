@@ -29,8 +29,10 @@ writers."""
 
 
 class Timing:
-    """Schedule of a companion's work: rounds with pauses between them. All times are in ns of
-    perf_counter_ns."""
+    """Schedule of a companion's work: rounds with pauses between them.
+
+    All times are in ns of perf_counter_ns.
+    """
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
@@ -66,8 +68,10 @@ class Stretches:
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
-        """`width_ns` is the length of an interval. `fold` combines two values of an interval: `add` or
-        `max`."""
+        """`width_ns` is the length of an interval.
+
+        `fold` combines two values of an interval: `add` or `max`.
+        """
         self._name, self._unit, self._width_ns, self._fold = name, unit, width_ns, fold
         self._values: dict[int, int] = {}
 
@@ -137,13 +141,13 @@ class CheckpointAnswers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Add the answer of a checkpoint that ended `at_ns` ns after the opening of the window; None if
-        outside it.
+        """Add the answer of a checkpoint that ended `at_ns` ns after the opening of the window.
 
-        An answer is (busy, frames, checkpointed). `busy` does not say whether frames were left in the WAL.
-        The other two numbers are -1 if the checkpoint could not read the WAL. A checkpoint is stuck if it
-        left frames and got no further than the previous checkpoint. Leaving frames alone is no sign of being
-        stuck: any short read makes a checkpoint leave frames, but the next checkpoint gets further.
+        None if outside it. An answer is (busy, frames, checkpointed). `busy` does not say whether frames were
+        left in the WAL. The other two numbers are -1 if the checkpoint could not read the WAL. A checkpoint
+        is stuck if it left frames and got no further than the previous checkpoint. Leaving frames alone is no
+        sign of being stuck: any short read makes a checkpoint leave frames, but the next checkpoint gets
+        further.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -181,8 +185,10 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """A companion that samples every WAL once per interval. Its figures are sums and maxima over the
-    files."""
+    """A companion that samples every WAL once per interval.
+
+    Its figures are sums and maxima over the files.
+    """
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths

@@ -80,8 +80,10 @@ MAX_TRANSACTION_BYTES = 1 << 30
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the name of the first option that requests a companion (an additional process); "" if none
-    does."""
+    """Return the name of the first option that requests a companion (an additional process).
+
+    "" if none does.
+    """
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
@@ -242,8 +244,10 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases, sorted by number of buckets, then concurrency, target and rate. Raises
-        UsageError."""
+        """Yield the cases, sorted by number of buckets, then concurrency, target and rate.
+
+        Raises UsageError.
+        """
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(

@@ -37,8 +37,10 @@ def to_text(number: int) -> str:
 
 
 def to_blob(number: int) -> bytes:
-    """Return the 16-byte blob key with a number. Keys with neighbouring numbers are far apart in the order of
-    keys."""
+    """Return the 16-byte blob key with a number.
+
+    Keys with neighbouring numbers are far apart in the order of keys.
+    """
     return (number * _MIX & _MASK).to_bytes(8, "big") + number.to_bytes(8, "big")
 
 

@@ -115,12 +115,11 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind of operation in any process of any pass, in ns; None if not
-    meaningful.
+    """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    If shares are uneven, the few processes that got the lock dominate the p99 of all operations. None if
-    shares are even or unknown, or if a pass has no figures per process. All passes count, as in the p99 of
-    all operations, so that the result is never below that p99.
+    None if not meaningful. If shares are uneven, the few processes that got the lock dominate the p99 of all
+    operations. None if shares are even or unknown, or if a pass has no figures per process. All passes count,
+    as in the p99 of all operations, so that the result is never below that p99.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)

@@ -143,8 +143,10 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation. If shares were uneven, it shows the slowest
-    process."""
+    """Return the column with the p99 of a kind of operation.
+
+    If shares were uneven, it shows the slowest process.
+    """
     of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:

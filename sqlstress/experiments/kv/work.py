@@ -264,10 +264,10 @@ class KeyValueWork(ProvenWork):
 
 
 class PresetWork(KeyValueWork):
-    """The parent's part of the published script. All trials of a sweep use the same files, and add rows to
-    them.
+    """The parent's part of the published script.
 
-    `carry` keeps the rows of earlier trials, with which later trials are compared.
+    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials,
+    with which later trials are compared.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -366,8 +366,10 @@ Column = Sequence[int] | Mapping[int, int]
 
 @dataclass(slots=True)
 class ReadHistory:
-    """Acknowledged writes, by worker (index 0 is worker 1) and slot. All times are on the same clock, in
-    ns."""
+    """Acknowledged writes, by worker (index 0 is worker 1) and slot.
+
+    All times are on the same clock, in ns.
+    """
 
     sequences: Sequence[Column]
     """Sequence number of the last acknowledged write, by worker and slot; 0 means that there is none."""
@@ -381,8 +383,10 @@ class ReadHistory:
     """Time at which a dead worker was known to have ended, by worker. The worker wrote nothing afterwards."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why the write `found` cannot be the last write to a slot; None if the write can
-        be the last."""
+        """Return the reason why the write `found` cannot be the last write to a slot.
+
+        None if the write can be the last.
+        """
         worker, sequence = found
         latest = self.latest[slot]
         if self.unknown.get(found) == slot:  # The write was in progress when its worker died.

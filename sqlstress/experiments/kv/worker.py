@@ -180,8 +180,10 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Announce the writes of the chunk, and return the slots of its rows. A kind is 0 or 1: GET or
-        REPLACE."""
+        """Announce the writes of the chunk, and return the slots of its rows.
+
+        A kind is 0 or 1: GET or REPLACE.
+        """
         if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers

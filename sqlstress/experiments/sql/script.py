@@ -120,8 +120,10 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return a checked script; `variables` are names that are defined before the script starts. Raises
-    UsageError."""
+    """Return a checked script; `variables` are names that are defined before the script starts.
+
+    Raises UsageError.
+    """
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
         raise position_at(file, text, 0).error("the script has no SQL")

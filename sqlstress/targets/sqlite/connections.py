@@ -30,22 +30,28 @@ if TYPE_CHECKING:
 
 
 class SqliteClient:
-    """One worker's connections to the files of a case, one file per bucket. `connect` and `connect_all` open
-    them."""
+    """One worker's connections to the files of a case, one file per bucket.
+
+    `connect` and `connect_all` open them.
+    """
 
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker` only seeds the jitter of retries. `watch` records operations that fail with BUSY; None if
-        off."""
+        """`worker` only seeds the jitter of retries.
+
+        `watch` records operations that fail with BUSY; None if off.
+        """
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = worker_waiting(case, worker)
         self._connections: list[Connection] = []
 
     def connect(self, bucket: int) -> Connection:
-        """Open a bucket's file with the case's settings. Raises EnvironmentFailure, which names SQLite's
-        code."""
+        """Open a bucket's file with the case's settings.
+
+        Raises EnvironmentFailure, which names SQLite's code.
+        """
         settings, path = self.case.settings, self._paths[bucket]
         try:
             connection = self._driver.connect(path, settings.busy_timeout_ms)

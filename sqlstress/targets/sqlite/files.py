@@ -205,8 +205,10 @@ class SqliteTable:
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections, after all other connections. They do not sync, because the data is not
-        needed."""
+        """Close the idle connections, after all other connections.
+
+        They do not sync, because the data is not needed.
+        """
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:

@@ -174,8 +174,10 @@ class LockedFile:
     """A database that other processes use. It is observed without a write or a lock."""
 
     def __init__(self, path: Path) -> None:
-        """Open the database. Raises UsageError if the file is no database, EnvironmentFailure if it is
-        unreadable."""
+        """Open the database.
+
+        Raises UsageError if the file is no database, EnvironmentFailure if it is unreadable.
+        """
         if lack := lacking():
             raise UsageError(f"watch is not available: {lack}. Run it on Linux or macOS.")
         self.path = path
@@ -272,10 +274,9 @@ class LockedFile:
 
 
 def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
-    """Yield the read locks on a wal-index with all holders, from /proc/locks; nothing on other systems than
-    Linux.
+    """Yield the read locks on a wal-index with all holders, from /proc/locks.
 
-    `identity` is the device and inode number of the wal-index.
+    Nothing on other systems than Linux. `identity` is the device and inode number of the wal-index.
     """
     if sys.platform != "linux":
         return

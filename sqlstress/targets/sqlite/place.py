@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 
 class SqlitePlace(Place):
-    """One process's access to the files of a case. In addition to a Place, it has their paths and opens them
-    for SQL."""
+    """One process's access to the files of a case.
+
+    In addition to a Place, it has their paths and opens them for SQL.
+    """
 
     stores: Literal[True] = True
 

@@ -119,11 +119,10 @@ class ShimRecorder:
     """The recording of this process's time. Create it before opening a database, at most once per process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """Record the connections that are opened from now on. Raises EnvironmentFailure if recording is
-        impossible.
+        """Record the connections that are opened from now on.
 
-        `words` is the shared memory of all `processes` processes; `process` is the number of this process,
-        from 1.
+        Raises EnvironmentFailure if recording is impossible. `words` is the shared memory of all `processes`
+        processes; `process` is the number of this process, from 1.
         """
         self._area = SpanArea(words, process, processes)
         try:

@@ -174,10 +174,9 @@ WAIT = "wait"
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
-    """Return the time of the slowest 1% of operations, by cause; None for fewer than MIN_OPERATIONS
-    operations.
+    """Return the time of the slowest 1% of operations, by cause.
 
-    `operations` are sorted, the slowest first.
+    None for fewer than MIN_OPERATIONS operations. `operations` are sorted, the slowest first.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
@@ -281,11 +280,10 @@ processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return the workers' time by cause; None if no worker finished, or if recorded spans contradict each
-    other.
+    """Return the workers' time by cause.
 
-    `words` is the shared memory of all `processes` processes: the workers, and companions (additional
-    processes), which may also hold locks.
+    None if no worker finished, or if recorded spans contradict each other. `words` is the shared memory of
+    all `processes` processes: the workers, and companions (additional processes), which may also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -321,10 +319,10 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 
 
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
-    """Return the time that a worker spent on each cause in its window, in ns. The sum is the length of the
-    window.
+    """Return the time that a worker spent on each cause in its window, in ns.
 
-    `held_share` is the share of the worker's waits for locks in which another process held the lock.
+    The sum is the length of the window. `held_share` is the share of the worker's waits for locks in which
+    another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -374,10 +372,10 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that had not ended when the window closed, in ns; 0 if there is
-    none.
+    """Return the length of the longest wait that had not ended when the window closed, in ns.
 
-    It counts up to the end of the window, because the wait of a worker that died has no end.
+    0 if there is none. It counts up to the end of the window, because the wait of a worker that died has no
+    end.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

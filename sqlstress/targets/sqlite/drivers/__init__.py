@@ -35,10 +35,9 @@ class Connection(Protocol):
     """The binding's own connection object."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the single value of the first row; None if there is no
-        row.
+        """Return a function of parameters that returns the single value of the first row.
 
-        The function runs the statement to its end, so that no snapshot stays open.
+        None if there is no row. The function runs the statement to its end, so that no snapshot stays open.
         """
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
