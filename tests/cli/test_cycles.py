@@ -20,7 +20,7 @@ def settings_shown(said: Said) -> list[str]:
     return [line.split()[0] for line in lines]
 
 
-def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
+def test_five_settings_are_measured_verified_and_shown(cli: Cli) -> None:
     said = cli(*SMALL)
     assert (said.code, said.err) == (0, "")
     names = ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
@@ -36,7 +36,7 @@ def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
         assert (WAL_FRAMES in lengths) == setting_of(run.case).startswith("wal")
 
 
-def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
+def test_command_shows_the_time_of_a_checkpoint(cli: Cli) -> None:
     said = cli(*SMALL, "--settings", "wal", "--wal-autocheckpoint", "12", "--details")
     assert said.code == 0
     text = " ".join(said.out.split())
@@ -55,7 +55,7 @@ def test_numbers_of_processes_are_rows_of_one_table(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
+def test_run_given_up_is_no_failure(cli: Cli) -> None:
     said = cli(*SMALL, "--settings", "delete", "--cycles", "100000", "--timeout", "200ms")
     assert (said.code, said.err) == (0, "")
     assert "TIMEOUT" in said.out
@@ -65,7 +65,7 @@ def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_the_dry_driver_shows_what_the_harness_costs(cli: Cli) -> None:
+def test_dry_driver_shows_the_cost_of_the_harness(cli: Cli) -> None:
     said = cli(*SMALL, "--driver", "dry")
     assert said.code == 0
     assert "The dry driver stores nothing" in said.out

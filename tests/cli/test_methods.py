@@ -25,7 +25,7 @@ def outcomes(report: Report) -> dict[str, str]:
     ("phase", "scale", "cells"),
     [("insert", "40", 7), thorough("allocate", "12", 9), thorough("query", "36", 8)],
 )
-def test_a_phase_is_measured_proved_and_shown(
+def test_phase_is_measured_verified_and_shown(
     cli: Cli, tmp_path: Path, phase: str, scale: str, cells: int
 ) -> None:
     said = cli("methods", "--phase", phase, "--scale", scale, "--driver", "sqlite3", *SMALL)
@@ -44,7 +44,7 @@ def test_a_phase_is_measured_proved_and_shown(
 
 
 @pytest.mark.thorough
-def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli) -> None:
+def test_timed_out_method_is_not_run_at_larger_scales(cli: Cli) -> None:
     # A busy machine may need 0.1 s for ten rows.
     said = cli(
         *("methods", "--phase=insert", "--scale=10,500000,600000", "--method=1b1", "--timeout=500ms"),
@@ -58,7 +58,7 @@ def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli) -> None
 
 
 @pytest.mark.thorough
-def test_a_cell_that_timed_out_has_no_further_passes(cli: Cli) -> None:
+def test_timed_out_cell_has_no_further_passes(cli: Cli) -> None:
     said = cli(
         *("methods", "--phase=insert", "--scale=10,500000", "--method=1b1", "--timeout=500ms"),
         *("--driver", "sqlite3", *SMALL, "--repeat", "3"),
@@ -71,7 +71,7 @@ def test_a_cell_that_timed_out_has_no_further_passes(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli) -> None:
+def test_limit_of_sqlite_is_not_a_timeout(cli: Cli) -> None:
     said = cli(
         *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),
         *("--driver", "sqlite3", *SMALL, "--samples", "150"),

@@ -82,6 +82,6 @@ def test_missing_index_gives_no_looks(tmp_path: Path) -> None:
     looks.close()
 
 
-def test_the_worker_that_finishes_last_knows_it() -> None:
+def test_last_worker_knows_that_it_is_the_last() -> None:
     words = words_of_finished(3)
     assert [is_last(words, worker) for worker in (2, 3, 1)] == [False, False, True]

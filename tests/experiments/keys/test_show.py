@@ -63,7 +63,7 @@ def test_number_of_processes_is_shown_if_it_differs() -> None:
     assert column(times, "processes") == ["4", "8"]
 
 
-def test_a_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
+def test_unmeasured_case_is_marked_in_its_row() -> None:
     failed = replace(run("no-key", "ulid"), trials=(), error="worker 2 was killed")
     (times, spaces, *_) = tables(run("no-key", "uuid4"), failed)
     assert column(times, "time s")[1] == "failed"
@@ -71,7 +71,7 @@ def test_a_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
     assert len(spaces.rows) == 1
 
 
-def test_the_load_is_described() -> None:
+def test_load_is_described() -> None:
     (group,) = group_runs((run("no-key", "ulid", users=2000, picks=200, begin="immediate"),))
     assert KeysShown().activity(group) == (
         "2,000 users pick about 200 of 10,000 items each; one transaction per user, BEGIN IMMEDIATE"

@@ -31,7 +31,7 @@ def scales(cases: tuple[Case, ...], phase: str, tricks: str) -> list[int]:
     return [case.spec.scale for case in cases if case.spec.phase == phase and tricks_of(case) == tricks]
 
 
-def test_the_default_has_every_column_of_the_published_tables_with_both_drivers() -> None:
+def test_default_has_every_column_of_the_published_tables() -> None:
     for driver in ("peewee", "sqlite3"):
         cases = tuple(case for case in selected_cases() if case.driver == driver)
         for phase, columns in SEED_TABLES.items():
@@ -53,7 +53,7 @@ def test_full_has_the_published_scales() -> None:
     assert len(selected_cases()) < 100
 
 
-def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
+def test_timeouts_are_the_published_values_unless_given() -> None:
     for case in selected_cases():
         patient = case.spec.phase == "query" or case.spec.name == "SPC"
         assert case.spec.timeout_s == (10.0 if patient else 2.6)
@@ -75,7 +75,7 @@ def test_phases_methods_drivers_and_scales_are_chosen() -> None:
     assert {case.driver for case in cases} == {"apsw"}
 
 
-def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
+def test_larger_scales_of_a_method_come_after_smaller_scales() -> None:
     last: dict[tuple[object, ...], int] = {}
     for case in selected_cases(full=True):
         series = (case.driver, case.spec.phase, tricks_of(case))
@@ -105,7 +105,7 @@ def test_after_a_failure_at_a_smaller_scale_a_cell_is_needless(outcome: str, rea
     assert needless(CASE, runs) == f"1b1 {reason} at 100 already"
 
 
-def test_a_cell_that_timed_out_is_not_measured_again() -> None:
+def test_timed_out_cell_is_not_measured_again() -> None:
     assert needless(CASE, [ran(CASE, "timeout")]) == "1b1 timed out at 1,000 already"
     assert needless(CASE, [ran(CASE, "done")]) is None
     # A limit is met at once, in each pass.

@@ -103,7 +103,7 @@ def test_rows_that_violate_the_schema_are_named(
 
 @pytest.mark.parametrize("name", ["1b1", "VALUES", "JSON", "SPC"])
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
-def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
+def test_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
     ran = prepare_cell(cell("query", name, 36, driver=driver), tmp_path)
     ran.execute("UPDATE result SET val = val + 1 WHERE a_id % 2 = 0")
     ran.execute("DELETE FROM result WHERE a_id % 5 = 1")

@@ -73,14 +73,14 @@ def test_unfinished_cell_states_the_reason(failure: str, text: str) -> None:
     assert rows(run("insert", "1b1", 100, failure), run("insert", "BLK", 100))[0]["rows/s"] == text
 
 
-def test_a_cell_with_wrong_data_has_no_figure() -> None:
+def test_cell_with_wrong_data_has_no_figure() -> None:
     one = run("insert", "1b1", 100)
     wrong = replace(OK, checks=(replace(OK.checks[0], status="failed"),))
     (row,) = rows(replace(one, trials=(replace(one.trials[0], verdict=wrong),)))
     assert (row["rows/s"], row["verified"]) == ("FAILED", "FAILED")
 
 
-def test_a_report_without_a_method_shows_no_table() -> None:
+def test_report_without_a_method_shows_no_table() -> None:
     strange = replace(run("insert", "1b1", 100), case=replace(run("insert", "2b2", 100).case))
     assert tables(strange) == []
 

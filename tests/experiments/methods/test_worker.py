@@ -46,7 +46,7 @@ def word() -> array[int]:
     return array("q", [0])
 
 
-def test_a_statement_that_never_ends_is_interrupted(driver: str, connection: Connection) -> None:
+def test_endless_statement_is_interrupted(driver: str, connection: Connection) -> None:
     course = CellCourse(connection, SOON_S, word())
     course.begin()
     with pytest.raises(Exception) as stopped:
@@ -128,7 +128,7 @@ RIGHT: list[Row] = [(a, b, value(a, b, SEED)) for a, b in WANTED]
 
 
 @pytest.mark.parametrize("answer", [RIGHT, RIGHT[::-1]])
-def test_the_right_rows_are_accepted_in_any_order(answer: list[Row]) -> None:
+def test_right_rows_are_accepted_in_any_order(answer: list[Row]) -> None:
     assert list(objections(answer, WANTED, SEED)) == []
 
 
