@@ -43,7 +43,7 @@ def test_import_of_sqlstress_loads_no_submodule() -> None:
 
 
 @pytest.mark.thorough
-def test_a_script_needs_no_guard(tmp_path: Path) -> None:
+def test_script_needs_no_guard(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "print('once')\n"
@@ -100,7 +100,7 @@ def test_experiment_with_its_own_study_reports_its_results(tmp_path: Path) -> No
 
 
 @pytest.mark.thorough
-def test_a_plan_is_measured(tmp_path: Path) -> None:
+def test_plan_is_measured(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         '[[case]]\nworkload = "kv"\nconcurrency = 1\nduration = "50ms"\ndriver = "dry"\nkey-space = 100\n',
@@ -169,7 +169,7 @@ def test_an_error_of_a_plan_names_its_keys(case: str, said: str, tmp_path: Path)
     assert "--" not in str(error.value)
 
 
-def test_a_missing_driver_is_an_error_of_usage() -> None:
+def test_missing_driver_is_an_error_of_usage() -> None:
     # In a process that has not loaded the driver.
     code = (
         "import sys, sqlstress\n"
@@ -242,7 +242,7 @@ def test_figures_and_findings_are_those_that_are_shown() -> None:
     assert all(" ".join(finding.text.split()) in flat for finding in EXAMPLE.findings)
 
 
-def test_a_report_is_saved_in_every_format(tmp_path: Path) -> None:
+def test_report_is_saved_in_every_format(tmp_path: Path) -> None:
     for name in ("r.json", "r.csv", "r.md", "r.html", "r.xml"):
         EXAMPLE.save(tmp_path / name)
     EXAMPLE.save(tmp_path / "metrics", "bmf")
@@ -260,7 +260,7 @@ def test_documentation_names_the_public_names() -> None:
 
 
 @pytest.mark.thorough
-def test_the_documentations_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_of_the_documentation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     short = {
         "500ms": "50ms",

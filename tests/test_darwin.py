@@ -75,7 +75,7 @@ def test_sleep_is_the_difference_of_two_clocks(monkeypatch: pytest.MonkeyPatch) 
     assert seconds_asleep() == 1000.25
 
 
-def test_the_peak_of_memory_is_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peak_memory_is_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     usage = SimpleNamespace(ru_maxrss=31_457_280)  # getrusage(2): in bytes there, in KiB elsewhere
     monkeypatch.setattr("resource.getrusage", lambda _: usage)
     assert peak_memory_bytes() == 31_457_280

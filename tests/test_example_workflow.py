@@ -200,7 +200,7 @@ def test_gate_fails_for_a_slow_package_at_the_root(checkout: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_last_job_joins_the_reports_of_the_systems(tmp_path: Path) -> None:
+def test_last_job_joins_the_reports_of_the_systems(tmp_path: Path) -> None:
     for system in ("ubuntu-latest", "macos-latest"):
         folder = tmp_path / "systems" / system
         folder.mkdir(parents=True)

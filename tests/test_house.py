@@ -55,7 +55,7 @@ def test_every_package_of_an_experiment_is_registered() -> None:
     assert packages == {target.split(".")[2] for target in EXPERIMENTS.values()}
 
 
-def test_a_function_fits_on_a_screen() -> None:
+def test_function_fits_on_a_screen() -> None:
     long = [
         f"{path.relative_to(PACKAGE).as_posix()}: {name}"
         for path in modules()
@@ -65,7 +65,7 @@ def test_a_function_fits_on_a_screen() -> None:
     assert long == []
 
 
-def test_a_file_is_found_by_its_name() -> None:
+def test_file_names_are_rarely_shared() -> None:
     names = Counter(path.name for path in modules())
     shared = {name: count for name, count in names.items() if count > 1}
     assert sum(count for name, count in shared.items() if name not in ALIKE) <= SAME_NAMES

@@ -91,7 +91,7 @@ def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
     ],
     ids=lambda case: case.workload,
 )
-def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Path) -> None:
+def test_worker_imports_only_what_it_uses(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("apsw")
     work = open_work(case, tmp_path, 7, {})
     work.prepare(lambda: None)
@@ -132,7 +132,7 @@ def test_application_process_does_not_import_asyncio() -> None:
 
 
 @pytest.mark.parametrize(("id_type", "needed"), [("int", set()), ("uuid4", {"platform"})])
-def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
+def test_worker_imports_an_id_library_only_to_make_ids(
     id_type: str, needed: set[str], tmp_path: Path
 ) -> None:
     case = Case(workload="keys", spec=Picks("id-rowid", id_type, users=2, picks=2, items=5))
@@ -146,7 +146,7 @@ def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
 
 
 @pytest.mark.parametrize(("line", "needed"), [("", False), ("\\set x 1\n", True)])
-def test_a_worker_imports_sqlite3_for_expressions_only(line: str, needed: bool) -> None:
+def test_worker_imports_sqlite3_only_for_expressions(line: str, needed: bool) -> None:
     found = modules(
         "-c",
         f"""
@@ -189,7 +189,7 @@ def test_help_and_errors_import_only_needed_modules(arguments: list[str], code: 
     assert within(found, ("tabulate", "tqdm", "psutil", "sqlite3", "apsw", "multiprocessing")) == set()
 
 
-def test_the_main_module_which_every_worker_imports_again_imports_nothing() -> None:
+def test_main_module_imports_nothing() -> None:
     found = modules(
         "-c",
         "import sys; before = set(sys.modules); import sqlstress.__main__; print(*set(sys.modules) - before)",

@@ -77,14 +77,14 @@ def loops(report: Report) -> set[str]:
     return {run.case.spec.loop for run in report.runs}
 
 
-def test_a_release_tries_each_wheel_by_the_readmes_main_command() -> None:
+def test_release_runs_the_readme_command_with_each_wheel() -> None:
     assert f"{MAIN_COMMAND} {SHORT} --loop native" == TRIED
 
 
 @pytest.mark.thorough
 @posix
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
-def test_the_wheel_is_one_for_all_pythons_and_runs_the_native_loop(sdist: Path, tmp_path: Path) -> None:
+def test_wheel_serves_all_pythons_and_runs_the_native_loop(sdist: Path, tmp_path: Path) -> None:
     environment = empty_environment(tmp_path)
     pip(environment, "wheel", "--no-deps", "--wheel-dir", tmp_path, sdist)
     (wheel,) = tmp_path.glob("sqlstress-*.whl")

@@ -86,7 +86,7 @@ def test_last_output_of_a_failed_mutmut_is_shown(tree: Path, mutmut: Path) -> No
         main(main_arguments(tree))
 
 
-def test_a_copy_has_the_settings_for_one_module(tree: Path, tmp_path: Path) -> None:
+def test_copy_has_the_settings_for_one_module(tree: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     folder.mkdir()
     copy(tree, folder, "sqlstress/one.py", ["tests/a", "tests/b"])

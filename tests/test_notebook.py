@@ -58,7 +58,7 @@ class Tags(HTMLParser):
 
 
 @each_report
-def test_a_case_is_one_flat_row_and_a_column_has_one_type(made: Callable[[], Document]) -> None:
+def test_case_is_one_flat_row_and_a_column_has_one_type(made: Callable[[], Document]) -> None:
     document = made()
     rows = Report(document).to_rows()
     assert len(rows) == len(document.runs)
@@ -68,7 +68,7 @@ def test_a_case_is_one_flat_row_and_a_column_has_one_type(made: Callable[[], Doc
         assert len({isinstance(value, str) for value in values if value is not None}) <= 1, column
 
 
-def test_a_row_has_the_figures_of_its_case() -> None:
+def test_row_has_the_figures_of_its_case() -> None:
     report = Report(example_report())
     for row, figure in zip(report.to_rows(), report.figures, strict=True):
         assert (row["buckets"], row["concurrency"]) == (figure.case.buckets, figure.case.concurrency)
@@ -89,7 +89,7 @@ def test_figures_of_all_trials_together_are_those_of_the_table() -> None:
     assert "worker" not in row and "trial" not in row
 
 
-def test_a_case_that_was_not_measured_keeps_its_error_and_has_no_figures() -> None:
+def test_unmeasured_case_keeps_its_error_and_has_no_figures() -> None:
     (row, *_) = case_rows(with_one(replace(EXAMPLE.runs[0], trials=(), error="no room")))
     assert (row["case_error"], row["trials"], row["tps"]) == ("no room", 0, None)
     invalid = each_trial(lambda trial: replace(trial, error="a worker died"))
@@ -99,7 +99,7 @@ def test_a_case_that_was_not_measured_keeps_its_error_and_has_no_figures() -> No
 
 
 @each_report
-def test_a_notebook_shows_tables_and_a_few_conclusions_without_a_script(made: Callable[[], Document]) -> None:
+def test_notebook_shows_tables_and_a_few_conclusions_without_a_script(made: Callable[[], Document]) -> None:
     html = Report(made())._repr_html_()
     tags = Tags(html).names
     assert tags[0] == "article"

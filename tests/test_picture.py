@@ -14,18 +14,18 @@ LARGEST_BYTES = 100_000
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def test_the_picture_is_what_its_command_draws() -> None:
+def test_picture_matches_the_output_of_its_command() -> None:
     drawn = picture(sqlstress.read(REPORT))
     assert PICTURE.read_text(encoding="utf-8") == drawn, "it is stale: run python -m benchmarks.picture"
     assert len(drawn.encode()) < LARGEST_BYTES
 
 
-def test_the_readme_shows_the_picture() -> None:
+def test_readme_shows_the_picture() -> None:
     shown = f"]({PICTURE.relative_to(ROOT).as_posix()})"
     assert shown in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_picture_has_a_point_for_each_case_the_higher_the_more() -> None:
+def test_picture_has_a_higher_point_for_more_tps() -> None:
     report = sqlstress.read(REPORT)
     root = ET.fromstring(picture(report))
     points = [point for line in root.iter(f"{SVG}polyline") for point in line.attrib["points"].split()]
@@ -37,6 +37,6 @@ def test_the_picture_has_a_point_for_each_case_the_higher_the_more() -> None:
     )
 
 
-def test_a_report_without_several_numbers_of_processes_is_refused() -> None:
+def test_report_with_a_single_number_of_processes_is_refused() -> None:
     with pytest.raises(ValueError, match="several numbers of processes"):
         picture(sqlstress.read(ROOT / "reports" / "linux-checkpoints.json"))

@@ -38,7 +38,7 @@ def test_published_file_has_the_current_format(name: str) -> None:
     jsonschema.Draft202012Validator(json.loads(schema_text())).validate(json.loads(text))
 
 
-def test_a_published_report_is_shown_as_kept() -> None:
+def test_published_report_matches_its_golden_file() -> None:
     assert_golden("published.txt", report_text(MACOS))
 
 
@@ -166,5 +166,5 @@ def test_published_summary_of_methods_agrees_with_the_tables() -> None:
     assert best("allocate", "SPC + WAL") == (601_393.5, 3907.7)
 
 
-def test_the_views_of_methods_show_the_published_tables() -> None:
+def test_views_of_methods_show_the_published_tables() -> None:
     assert_golden("published_methods.txt", report_text(METHODS))

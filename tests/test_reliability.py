@@ -32,7 +32,7 @@ def report(**fields: Any) -> Any:
 
 
 @pytest.mark.thorough
-def test_the_page_has_a_row_for_every_marker_and_no_other() -> None:
+def test_page_has_exactly_one_row_per_marker() -> None:
     command = [sys.executable, "-m", "tests.reliability", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     stale = "reports/reliability.md is stale: run python -m tests.reliability PATHS OF THE TESTS"
@@ -47,7 +47,7 @@ def test_every_row_of_the_page_states_its_result_and_system() -> None:
         assert re.fullmatch(r"\w+, [\d-]+( to [\d-]+)?(; .+)?", where)
 
 
-def test_a_page_is_read_back_as_it_was_written() -> None:
+def test_page_is_read_back_as_it_was_written() -> None:
     rows = {KILLED: Result("1", MONDAY), STOPPED: Result("0, 2 skipped: no such signal", MONDAY)}
     assert read(page(rows)) == rows
 
@@ -69,7 +69,7 @@ def test_markers_without_rows_and_rows_without_markers_are_reported() -> None:
     assert "test_killed" in told[1]
 
 
-def test_a_changed_phrase_makes_the_page_stale() -> None:
+def test_changed_phrase_makes_the_page_stale() -> None:
     before = Fault(KILLED.area, "a worker stopped", KILLED.outcome, KILLED.test)
     assert len(difference(Counter([KILLED]), page({before: Result("1", MONDAY)}))) == 2
 
@@ -112,7 +112,7 @@ def test_skipped_and_passed_tests_are_recorded() -> None:
     ("area", "injected", "outcome"),
     [("worker", "killed", "told"), ("workers", "", "told"), ("workers", "a | b", "told"), ("stop", "a", "")],
 )
-def test_a_marker_that_would_break_the_table_is_refused(area: str, injected: str, outcome: str) -> None:
+def test_marker_with_table_syntax_is_refused(area: str, injected: str, outcome: str) -> None:
     with pytest.raises(ValueError, match=r"test_a.py::test_a: "):
         Fault(area, injected, outcome, "test_a.py::test_a")
 

@@ -38,7 +38,7 @@ def run_tried(name: str, library: str, folder: Path) -> Run:
     ("name", "library"),
     [("queue_huey", "huey"), ("queue_lite", "litequeue"), ("queue_persist", "persistqueue")],
 )
-def test_a_queue_can_be_tried(name: str, library: str, tmp_path: Path) -> None:
+def test_queue_can_be_tried(name: str, library: str, tmp_path: Path) -> None:
     assert {check.name for check in run_tried(name, library, tmp_path).case.spec.data.checks} >= {
         {
             "huey": "no_task_is_lost",
@@ -78,7 +78,7 @@ LIBRARIES = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_a_library_can_be_tried(name: str, tmp_path: Path) -> None:
+def test_library_can_be_tried(name: str, tmp_path: Path) -> None:
     (trial,) = run_tried(name, LIBRARIES[name], tmp_path).trials
     assert any(check.name == AFTER for check in trial.verdict.checks)
 
@@ -116,7 +116,7 @@ def test_tickets_can_be_tried_by_its_code_and_by_sql(trac: Path, monkeypatch: py
     assert database.read_bytes() == before
 
 
-def test_the_page_names_every_file() -> None:
+def test_page_names_every_file() -> None:
     text = PAGE.read_text(encoding="utf-8")
     paths = [path for path in TRIED.rglob("*.*") if "__pycache__" not in path.parts and path != PAGE]
     files = [path.relative_to(TRIED) for path in paths]

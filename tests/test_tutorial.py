@@ -63,7 +63,7 @@ def test_tutorial_command_has_the_documented_exit_code_and_output(command: str, 
         assert complaints == ""
 
 
-def test_the_code_of_the_tutorial_is_that_of_the_shop() -> None:
+def test_tutorial_has_the_code_of_the_shop() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in sorted(SHOP.rglob("*.py")))
     shown_code = [text for language, text in blocks(PAGE) if language == "python"]
     assert shown_code and [text for text in shown_code if text not in code] == []

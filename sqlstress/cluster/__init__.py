@@ -1,1 +1,1 @@
-"""A plan on every host of a Dask cluster. Needs the package `distributed`."""
+"""Measurement of a plan on every machine of a Dask cluster. Needs the package `distributed`."""

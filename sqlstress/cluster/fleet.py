@@ -1,6 +1,8 @@
-"""The client's part of a fleet: each machine of a Dask cluster measures a plan once; reports are saved.
+"""The client's part of a fleet run: each machine of a Dask cluster measures a plan once; the client saves
+reports.
 
-A program that reaches a scheduler can run code on all its hosts, so TLS is required except on this machine.
+A program that can reach a Dask scheduler can run code on all its hosts. So TLS is required, except for a
+scheduler on this machine.
 """
 
 from __future__ import annotations
@@ -35,13 +37,13 @@ _ADDRESS = re.compile(r"tls://[^/?#@\s]+:[0-9]+|tcp://(127\.0\.0\.1|localhost|\[
 TICK_S = 0.5
 CONNECT_S = 10.0
 ANSWER_S = 30.0
-"""Maximum wait for the scheduler, and for the first worker."""
+"""Maximum wait for an answer of the scheduler, and for the first worker, in seconds."""
 STOP_S = GRACE_S + 3 * POLL_S
-"""Maximum wait for a host to stop."""
+"""Maximum wait for a host to stop, in seconds."""
 
 
 def security_of(address: str) -> distributed.Security:
-    """Return the security of a connection, from Dask's configuration.
+    """Return the security settings of a connection, from Dask's configuration.
 
     Raises UsageError if others on the network could use the connection.
     """
@@ -55,9 +57,12 @@ def security_of(address: str) -> distributed.Security:
 
 @contextmanager
 def connected(address: str) -> Iterator[distributed.Client]:
-    """Yield a client of Dask. Raises UsageError, or EnvironmentFailure without a scheduler."""
+    """Yield a client of Dask.
+
+    Raises UsageError for the address, EnvironmentFailure if no scheduler answers.
+    """
     security = security_of(address)
-    logging.disable()  # Dask prints many lines for an error that we report in one
+    logging.disable()  # Dask prints many lines for an error that we report in one line.
     try:
         with warnings.catch_warnings(action="ignore"), _client(address, security) as client:
             yield client
@@ -78,13 +83,17 @@ def _client(address: str, security: distributed.Security) -> distributed.Client:
 
 
 async def _probe(address: str, security: distributed.Security) -> None:
-    """Connect and disconnect: Dask's client waits without a limit for a server that sends no greeting."""
+    """Connect and disconnect. Dask's client itself would wait without a limit for a server that sends no
+    greeting."""
     comm = await connect(address, timeout=CONNECT_S, **security.get_connection_args("client"))
     comm.abort()
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the order for every host: the plan with a seed that all share. Raises UsageError."""
+    """Return the order for every host: the plan's text with a seed, which is the same for all.
+
+    Raises UsageError. `directory` is the folder on each host for the databases.
+    """
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):
@@ -93,30 +102,31 @@ def order_of(plan: Path, directory: str) -> dict[str, str]:
 
 
 class FleetHost(NamedTuple):
-    """A host that measures."""
+    """A host that measures, with the Dask future of its result."""
 
     name: str
     future: Any
 
 
 class Fleet:
-    """The run of a plan on the hosts of a cluster."""
+    """One run of a plan on the hosts of a cluster. Reports are saved in `folder`; `report` prints a line."""
 
     def __init__(self, client: Any, folder: Path, report: Callable[[str], None]) -> None:
         self.client, self.folder, self.report = client, folder, report
         self.name = f"sqlstress-{token_hex(8)}"
         self.codes: list[int] = []
-        """Exit codes of the hosts; FAILURE for a lost host."""
+        """Exit codes of the hosts; FAILURE for a host without a result."""
         self.saved = 0
         self.pending: dict[str, FleetHost] = {}
-        """Hosts that have not ended, by the address of their worker."""
+        """Hosts that are still measuring, by the address of their Dask worker."""
         self._heartbeat = distributed.Variable(self.name, client=client)
         self._order = distributed.Variable(f"{self.name}-order", client=client)
 
     def start(self, workers: dict[str, Any], order: dict[str, str]) -> None:
-        """Start a measurement on each machine. `workers` has the identity or the error of each worker.
+        """Start a measurement on each machine.
 
-        The order is no argument of the tasks: Dask logs arguments, and a plan may hold a password.
+        `workers` has by address what `job.identity` returned on each Dask worker, or its exception. The order
+        is not an argument of the tasks: Dask logs arguments, and a plan may contain a password.
         """
         self._order.set(json.dumps(order), timeout=ANSWER_S)
         call = call_of_job(f"measure({self.name!r})")
@@ -134,7 +144,10 @@ class Fleet:
             self.pending[address] = FleetHost(name, future)
 
     def wait(self, check: Callable[[], None]) -> None:
-        """Save reports until every host has ended. `check` raises Interrupted if the fleet has to stop."""
+        """Save the reports until every host has ended.
+
+        `check` raises Interrupted if the fleet has to stop.
+        """
         while self.pending:
             check()
             self._heartbeat.set(time.time_ns(), timeout=ANSWER_S)
@@ -151,7 +164,7 @@ class Fleet:
         try:
             code, complaint, report = host.future.result(timeout=ANSWER_S)
             write_atomically(file, report.decode("utf-8"))
-        except Exception as error:  # errors of a host's code, the connection, the disk here
+        except Exception as error:  # The host's code, the connection or the local disk can raise any error.
             self.lose(host.name, shortened(plainly(error), 200))
             return
         self.saved += 1
@@ -159,16 +172,16 @@ class Fleet:
         self.report(f"{host.name}: saved in {file}" + (f"; exit code {code}: {complaint}" if code else ""))
 
     def lose(self, name: str, reason: str) -> None:
-        """Report a lost host."""
+        """Report and count a host that sends no result."""
         self.codes.append(FAILURE)
         self.report(f"{name}: {reason}")
 
     def exit_code(self) -> int:
-        """Return the worst exit code of the hosts, in the order of `sqlstress run`."""
+        """Return the worst exit code of the hosts, in the order of severity of `sqlstress run`."""
         return next((code for code in (BAD, FAILURE, UNSURE) if code in self.codes), FINE)
 
     def stop(self) -> list[str]:
-        """Stop all hosts; return the names of those that did not answer."""
+        """Stop all hosts; return the names of the hosts that did not answer."""
         hosts = self.pending.values()
         with suppress(Exception, KeyboardInterrupt):
             self._heartbeat.set(STOP, timeout=ANSWER_S)
@@ -193,7 +206,7 @@ def measure_fleet(
         client.wait_for_workers(1, timeout=ANSWER_S)
         workers = client.run(eval, call_of_job("identity()"), on_error="return")
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:  # errors of the connection or the folder; TimeoutError without a worker
+    except OSError as error:  # Errors of the connection or the folder; TimeoutError if there is no worker.
         raise EnvironmentFailure(f"the fleet cannot start ({plainly(error)}).") from error
     fleet = Fleet(client, folder, report)
     with StopSignals() as signals:
@@ -204,7 +217,7 @@ def measure_fleet(
             silent = shortened(", ".join(fleet.stop()), 100)
             left = f"{silent} did not answer and stops within {SILENT_S:.0f} s" if silent else "nothing runs"
             raise Interrupted(f"{stop}; {plural(fleet.saved, 'report')} saved; {left}.") from stop
-        except Exception as error:  # Dask raises many kinds of errors without a scheduler
+        except Exception as error:  # Without a scheduler, Dask raises errors of many kinds.
             for host in fleet.pending.values():
                 fleet.lose(host.name, f"the scheduler no longer responds ({shortened(plainly(error), 120)})")
         finally:
@@ -215,12 +228,13 @@ def measure_fleet(
 
 
 def call_of_job(call: str) -> str:
-    """Return a call of `job` as text, because pickled code works with only one version of Python."""
+    """Return a call of a function in `job` as text: pickled code works with only one version of Python."""
     return f"__import__('sqlstress.cluster.job', fromlist=['job']).{call}"
 
 
 def file_name(host: str, others: Collection[str]) -> str:
-    """Return a file name for a host that every system accepts and that differs from the others."""
+    """Return a file name for a host that every system accepts and that differs from `others`, ignoring
+    case."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", host).strip("._")[:64] or "host"
     used = {other.lower() for other in others}
     numbered = (f"{name}-{number}" for number in range(2, len(used) + 3))

@@ -1,7 +1,8 @@
-"""Part of a fleet that runs on each host: it measures a plan in a separate process and returns the report.
+"""The part of a fleet run on each host: it measures a plan in a separate process and returns the report.
 
-Dask would continue a task after a cancellation and run it in its own environment, and a worker of a nanny may
-have no children of multiprocessing. So a task starts a guard: this module, as a program.
+If Dask cancels a task, the task goes on, and it runs in Dask's environment; in a worker that Dask's nanny
+started, multiprocessing cannot start children. So a task starts a guard: a process that runs this module as a
+program.
 """
 
 from __future__ import annotations
@@ -26,20 +27,22 @@ from typing import IO, Any
 from sqlstress.errors import EnvironmentFailure
 
 GRACE_S = 15.0
-"""Maximum time in which a stopped measurement cleans up."""
+"""Maximum time for a stopped measurement to clean up, in seconds."""
 TURN_PORT = 28_461
-"""Local port that each measurement binds: two fleets that use one machine measure there in turns."""
+"""Local port that each measurement binds, so that two fleets that use the same machine measure one after the
+other."""
 POLL_S = 2.0
-"""Time between two readings of the heartbeat, and between two attempts to take a turn."""
+"""Time between two readings of the heartbeat, and between two attempts to bind the port, in seconds."""
 SILENT_S = 60.0
-"""Time without a new heartbeat after which a task stops."""
+"""Time without a new heartbeat after which a task stops, in seconds."""
 STOP = -1
-"""Heartbeat that stops all tasks."""
+"""Value of the heartbeat that stops all tasks."""
 _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def identity() -> tuple[str, str]:
-    """Return the name of this host and an id of its machine, which all its containers share."""
+    """Return the name of this host, and an id of its machine, which is the same in all containers of the
+    machine."""
     name = socket.gethostname()
     with suppress(OSError):
         return name, Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -47,10 +50,10 @@ def identity() -> tuple[str, str]:
 
 
 def main() -> None:
-    """Measure the plan of the order in the first line of standard input, until the input ends.
+    """Measure the plan in the order, which is the first line of standard input, until standard input ends.
 
-    The input also ends if the worker is killed. The report goes to standard output. The guard takes the turn,
-    so that the turn lasts as long as the measurement.
+    Standard input also ends if the Dask worker is killed. The report goes to standard output. This process,
+    the guard, binds the port, so that the port stays taken as long as the measurement runs.
     """
     order = json.loads(sys.stdin.buffer.readline())
     ended, measuring = threading.Event(), threading.Event()
@@ -74,7 +77,7 @@ def main() -> None:
 
 
 def take_turn(turn: socket.socket, port: int) -> bool:
-    """Bind the port; return whether it was free. The system frees it when the process ends."""
+    """Bind the port; return whether it was free. The system frees the port when the process ends."""
     with suppress(OSError):
         turn.bind(("127.0.0.1", port))
         return True
@@ -82,25 +85,25 @@ def take_turn(turn: socket.socket, port: int) -> bool:
 
 
 def _stop_at_end(ended: threading.Event, measuring: threading.Event) -> None:
-    """Stop the measurement at the end of the input, first as Ctrl-C does."""
+    """Stop the measurement when standard input ends: first as Ctrl-C does, after GRACE_S by force."""
     with suppress(OSError):
         while os.read(0, 1):
             pass
     ended.set()
-    measuring.wait()  # an earlier interrupt would leave files behind
+    measuring.wait()  # An earlier interrupt would leave files behind.
     if sys.platform == "win32":
         _thread.interrupt_main()
     else:
-        # A signal to the main thread also interrupts a call in which it waits.
+        # A signal to the main thread also interrupts a system call in which the thread waits.
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     time.sleep(GRACE_S)
     os._exit(1)
 
 
 def measure(run: str) -> tuple[int, str, bytes]:
-    """Measure the plan of a fleet's run; return the exit code, the complaint and the report.
+    """Measure the plan of a fleet run; return the exit code, the text of standard error, and the report.
 
-    Raises EnvironmentFailure without a report.
+    `run` is the name of the heartbeat on the scheduler. Raises EnvironmentFailure if there is no report.
     """
     from distributed import Variable
 
@@ -117,8 +120,11 @@ def measure(run: str) -> tuple[int, str, bytes]:
 
 
 def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], err: IO[bytes]) -> int:
-    """Run a guard to its end; return its exit code. Raises EnvironmentFailure if it has to stop."""
-    # In a separate group, no signal to the worker reaches the measurement.
+    """Run a guard to its end; return its exit code.
+
+    Raises EnvironmentFailure if the measurement has to stop.
+    """
+    # The guard has its own process group, so that no signal to the Dask worker reaches the measurement.
     guard = subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.job"],
         stdin=subprocess.PIPE, stdout=out, stderr=err, start_new_session=True,
@@ -127,7 +133,7 @@ def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], e
     )  # fmt: skip
     assert guard.stdin
     try:
-        with suppress(OSError):  # the guard has died; its complaint says why
+        with suppress(OSError):  # The guard has died; its standard error says why.
             guard.stdin.write(json.dumps(order).encode() + b"\n")
             guard.stdin.flush()
         while guard.poll() is None:
@@ -140,21 +146,22 @@ def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], e
         try:
             guard.wait(GRACE_S + POLL_S)
         except subprocess.TimeoutExpired:
-            guard.kill()  # its workers end with it
+            guard.kill()  # The guard's workers end with it.
     return guard.wait()
 
 
 class HeartbeatMonitor:
-    """Monitor of the fleet's heartbeat."""
+    """Monitor of the fleet's heartbeat: a number that the client changes while it wants the measurement."""
 
     def __init__(self, read: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self._read, self._clock = read, clock
         self._heard, self._last = clock(), 0
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if the measurement has to stop."""
+        """Raise EnvironmentFailure if the measurement has to stop: the fleet was stopped, or the client is
+        silent."""
         now, beat = self._clock(), self._last
-        with suppress(Exception):  # errors of a lost connection
+        with suppress(Exception):  # The connection may be lost for a moment.
             beat = self._read()
         if beat == STOP or now - self._heard > SILENT_S:
             raise EnvironmentFailure("the fleet was stopped")

@@ -1,7 +1,8 @@
-"""The run's own folder for its databases, and the removal of folders that killed runs left behind.
+"""A measurement's own folder for its databases, and the removal of folders that killed measurements left
+behind.
 
-Our folders hold our marker. A folder is in use as long as a process holds the lock on the marker.
-Only files with our names are ever deleted; all other files stay.
+Each of our folders holds a marker file. As long as a process uses the folder, it holds a lock on the marker.
+We delete only files with names that we use; all other files stay.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
 SLICE_REPORT = "slice.json"
-"""File name of a slice's report. The process that measures the slice writes a temporary file first."""
+"""File name of the report of a slice: one window of one arm (A or B) of an A/B test, measured by a process of
+its own.
+
+That process writes the report to a temporary file first, and renames it when it is complete.
+"""
 _OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
 )
@@ -42,7 +47,7 @@ class RunFolder:
         self.parent, self.keep = parent, keep
         self.path = parent / f"{PREFIX}{secrets.token_hex(4)}"
         self.stayed: tuple[Path, ...] = ()
-        """Our files that could not be removed on leaving."""
+        """Paths of our files that could not be removed on leaving."""
         self._marker: IO[str] | None = None
 
     def __enter__(self) -> RunFolder:
@@ -83,7 +88,10 @@ class RunFolder:
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove our folders below `parent` that are no longer in use; return the removed folders."""
+    """Remove our folders in `parent` that no process uses any more; return the removed folders.
+
+    Return an empty list if `parent` cannot be read.
+    """
     try:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
@@ -107,16 +115,17 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def remove_our_files(path: Path) -> bool:
-    """Delete our files in one of our folders, and the folder if nothing else is in it.
+    """Delete our files in `path`, one of our folders, then the folder; return whether the folder is gone.
 
-    If another program has a file open, the file may stay. If so, the marker stays too, so that a later start
-    of sqlstress can delete both.
+    Other programs' files stay, and so does the folder if it holds any. If another program has one of our
+    files open, the file may stay. If so, the marker stays too, so that a later start of sqlstress can delete
+    both.
     """
     for file in _our_files(path):
         with suppress(OSError):
             remove(file)
     try:
-        # Our own server or a trial made everything in these folders.
+        # These folders hold only what our own database server or the programs of a trial created.
         names, folders = (SERVER_FOLDER, TRIAL_FOLDER, NOTES_FOLDER), (path, *_added_folders(path))
         removable = [folder / name for folder in folders for name in names]
         for inner in filter(_is_folder, removable):
@@ -133,7 +142,10 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Create the folder of a trial's programs inside one of our folders; remove the previous trial's."""
+    """Create and return an empty folder for the programs of a trial, inside `path`, one of our folders.
+
+    An existing folder, from the previous trial, is removed with all its files.
+    """
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -142,7 +154,10 @@ def make_trial_folder(path: Path) -> Path:
 
 
 def further(path: Path) -> Path:
-    """Add a folder inside one of our folders, for use after files there could not be removed."""
+    """Create and return a further folder inside `path`, one of our folders.
+
+    It is used when files in `path` could not be removed: the next trial needs a folder without old files.
+    """
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
     folder.mkdir()
@@ -154,7 +169,10 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in one of our folders, without its marker."""
+    """Return our files in `path`, one of our folders, and in its further folders, without the marker.
+
+    Return [] if `path` cannot be read.
+    """
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]
@@ -170,7 +188,10 @@ def _is_folder(entry: Path) -> bool:
 
 
 def _lock_marker(stream: IO[str]) -> None:
-    """Lock the new marker; retry, because another sqlstress may test the lock at the same time."""
+    """Lock the new marker file. Raises OSError after _LOCK_TRIES tries in 0.5 s.
+
+    Another sqlstress may hold the lock for a moment, to test whether the folder is in use.
+    """
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

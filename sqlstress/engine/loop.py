@@ -1,12 +1,13 @@
-"""The timed loop of a worker: it runs the operations of a source until a window closes.
+"""The timed loop of a worker: it runs the operations of a source until the measured window closes.
 
-Between an operation's begin and its end there is one call into the store. Everything else (drawing
-keys, counting, acknowledging, checking) is done for a whole chunk at once, between the chunks, so no
-operation's latency includes it. Its cost is measured and reported.
+A source (`engine.protocols.Source`) prepares operations in chunks. A chunk is the list of operations that the
+loop runs without anything else in between. All other work (drawing keys, counting, acknowledging, checking)
+is done between two chunks, so that no operation's latency includes it. The cost of this work is measured and
+reported.
 
-A Run decides when an operation begins. In a closed loop an operation begins when the previous operation
-ends, so one reading of the clock gives both stamps. Readers of stamps must not rely on this: an open loop
-has pauses.
+A Run decides when each operation of a chunk begins. In a closed loop an operation begins when the previous
+operation ends, so one reading of the clock gives both stamps: an end and the next begin. Code that reads
+stamps must not rely on this, because in an open loop there are pauses between operations.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 from sqlstress.engine.protocols import FAILED, Chunk, SelfDriven, Source, Stamps
 from sqlstress.statistics.histogram import Recorder
 
-# Counts of one worker: only operations that complete inside the window, found by bisection of the stamps.
+# Counting: only operations that complete inside the window count. Bisection of the stamps finds them.
 
 
 FOREVER_NS = 1 << 62
@@ -31,24 +32,29 @@ MAX_BINS = 600
 
 
 class Window(NamedTuple):
-    """Interval in which completed operations count, in ns of `perf_counter_ns`, common to all processes."""
+    """Interval in which completed operations count, in ns of `perf_counter_ns`; the same for all
+    processes."""
 
     starts_ns: int
-    """The common start of the load."""
+    """Time at which all workers begin their load: before `opens_ns` if there is a warm-up."""
     opens_ns: int
     closes_ns: int
-    """FOREVER_NS if the number of operations is fixed instead."""
+    """End of the window; FOREVER_NS if the number of operations is fixed instead."""
 
     @property
     def bin_ns(self) -> int:
-        """Width of a bin, in ns: 0.1 s, or more if the window is too long for MAX_BINS such bins."""
+        """Width of one bin of the operations over time, in ns: 0.1 s, or more if the window has over MAX_BINS
+        such bins."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))
 
 
 class Totals(SimpleNamespace):
-    """Results of a worker's timed loop, as plain data for the pipe."""
+    """Results of one worker's timed loop.
+
+    As a plain namespace it can be sent through a pipe without imports.
+    """
 
     first_ns: int
     """Time at which the worker's first operation began, in ns; 0 without operations."""
@@ -57,7 +63,7 @@ class Totals(SimpleNamespace):
     operations: dict[str, int]
     rows: int
     buckets: dict[str, dict[int, int]]
-    """Latency histogram of each kind of operation."""
+    """Latency histogram by kind of operation: bin → count."""
     largest_ns: dict[str, int]
     longest_wait_ns: int
     bins: list[int]
@@ -65,14 +71,15 @@ class Totals(SimpleNamespace):
     busy_snapshot: int
     failed: int
     failed_buckets: dict[int, int]
-    """Latency histogram of failed operations."""
+    """Latency histogram of failed operations: bin → count."""
     largest_failed_ns: int
     """Latency of the slowest failed operation, in ns; 0 if none failed."""
     harness_ns: int
     proof_ns: int
     peak_memory_bytes: int | None
     arrived: Any
-    """OpenTotals, on the operations that were due; None in a closed loop."""
+    """OpenTotals: counts and latencies of the operations by due time; None in a closed loop, which has no due
+    times."""
 
     def __init__(self, **values: Any) -> None:
         zeros = ("first_ns", "last_ns", "rows", "longest_wait_ns", "busy", "busy_snapshot", "failed")
@@ -87,7 +94,7 @@ class LoopTally:
     """Counter of a worker's operations, chunk by chunk."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
-        """`row_weights` has the number of rows of one operation, per kind."""
+        """`row_weights` has one number per kind: the rows that one operation of this kind reads or writes."""
         self.window = window
         self.totals = Totals()
         self._kinds = kinds
@@ -97,9 +104,10 @@ class LoopTally:
         self._failures = Recorder()
 
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
-        """Count the operations of a chunk.
+        """Count the operations of a chunk that ended inside the window.
 
-        `sizes` has the number of rows of each operation, if the kind does not determine it.
+        `kinds` may be longer than `stamps`: the last operations were not run. `sizes` has the number of rows
+        of each operation; None if the kind determines it.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -154,7 +162,7 @@ class LoopTally:
             low = following
 
     def finish(self) -> Totals:
-        """Return the totals, with the histograms."""
+        """Return the totals, completed by the histograms and the longest wait."""
         for kind, name in enumerate(self._kinds):
             if name in self.totals.operations:
                 self.totals.buckets[name] = self._recorders[kind].buckets()
@@ -173,17 +181,21 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Function that runs a chunk's operations, until the window closes or it has been idle for a while.
+"""Function that runs operations of a chunk until the window closes; it may also return early, before a long
+pause.
 
-Arguments: the source, the chunk, the time when it begins, the time when the window closes, and the clock.
-Returns the results and the stamps of the operations that it ran, which may be none.
+Arguments: the source, the chunk, the current time, the time when the window closes (both in ns), and the
+clock. Returns the results and the stamps of the completed operations; both may be empty.
 """
 
 
 def work_through(
     source: Source | SelfDriven, window: Window, limit: int | None, progress: Any, stop: Any
 ) -> Totals:
-    """Run operations back to back, in the source's own loop if it has one."""
+    """Run a worker's operations, in the source's own loop if it has one; return the totals.
+
+    See `timed_loop`.
+    """
     if isinstance(source, SelfDriven):
         return source.run(window, limit, progress, stop)
     return timed_loop(source, window, limit, progress, stop, closed_loop(source))
@@ -198,9 +210,10 @@ def timed_loop(
     run: Run,
     clock: Clock = time.perf_counter_ns,
 ) -> Totals:
-    """Run operations until the window closes, `limit` are done, no more are left, or stop[0] is set.
+    """Run operations until the window closes, `limit` are done, the source has no more, or stop[0] is set.
 
-    After every chunk progress[0] grows by the number of operations done, without those given up.
+    Return the worker's totals. After every chunk progress[0] grows by the number of operations done, without
+    failed operations. `run` runs one chunk.
     """
     tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit
@@ -233,22 +246,23 @@ def timed_loop(
 
 
 def closed_loop(source: Source) -> Run:
-    """Return the Run that does a chunk's operations back to back."""
+    """Return the Run function for a closed loop, which runs a chunk's operations back to back."""
     return run_acknowledged if source.acknowledges else run_unacknowledged
 
 
 def run_acknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Run a chunk's operations until the window closes; share each end at once.
+    """Run a chunk's operations until the window closes; write each operation's end to shared memory at once.
 
-    Each end goes into the source's shared words: it is the acknowledgement. A source that shares begins, too,
-    overlaps the two arrays, so that one store sets an end and the next begin.
+    An end in the source's shared 64-bit words acknowledges the operation, even if the worker is killed later.
+    If a source shares begins, too, its arrays `begins` and `ends` overlap by one word: one write sets both an
+    end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps
     begins[0] = begin
-    # strict=False: calls may be an endless repeat(), and indices are endless.
+    # strict=False: `calls` may be an endless repeat(), and count() is endless.
     for index, call, params in zip(count(), chunk.calls, chunk.params, strict=False):
         try:
             keep(call(params))
@@ -264,7 +278,7 @@ def run_acknowledged(
 def run_unacknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Run a chunk's operations until the window closes; share no stamps, which is cheaper."""
+    """Run a chunk's operations until the window closes. Keep the stamps in this process, which is cheaper."""
     results: list[Any] = []
     ends: list[int] = []
     keep, stamp = results.append, ends.append
@@ -289,7 +303,11 @@ def back_to_back_stamps(begin: int, ends: list[int]) -> Stamps:
 
 
 def next_chunk_size(size: int, done: int, took_ns: int, largest: int) -> int:
-    """Return the next chunk's size: large enough to cost little, small enough to follow and to stop."""
+    """Return the next chunk's size: large enough that the work between chunks is rare, small enough to stop
+    soon.
+
+    A chunk should take SHORT_NS to LONG_NS. The size stays if the last chunk was not completed.
+    """
     if done < size:
         return size
     if took_ns < SHORT_NS:

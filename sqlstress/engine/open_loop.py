@@ -1,7 +1,8 @@
-"""The open loop: operations are due at a rate, whether or not earlier operations are done.
+"""The open loop: operations become due at a fixed rate, whether or not earlier operations are done.
 
 Latency counts from the due time, so that a pause of the store shows in every operation that became due during
-it. In a closed loop, which waits for each operation, the pause shows in only one operation per process.
+the pause. In a closed loop, where a worker waits for each operation, the pause shows in only one operation
+per process.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 IDLE_NS = 50_000_000
-"""Interval at which an idle worker checks whether to stop, in ns."""
+"""Longest wait without a look at the window's end and the stop flag, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum margin: the time between waking up and the due time, in ns."""
+"""Minimum and maximum of DueSleeper's margin, in ns: the worker wakes up this long before the due time."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
-    """Yield the due times of a worker's operations, in ns: endless, ascending.
+    """Yield the due times of one worker's operations, in ns: endless, ascending.
 
-    With even spacing the due times of all workers together are at equal distances. With Poisson spacing each
-    worker has its own Poisson process, because the sum of Poisson processes is a Poisson process.
+    `worker` counts from 1. With even spacing the due times of all workers together are at equal distances.
+    With Poisson spacing each worker has its own Poisson process: together they are a Poisson process, too.
     """
     assert case.arrivals
     interval_ns = NS_PER_S * case.concurrency / case.arrivals.rate
@@ -47,9 +48,9 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 
 
 class DueSleeper:
-    """Sleeper that wakes up shortly before a given time, then polls the clock.
+    """Sleeper that wakes up a short margin before a given time, then polls the clock until this time.
 
-    It adapts this margin to the delay with which the system wakes it up. The margin must be short, because
+    The margin adapts to the delay with which the system wakes the process up. It must be short, because
     polling takes a processor from other processes.
     """
 
@@ -57,13 +58,13 @@ class DueSleeper:
         self.window, self.margin_ns, self.polled_ns, self._pause = window, LEAST_NS, 0, pause
 
     def until(self, then_ns: int, clock: Clock) -> int:
-        """Wait until `then_ns`; return the time."""
+        """Wait until `then_ns`; return the time of `clock` afterwards, in ns."""
         up_ns = then_ns - self.margin_ns
         now = clock()
         if now < up_ns:
             self._pause((up_ns - now) / NS_PER_S)
             now = clock()
-            # Move the margin an eighth of the way towards 1.5 times the delay.
+            # Move the margin an eighth of the way towards 1.5 times the measured delay.
             target_ns = min(max((now - up_ns) * 3 // 2, LEAST_NS), MOST_NS)
             self.margin_ns += (target_ns - self.margin_ns) // 8
         polled_from = now
@@ -75,22 +76,29 @@ class DueSleeper:
 
 
 class OpenTotals(SimpleNamespace):
-    """Counts and latencies of a worker's operations due inside the window, as plain data for the pipe."""
+    """Counts and latencies of one worker's operations that were due inside the window; plain data for the
+    pipe."""
 
     due: int
     skipped: int
     queued: int
     buckets: dict[str, dict[int, int]]
-    """Histogram of latencies from the due time, by kind; the kind "queued" is for unfinished operations."""
+    """Histogram of latencies from the due time, by kind; the key "queued" has operations unfinished at the
+    window's end."""
     largest_ns: dict[str, int]
     late: dict[int, int]
-    """Histogram of the harness's delays, in ns: from the earliest possible begin to the actual begin."""
+    """Histogram of the delays that sqlstress itself added to begins, in ns.
+
+    An operation can begin when it is due and the previous operation has ended. The delay is the time from
+    then on.
+    """
     latest_ns: int
     polled_ns: int
 
 
 class OpenLoop:
-    """A Run of the timed loop that begins each operation when it is due, or at once if it is overdue."""
+    """A Run of `timed_loop` that begins each operation when it is due, or at once if it is already
+    overdue."""
 
     def __init__(
         self,
@@ -99,7 +107,11 @@ class OpenLoop:
         window: Window,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`limit_ns`: maximum delay of a begin; later operations are skipped. None means no limit."""
+        """`dues` yields the due times.
+
+        `limit_ns` is the maximum delay of a begin: operations that are later are skipped. None means no
+        limit. `pause` sleeps for a number of seconds.
+        """
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)
         self._waiting = DueSleeper(window, pause)
@@ -111,9 +123,10 @@ class OpenLoop:
     def __call__(
         self, source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
     ) -> tuple[list[Any], Stamps]:
-        """Run operations of a chunk until the window closes, or the next operation is due much later.
+        """Run a chunk's operations until the window closes, or until the next operation is due much later.
 
-        Operations that were prepared but not run are dropped: a due time is not tied to an operation.
+        Prepared operations that were not run are dropped. Due times belong to no particular operation, so the
+        next chunk's operations take the next due times.
         """
         results: list[Any] = []
         dues: list[int] = []
@@ -150,7 +163,7 @@ class OpenLoop:
         return results, Stamps(begins, ends)
 
     def _skip(self, now: int) -> None:
-        """Skip and count the operations that are too late already."""
+        """Skip operations that are overdue by more than the limit, and count them as skipped."""
         if self._limit_ns is None:
             return
         while self._due + self._limit_ns < now and self._due < self._window.closes_ns:
@@ -158,7 +171,7 @@ class OpenLoop:
             self._due = next(self._dues)
 
     def _count_next(self, fate: str) -> None:
-        """Count the next operation under `fate`, if it was due inside the window."""
+        """Count the next due operation as `fate` ("skipped" or "queued"), if it is due inside the window."""
         if self._due >= self._window.opens_ns:
             self._counts["due"] += 1
             self._counts[fate] += 1
@@ -169,7 +182,7 @@ class OpenLoop:
         low, high = (bisect_left(dues, time_ns) for time_ns in self._window[1:])
         self._counts["due"] += high - low
         free = [self._free_ns, *ends]
-        # At least 1 ns: a logarithmic scale has no place for 0.
+        # Record at least 1 ns, because a logarithmic scale has no 0.
         self._late.record(max(1, begins[index] - max(dues[index], free[index])) for index in range(low, high))
         by_kind: dict[str, list[int]] = {}
         for index in range(low, high):
@@ -183,9 +196,11 @@ class OpenLoop:
         self._free_ns = ends[-1]
 
     def finish(self, totals: Totals, now: int) -> None:
-        """Count the operations still queued after the window, and add all counts to the totals.
+        """Count the operations that were due but not begun at the window's end, and add all counts to
+        `totals`.
 
-        The longest wait in the totals also covers waits that began at a due time.
+        `now` is the time at which the loop ended, in ns. `totals.longest_wait_ns` also covers waits from a
+        due time.
         """
         until_ns = min(self._window.closes_ns, now)
         while self._due < until_ns:
@@ -207,7 +222,7 @@ class OpenLoop:
 
 
 def open_loop(case: Case, worker: int, salt: int, window: Window) -> OpenLoop:
-    """Return the open loop of a worker; the case must have arrivals."""
+    """Return a worker's open loop. The case must have `arrivals`: a rate and a spacing of the due times."""
     assert case.arrivals
     limit_s = case.arrivals.latency_limit_s
     limit_ns = None if limit_s is None else int(limit_s * NS_PER_S)

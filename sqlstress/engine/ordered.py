@@ -1,4 +1,4 @@
-"""The worker process's part of an experiment that runs a list of operations in a fixed order."""
+"""The worker's part of an experiment whose workers run a list of operations in a fixed order."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, WaitingConnections
 
 
-# Each worker's progress in a list of operations that is known in advance, in shared memory.
-#
-# A worker runs its operations in order, so their number says which of them were acknowledged, even if the
-# worker was killed. Each worker has words that no other process writes: the number of the first operation of
-# its chunk, with the chunk's length, and the end of each operation of the chunk. An operation that has an end
-# was acknowledged. Begins are not stored, because they are not needed if a worker was killed.
+# Each worker's progress through its list of operations, in shared memory. A worker runs its operations in
+# order, so the number of ends says which operations were acknowledged, even if the worker was killed. Each
+# worker has an area of 64-bit words that no other process writes: first a word with the chunk's first
+# operation and the chunk's length, then the end of each operation of the chunk. An operation with an end was
+# acknowledged. Begins are not stored, because nothing needs them after a worker was killed.
 
 
 CHUNK = 256
-"""Maximum number of operations in a chunk."""
+"""Maximum number of operations in a chunk: the operations that the timed loop runs without other work in
+between."""
 _LENGTH_BITS = 16
 _WORDS = 1 + CHUNK
 
 
 def shared_words(workers: int) -> Any:
-    """Return a shared array of 64-bit words for `workers` workers."""
+    """Return a shared array of 64-bit words, all 0, with the areas of `workers` workers."""
     return shared_array("q", _WORDS * workers)
 
 
 class OperationLedger:
-    """Access to one worker's shared words."""
+    """Reader and writer of one worker's area of the array from `shared_words`."""
 
     def __init__(self, words: Any, worker: int) -> None:
         """`worker` counts from 1."""
@@ -41,27 +41,30 @@ class OperationLedger:
         self._position, self.ends = slot[:1], slot[1:]
 
     def announce(self, first: int, operations: int) -> None:
-        """Publish the next chunk: `operations` operations from number `first` on, which counts from 0."""
+        """Publish that the worker is about to run `operations` operations; `first` is the number of the
+        first, from 0."""
         self.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
-        # Both numbers in one store: a reader never sees one without the other.
+        # Both numbers in one store: a reader never sees one of them without the other.
         self._position[0] = first << _LENGTH_BITS | operations
 
     def settle(self, done: int) -> None:
-        """Publish that the chunk has ended after its first `done` operations."""
+        """Publish that the worker has stopped after the first `done` operations of its chunk."""
         self._position[0] = ((self._position[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
     def under_way(self) -> bool:
-        """Return whether an unacknowledged operation has begun or is about to begin."""
+        """Return whether the worker has begun, or is about to begin, an operation that is not acknowledged
+        yet."""
         first, operations = divmod(self._position[0], 1 << _LENGTH_BITS)
         return self.acknowledged() < first + operations
 
     def acknowledged(self) -> int:
-        """Return the number of operations acknowledged since the first chunk."""
+        """Return the number of operations that were acknowledged since the start of the list."""
         while True:
             position = self._position[0]
             first, operations = divmod(position, 1 << _LENGTH_BITS)
             done = first + sum(map(bool, self.ends[:operations]))
-            # A live worker may have begun its next chunk during the count, and cleared ends not yet counted.
+            # A live worker may have begun its next chunk during the count, and cleared ends that were not
+            # counted yet.
             if self._position[0] == position:
                 return done
 
@@ -70,7 +73,7 @@ class OrderedStep(NamedTuple):
     """One operation and its parameters."""
 
     kind: int
-    """Index into the source's kinds."""
+    """Number of rows that this operation reads or writes."""
     call: Operation
     params: Any
     rows: int
@@ -78,10 +81,10 @@ class OrderedStep(NamedTuple):
 
 
 class OrderedSource:
-    """Source of operations that runs steps in order. An experiment's subclass adds `kinds`.
+    """Source (a worker's operations for the timed loop) that runs steps in order. Subclasses set `kinds`.
 
-    Only the call of a step is timed: the iterator `steps` makes the parameters of up to CHUNK steps before
-    the first of these steps runs. An error ends the worker, so each call does its own retries.
+    Only the call of a step is timed. The iterator `steps` prepares up to CHUNK steps before the first of them
+    runs, outside the measured time. An error ends the worker, so each call must do its own retries.
     """
 
     kinds: Sequence[str]
@@ -91,7 +94,8 @@ class OrderedSource:
     def __init__(
         self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
     ) -> None:
-        """`words` come from `shared_words`. If `client` is None, nothing is stored."""
+        """`words` come from `shared_words`; `worker` counts from 1. If `client` is None, nothing is
+        stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps

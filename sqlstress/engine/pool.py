@@ -1,7 +1,7 @@
-"""The worker processes of one trial: their start, common start, results and end. Each has its own pipe.
+"""The worker processes of one trial: start, common start of the load, results and end. Each has its own pipe.
 
-They start before their data exists, so that their start overlaps with the preparation of the data. Workers
-that stay for the next trial form a crew.
+The processes start before their data exists, so that their start overlaps with the preparation of the data.
+Workers may stay alive for the next trial: IdleWorkers keeps them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 Pauses = Callable[[int], Sequence[int] | None]
-"""Function from a worker's number to its schedule of pauses inside the store; None means no pauses."""
+"""Function from a worker's number to its list of pauses inside the store, in the experiment's form.
+
+None means that this worker makes no pauses.
+"""
 
 
 HUNG = "hung"
@@ -46,23 +49,25 @@ HUNG = "hung"
 
 
 class WorkerFailure(EnvironmentFailure):
-    """A worker process could not begin its work."""
+    """A worker process could not be started."""
 
 
 @dataclass(slots=True)
 class WorkerExit:
-    """Results of one worker, or the reason why there are none."""
+    """Results of one worker, or the reason why the worker sent no results."""
 
     worker: int
     done: Done | None = None
     reason: str | None = None
-    """Reason why there are no results; None if there are results."""
+    """Clause on what happened to the worker, such as "was killed"; None if there are results."""
     over_ns: int = field(default=0, compare=False)
-    """Time by which a worker without results had ended, on the shared clock, in ns; 0 means unknown."""
+    """Time at which a worker without results was known to have ended, in ns of `perf_counter_ns`; 0 means
+    unknown."""
 
 
 def clause(reason: str | None) -> str:
-    """Return the reason of a failure as a clause that follows the name of the process."""
+    """Return the reason of a failure as a clause that follows the name of the process, such as "was
+    killed"."""
     verbs = ("was ", "did ", HUNG, "ended", "closed", "its ")
     return reason if reason and reason.startswith(verbs) else f"failed: {reason}"
 
@@ -78,7 +83,10 @@ def death_clause(exitcode: int | None) -> str:
 
 
 class Pool:
-    """Worker processes 1 to the case's concurrency, and their companions, which have the next numbers."""
+    """Processes of one trial: workers 1 to `concurrency`, and companions, which have the next numbers.
+
+    A companion is an additional process whose operations count in no figure.
+    """
 
     def __init__(
         self,
@@ -92,7 +100,11 @@ class Pool:
         pauses: Pauses | None = None,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`crew` keeps workers for the next trial; if it is None, no worker stays."""
+        """`shared` holds the experiment's shared arrays; `trace` the shared memory of `--where`, or None.
+
+        `salt` changes the workers' random draws from trial to trial. `crew` keeps idle workers for the next
+        trial; if it is None, all workers end with this trial.
+        """
         self.case, self._starter, self._crew = case, starter, crew or IdleWorkers()
         experiment, sent, self._companions = experiment_of(case), to_namespace(case), companions
         half, companion_halves = experiment.worker_half(), experiment.companions()
@@ -131,7 +143,10 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start every process that does not run yet; none connects before `call`. Raises WorkerFailure."""
+        """Start all processes, or wake idle workers; no process connects before `call`.
+
+        Raises WorkerFailure.
+        """
         self.started_ns = time.perf_counter_ns()
         for number, job in enumerate(self._jobs, 1):
             woken = self._crew.take(number, job.unshared()) if job.stays else None
@@ -163,9 +178,9 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait until all processes have answered a call; return those that failed.
+        """Wait until every process has answered a call that it is ready; return the processes that failed.
 
-        The time limit starts again with each answer, because many processes take long on a slow machine.
+        The limit of `timeout_s` starts again with each answer: on a slow machine many processes take long.
         """
         failed = []
         for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
@@ -176,9 +191,10 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Call every process. Each connects at the first call, and answers each call that it is ready.
+        """Call every process.
 
-        Raises WorkerFailure if a process could not be started.
+        At the first call a process connects; it answers every call as soon as it is ready. Raises
+        WorkerFailure if a process could not be started.
         """
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
@@ -186,7 +202,8 @@ class Pool:
         self._send(READY_CALL)
 
     def go(self, window: Window) -> None:
-        """Send the window to every process."""
+        """Send the window to every process: the times of the common start, and of the begin and end of
+        counting."""
         self._send(window)
 
     def _send(self, message: Any) -> None:
@@ -197,7 +214,8 @@ class Pool:
                 pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait for all results; give up if no worker makes progress for `timeout_s`."""
+        """Wait for the results of all workers, sorted by worker; give up if none makes progress for
+        `timeout_s`."""
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [
             sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
@@ -206,7 +224,8 @@ class Pool:
         return sorted(ended, key=lambda result: result.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
-        """End the companions; return their series, and the first problem or None."""
+        """Stop the companions and wait `timeout_s` for them; return their series, and the first problem or
+        None."""
         self._words[DISMISSED] = 1
         until = time.monotonic() + timeout_s
         messages = dict(self._messages(self._select_pipes(workers=False), until, pulse, "did not end"))
@@ -221,17 +240,17 @@ class Pool:
         return series, problem
 
     def name(self, number: int) -> str:
-        """Return the name of a process for messages, such as "worker 3"."""
+        """Return the name of process `number` for messages, such as "worker 3" or "the reader"."""
         companion = number - self.case.concurrency
         return f"worker {number}" if companion <= 0 else f"the {self._companions[companion - 1]}"
 
     def _select_pipes(self, *, workers: bool) -> dict[Pipe, int]:
-        """Return the pipes of the workers, or of the companions, with their numbers."""
+        """Return the pipes of the workers, or else of the companions, each with the number of its process."""
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
     def done_so_far(self) -> int:
-        """Return the number of operations that all workers have done so far."""
+        """Return the number of operations that all workers together have done so far."""
         return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())
 
     def _messages(
@@ -239,7 +258,8 @@ class Pool:
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number, message) once per process; a WorkerExit if it died, failed or took too long.
 
-        The time limit is `until`, or `stall_s` without progress if `until` is None.
+        The time limit is `until`, a time of `monotonic`; if it is None, `stall_s` seconds without progress.
+        `fault` says in the WorkerExit what the process failed to do in time.
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -259,7 +279,10 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message; None if it is incomplete, a WorkerExit if none will come."""
+        """Return a process's message.
+
+        Return None if the message has not arrived completely, and a WorkerExit if it never will.
+        """
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -273,12 +296,13 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait for the end of all processes that do not stay; return whether all have ended."""
+        """Wait up to `timeout_s` for the end of all processes that do not stay; return whether all have
+        ended."""
         self._hand_over_workers()
         return join_all(self._processes, timeout_s, pulse)
 
     def _hand_over_workers(self) -> None:
-        """Give the workers that stay to the crew if all have succeeded; else let them end."""
+        """Give the workers to `IdleWorkers` for the next trial if all have succeeded; else let them end."""
         if not self._stay:
             return
         for pipe, number in self._select_pipes(workers=True).items():
@@ -291,7 +315,8 @@ class Pool:
             self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
-        """End all processes that do not stay: request it, then terminate, then kill."""
+        """End all processes that do not stay: set the stop flag and close the pipes, then terminate, then
+        kill."""
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
@@ -302,10 +327,10 @@ T = TypeVar("T")
 
 
 def to_namespace(case: T) -> T:
-    """Return the case as a namespace with equal attributes, so that a worker need not import its class.
+    """Return a copy of the case as a namespace with equal attributes, which a worker reads without its class.
 
-    A process that receives a dataclass imports `dataclasses` and `inspect`, and executes the module of the
-    case: this adds about 15 ms to its start.
+    A process that receives a dataclass imports `dataclasses`, `inspect` and the module of the case. This adds
+    about 15 ms to its start.
     """
 
     def convert(value: Any) -> Any:
@@ -320,7 +345,8 @@ def to_namespace(case: T) -> T:
     return cast(T, convert(case))
 
 
-# Modules that the processes of a measurement import. The fork server imports them in advance.
+# Modules that the processes of a measurement import. The fork server (the process from which workers are
+# forked) imports them in advance.
 
 
 COMMON_MODULES = (
@@ -329,13 +355,15 @@ COMMON_MODULES = (
     "sqlstress.targets.place",
     *(["_sha2"] if sys.version_info >= (3, 13) else []),
 )
-"""Modules that every process imports. `random` imports `_sha2` for a string seed since Python 3.13."""
+"""Modules that every worker imports. Since Python 3.13, `random` imports `_sha2` for a seed that is a
+string."""
 
 
 def modules(cases: Iterable[Case]) -> list[str]:
-    """Return the modules to import in advance; some of them may not be installed.
+    """Return the names of the modules that the fork server imports in advance; some may not be installed.
 
-    Empty if all processes are spawned: the published script's are, because its time includes their start.
+    Empty if no case has a common start: the processes of the published script (an experiment that repeats a
+    published benchmark) are spawned, because its time includes their start.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -349,13 +377,14 @@ def modules(cases: Iterable[Case]) -> list[str]:
     return list(names)
 
 
-# Our processes, and the times in which they use no disk, so that their load is not taken for foreign load.
+# Our processes, and whether they use the disk before the load, so that our own load is not reported as
+# foreign load.
 
 
 def ours(case: Case) -> Family | None:
-    """Return this process and all that it starts for a case; None if our load is unknown.
+    """Return this process and all processes that it starts for a case; None if our processor time is unknown.
 
-    A user's server on this machine also works for us, and its processor time for us is unknown.
+    It is unknown if the case uses the user's own server on this machine: the server also works for us.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -365,7 +394,7 @@ def ours(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether our processes use the disk only after all have started.
+    """Return whether our processes use the disk only after all of them have started.
 
     The user's code may write as soon as it starts, and a server may write at any time.
     """
@@ -381,10 +410,10 @@ _WORD = 8
 
 
 class IdleWorkers:
-    """Idle workers, by number. They sleep until a trial takes them, and end when the block ends.
+    """Idle workers, by number. They sleep until a trial takes them; leaving the `with` block ends them.
 
-    They keep the shared arrays with which they were started. Settings that change SQLite for a whole process
-    also persist, so a worker serves only trials with equal settings.
+    They keep the shared arrays with which they were started. They also keep settings that change SQLite for a
+    whole process, so an idle worker serves only trials with equal settings.
     """
 
     def __init__(self) -> None:
@@ -400,9 +429,10 @@ class IdleWorkers:
         self.dismiss()
 
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
-        """Return at least `words` shared words, all 0, for the next trial.
+        """Return a shared array of at least `words` 64-bit words, all 0, for the counters of the next trial.
 
-        Dismiss the idle workers if they were started with another `like` or with other shared arrays.
+        End the idle workers if they were started with another `like` (anything that must be equal for all
+        trials that they serve) or with other `shared` arrays.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -413,7 +443,8 @@ class IdleWorkers:
         return self._counters
 
     def take(self, number: int, message: Any) -> tuple[BaseProcess, Pipe] | None:
-        """Wake a worker with a message and return it; None if it is missing or dead."""
+        """Wake idle worker `number` with a message; return its process and pipe, or None if it is missing or
+        dead."""
         process, pipe = self._sleeping.pop(number, (None, None))
         if process is None or pipe is None:
             return None
@@ -426,7 +457,7 @@ class IdleWorkers:
         return process, pipe
 
     def keep(self, number: int, process: BaseProcess, pipe: Pipe) -> None:
-        """Store a worker that has done its work."""
+        """Keep a worker that has finished its trial for a later trial."""
         self._sleeping[number] = process, pipe
 
     def dismiss(self) -> None:
@@ -438,10 +469,11 @@ class IdleWorkers:
 
 
 def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -> bool:
-    """Wait until processes have ended; return whether all have."""
+    """Wait up to `timeout_s` until all processes have ended; return whether all have."""
     until = time.monotonic() + timeout_s
     for process in processes:
-        # Not `exitcode`: after it multiprocessing keeps the process and its descriptors until the next start.
+        # Use is_alive(): after a reading of `exitcode`, multiprocessing keeps the ended process and its
+        # descriptors until the next start.
         while process.is_alive() and (left := until - time.monotonic()) > 0:
             process.join(min(left, TICK_S))
             pulse()
@@ -449,9 +481,10 @@ def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -
 
 
 def end(processes: Sequence[BaseProcess]) -> None:
-    """End processes that were requested to end: wait, then terminate, then kill."""
+    """End processes: wait GRACE_S seconds for their own end, then terminate them, then kill them."""
     for act in (BaseProcess.terminate, BaseProcess.kill):
-        if join_all(processes, GRACE_S, lambda: None):  # nothing interrupts the clean-up
+        # The clean-up must not be interrupted, so the pulse does nothing.
+        if join_all(processes, GRACE_S, lambda: None):
             return
         for process in processes:
             if process.exitcode is None:

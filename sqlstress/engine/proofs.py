@@ -1,4 +1,4 @@
-"""Base class of the parent's half of experiments with verified data."""
+"""Base class of the parent's part of experiments that verify their data after a trial."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Found = TypeVar("Found", bound=Check | None)
 
 
 def examined(name: str, check: Callable[[], Found]) -> Found | Check:
-    """Run a check that reads the database; if reading fails, return a failed check.
+    """Return the result of `check`, which reads the database; if the reading fails, return a failed check.
 
-    Raises errors that do not concern the database: our own errors, system errors and lack of memory.
+    Re-raises errors that do not concern the database: our own errors, system errors and lack of memory.
     """
     try:
         return check()
@@ -33,7 +33,10 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Return checks with the sums of the errors in the data that the workers read."""
+    """Return checks that sum up the errors in the data that the workers read.
+
+    The check of torn transactions is left out if no worker looked for them.
+    """
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
     checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
     if any(finding.pairs_checked for finding in findings):
@@ -55,10 +58,10 @@ def _summed_check(
 
 
 class ProvenWork(Work):
-    """Creator of the workers' data, which verifies afterwards that it holds all acknowledged writes.
+    """The parent's part of one trial: it creates the data, and verifies all acknowledged writes afterwards.
 
-    An experiment inherits from it and adds `create` and `checks`. Both are called only if the place stores
-    data, so that they may rely on a place of a certain target.
+    An experiment's subclass adds `create` and `checks`. Both are called only if the target stores data, so
+    they may use everything that a storing target offers.
     """
 
     def __init__(self, case: Case, place: Place) -> None:
@@ -97,7 +100,10 @@ class ProvenWork(Work):
             self._wal.close()
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        """Return the verdict: whether the stored data agrees with the workers' acknowledged writes."""
+        """Return the verdict: whether the stored data agrees with the workers' acknowledged writes.
+
+        The verdict is "skipped" if nothing is stored or with `--verify none`.
+        """
         if not self.place.stores or self.case.verify == "none":
             reason = "--verify none" if self.place.stores else f"the {self.case.driver} driver stores nothing"
             return Verdict((Check("verification", "skipped", note=reason),))
@@ -106,7 +112,8 @@ class ProvenWork(Work):
         return Verdict(checks, time.perf_counter() - start_s)
 
     def sound(self, pulse: Pulse) -> list[Check]:
-        """Return the target's own checks: integrity and schema."""
+        """Return the target's own checks of the data: its integrity, and whether its schema is still as
+        created."""
         checks = [self.place.integrity(self.case.verify, pulse)]
         if self._created:
             checks.append(examined("schema", lambda: self.place.redefined(self._created, pulse)))

@@ -1,4 +1,4 @@
-"""Interfaces between the engine and an experiment: the worker's half and the parent's half."""
+"""Interfaces between the engine and an experiment: the worker's part and the parent's part of a trial."""
 
 from __future__ import annotations
 
@@ -14,56 +14,68 @@ if TYPE_CHECKING:  # a worker process need not import reports
     from sqlstress.targets.views import Operation
 
 FAILED = 255
-"""Kind of an operation that was given up."""
+"""Kind of an operation that failed: it was given up after its time-out."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
-"""Outcomes of a fixed amount of work, the worst last. LIMIT means that SQLite refused to go on."""
+"""Results of a fixed amount of work, ascending by severity. LIMIT means that SQLite refused to go on."""
 
 
 class Chunk(NamedTuple):
-    """A sequence of operations, prepared outside the measured times."""
+    """Operations that the timed loop runs without other work in between, prepared outside the measured
+    time."""
 
     kinds: bytearray
-    """Kind of each operation, as an index into the source's kinds; FAILED if it was given up."""
+    """Kind of each operation, as an index into the source's kinds; FAILED if the operation was given up."""
     calls: Iterable[Operation]
     params: Iterable[Any]
     rows: Any = None
-    """Rows that each operation writes, in the experiment's own form."""
+    """Rows that each operation writes, in the experiment's own form; only the experiment reads this field."""
     sizes: Sequence[int] | None = None
     """Number of rows of each operation; None if the kind determines it."""
 
 
 class Stamps(NamedTuple):
-    """Begin and end of each operation of a chunk, in ns. Time may pass between an end and the next begin."""
+    """Begin and end of each operation of a chunk, in ns.
+
+    An operation may begin later than the previous one ends.
+    """
 
     begins: list[int] | memoryview
     ends: list[int] | memoryview
 
 
 class Source(Protocol):
-    """A worker's half: its operations, chunk by chunk."""
+    """A worker's part of an experiment: it prepares operations in chunks, and takes their results."""
 
     kinds: Sequence[str]
     """Names of the kinds of operations."""
     acknowledges: bool
-    """Whether the operations done must be known even if the worker is killed."""
+    """Whether it must be known which operations were done, even if the worker is killed."""
     stamps: Any
-    """If `acknowledges`, the Stamps to fill. The ends are shared 64-bit words: the acknowledgements."""
+    """If `acknowledges`, the Stamps that the loop fills. Its ends are shared 64-bit words: each acknowledges
+    an operation."""
     row_weights: Sequence[int]
-    """Rows read or written by one operation of each kind."""
+    """Number of rows that one operation reads or writes, per kind."""
     largest_chunk: int
 
     def next_chunk(self, size: int) -> Chunk | None:
-        """Prepare up to `size` operations; return None if all operations are done."""
+        """Prepare up to `size` operations; return None if no operation is left."""
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        """Record that an operation was given up after its time-out; re-raise any other error."""
+        """Record that an operation was given up after its time-out; re-raise `error` if it has another cause.
+
+        `index` is the operation's position in the chunk.
+        """
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Acknowledge the first `done` operations, for each of which `stamps` has a begin and an end."""
+        """Take the results of the first `done` operations of a chunk: acknowledge and check them.
+
+        `results` has the return value of each call. `stamps` has the begin and end of each of these
+        operations.
+        """
 
     def busy_counts(self) -> tuple[int, int]:
-        """Return the BUSY and BUSY_SNAPSHOT answers so far."""
+        """Return the number of BUSY and of BUSY_SNAPSHOT answers that the worker has had so far."""
 
     def findings(self) -> Findings:
         """Return the errors in the data that the worker read, and its effective settings."""
@@ -73,10 +85,14 @@ class Source(Protocol):
 
 
 class SelfDriven:
-    """A worker's half with its own timed loop, which counts in the same way as `engine.loop`."""
+    """A worker's part with its own timed loop, which must count as `engine.loop` does."""
 
     def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
-        """Run operations until the window closes, `limit` are done, or stop[0] is set."""
+        """Run operations until the window closes, `limit` are done, or stop[0] is set; return the worker's
+        totals.
+
+        `progress[0]` is the number of operations done so far, for the parent.
+        """
         raise NotImplementedError
 
     def findings(self) -> Findings:
@@ -89,7 +105,10 @@ class SelfDriven:
 
 
 class Findings(SimpleNamespace):
-    """One worker's observations of the data and of its settings."""
+    """One worker's findings: errors in the data, its settings, and the experiment's own results.
+
+    Plain data for the pipe.
+    """
 
     effective: dict[str, str]
     reads_checked: int
@@ -99,23 +118,25 @@ class Findings(SimpleNamespace):
     torn: int
     torn_examples: list[str]
     outcome: str
-    """One of OUTCOMES."""
+    """Result of a fixed amount of work: one of OUTCOMES."""
     note: str
-    """Line that explains an outcome other than DONE."""
+    """Line that explains an outcome other than DONE; else empty."""
     series: list[tuple[str, str, list[int]]]
-    """Values recorded over time, as name, unit and values of a Series."""
+    """Values recorded over time: (name, unit, values) of each Series."""
     latency: dict[str, tuple[dict[int, int], int]]
-    """Latencies of parts of operations, in the window: name → (histogram, longest in ns)."""
+    """Latencies of parts of operations in the window: name → (histogram, longest in ns)."""
     failures: list[tuple[str, str, dict[int, int], int]]
-    """Failed operations in the window: kind, error name, latency histogram and maximum in ns."""
+    """Failed operations in the window: (kind, error name, latency histogram, maximum in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
-    """Events of interest, as topic, kind, count, example and traits of a Sighting."""
+    """Observed events, such as an error and its line: topic, kind, count, example and traits of a
+    Sighting."""
     reconnected: bool
-    """Whether the worker closed connections during the trial: the last close of all deletes the WAL."""
+    """Whether the worker closed connections during the trial. SQLite deletes the WAL when the last connection
+    closes."""
     modules: dict[str, str]
-    """The file of each module that the user's file imported, by name, as in a Trial."""
+    """File of each module that the user's file imported, by module name."""
     broken_seal: str | None
-    """Clause on an open file that was replaced or deleted during the work; None if there is no such file."""
+    """Clause on an open database file that was replaced or deleted during the work; None if there is none."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
@@ -127,37 +148,43 @@ class Findings(SimpleNamespace):
 
 
 class Outcome(NamedTuple):
-    """The parent's information on one worker after the trial."""
+    """Information on one worker after the trial, for the parent's verification."""
 
     worker: int
     died: bool
     findings: Findings | None
     over_ns: int = 0
-    """Time by which a dead worker had ended, on the workers' clock, in ns; 0 means unknown."""
+    """Time at which a dead worker was known to have ended, on the workers' clock, in ns; 0 means unknown."""
 
 
 class Companion(Protocol):
-    """An additional process whose operations count in no figure. It connects when it is created."""
+    """An additional process of a trial whose operations count in no figure.
+
+    It connects when it is created.
+    """
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Do the companion's work, at most until `ended` returns true. `window` is the workers' window."""
+        """Do the companion's work until `ended` returns true; return the values recorded over time.
+
+        `window` is the workers' window.
+        """
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the companion's connections."""
 
 
 class Work(Protocol):
-    """The parent's half of one trial. An experiment inherits the methods that it does not need."""
+    """The parent's part of one trial. An experiment overrides the methods that it needs."""
 
     shared: tuple[Any, ...]
-    """Shared arrays, passed to the workers unchanged when they start."""
+    """Shared arrays that every worker gets, unchanged, when it starts."""
     companions: tuple[str, ...] = ()
-    """Names of the additional processes to run, from the experiment's `companions()`."""
+    """Names of the additional processes to run: keys of the experiment's `companions()`."""
     redefines: bool = False
-    """Whether the workers may change definitions: tables, indexes, the journal mode."""
+    """Whether the workers may change the schema or the journal mode."""
 
     trace: Any = None
-    """Shared memory of the `--where` recording, made by the place; None if it is off."""
+    """Shared memory for the recording of times by `--where`, made by the target; None if it is off."""
 
     def share(self, pulse: Pulse) -> None:
         """Create `shared` and `trace` if they do not exist yet."""
@@ -167,15 +194,18 @@ class Work(Protocol):
         """Create and fill the workers' data. Call `pulse` often; it may raise Interrupted."""
 
     def begins(self, pulse: Pulse) -> None:
-        """Called before the workers connect, after the parent's last look at the prepared data."""
+        """Prepare for the load.
+
+        Called before the workers connect, after the parent's last check of the new data.
+        """
         return
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
-        """Called about ten times a second during the load, and shortly before it."""
+        """Act or observe during the load. Called about ten times a second, and once shortly before it."""
         return
 
     def ended(self, pulse: Pulse) -> None:
-        """Called after all workers have disconnected."""
+        """Act or observe after the load. Called when all workers have disconnected."""
         return
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
@@ -183,16 +213,20 @@ class Work(Protocol):
 
     @property
     def completing(self) -> str:
-        """Name of the phase for `complete`; empty if `complete` takes no time."""
+        """Name of the phase in which `complete` runs, for the progress line.
+
+        Empty if `complete` takes no time.
+        """
         return ""
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return the trial with measurements taken after the workers' end, such as its file space."""
+        """Return the trial with measurements added that need the files after the workers' end, such as the
+        file space."""
         return trial
 
     def release(self) -> None:
-        """Close open resources. Always called after a trial, before the files are removed."""
+        """Close open resources. Always called after a trial, before `discard`."""
         return
 
     def discard(self) -> None:
-        """Remove the files. Always called after a trial."""
+        """Remove the files of the trial. Always called after a trial."""

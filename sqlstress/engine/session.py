@@ -1,4 +1,5 @@
-"""Set-up of a study: a new folder, enough file descriptors, the environment and stop signals."""
+"""Set-up of a study: a new folder, enough file descriptors, a description of the environment, and stop
+signals."""
 
 from __future__ import annotations
 
@@ -29,16 +30,16 @@ from sqlstress.targets import run_services, target_of
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Tools with which most studies measure."""
+    """Tools with which most studies measure: a report to fill and a runner of trials."""
 
     report: Report
-    """Report without runs: time, command and environment."""
+    """Report without runs: only time, command and environment."""
     runner: TrialRunner
-    """Runner of trials, with the folder, the stop signals and the observer."""
+    """Runner of trials in the session's folder; it stops on a signal and reports progress to the observer."""
 
 
 class MeasuringSession:
-    """Opener of benches for cases; each bench has its own new folder."""
+    """Factory of benches (tools of a study) for `cases`. Each bench gets a new folder inside `directory`."""
 
     def __init__(
         self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
@@ -49,9 +50,10 @@ class MeasuringSession:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[Bench]:
-        """Yield a bench. Inside the block, its runner raises Interrupted after a stop signal.
+        """Yield a bench. Inside the block its runner raises Interrupted after a stop signal.
 
-        Raises SqlstressError if no measurement is possible there.
+        Raises UsageError for `keep` with a server, else SqlstressError if measuring is impossible in
+        `directory`.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
@@ -79,7 +81,10 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why the C loop is unavailable to a case; None if it is used or not wanted."""
+    """Return the reason why a case that could use the C loop runs the Python loop; else None.
+
+    The reason says why the C loop is unavailable for the case's driver on this system.
+    """
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
@@ -89,12 +94,13 @@ def not_native(case: Case) -> str | None:
 
 
 DESCRIPTORS_PER_WORKER = 3
-"""Descriptors per worker or companion: our pipe, and the sentinel and job pipe of multiprocessing."""
+"""Descriptors of the parent per worker or companion: our pipe, and multiprocessing's sentinel and job
+pipe."""
 SPARE_DESCRIPTORS = 64
 
 
 def needed_descriptors(case: Case) -> int:
-    """Return the maximum number of descriptors that the parent or a worker of this case needs."""
+    """Return the number of file descriptors that the parent or a worker of this case may need."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
     return (
         data
@@ -104,12 +110,13 @@ def needed_descriptors(case: Case) -> int:
 
 
 def raise_descriptor_limit(count: int) -> None:
-    """Raise the soft limit of descriptors to `count` if it is lower; child processes inherit it.
+    """Raise this process's soft limit of open files to `count` if it is lower; child processes inherit the
+    limit.
 
-    Raises EnvironmentFailure if that is impossible.
+    Raises EnvironmentFailure if the system forbids it. Does nothing on Windows.
     """
     if sys.platform == "win32":
-        return  # handles are not limited there
+        return  # Windows does not limit handles.
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -26,10 +26,11 @@ from sqlstress.targets import target_of
 def summarise(
     case: Case, index: int, window: Window, ended: Sequence[WorkerExit], whole_s: float, start_s: float
 ) -> Trial:
-    """Return the Trial, not yet verified.
+    """Return the Trial, without a verdict on its data yet.
 
-    `whole_s` is the time from the start of the processes to the end of the last process; the published
-    script measures this time.
+    `whole_s` is the time from the start of the processes to the end of the last process, in seconds: the
+    published script, which one experiment repeats, measures this time. `start_s` is the duration of the
+    start, in seconds.
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
@@ -73,7 +74,11 @@ def summarise(
 
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
-    """Return the length of time in which a trial's transactions were counted, in seconds."""
+    """Return the duration in which the trial's transactions were counted, in seconds.
+
+    It is the window's length; without a window, the time from the first begin to the last end of an
+    operation.
+    """
     if not experiment_of(case).common_start:
         return whole_s
     if window.closes_ns != FOREVER_NS:
@@ -114,7 +119,10 @@ def _worker_result(case: Case, ended: WorkerExit, window: Window, seconds: float
 
 
 def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None:
-    """Return the ratio of the halves of a window by transactions; empty bins at its end count."""
+    """Return the ratio of the transactions in the two halves of the window; None without a window.
+
+    The last bins of a worker may be missing; they count as 0.
+    """
     if window.closes_ns == FOREVER_NS:
         return None
     bins = [sum(values) for values in zip_longest(*(worker.bins for worker in workers), fillvalue=0)]
@@ -123,7 +131,8 @@ def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None
 
 
 def _latency(done: Sequence[Done]) -> dict[str, Latency]:
-    """Merge the workers' latencies by kind of operation, then those of parts of operations."""
+    """Return the latencies by kind of operation, merged over workers; then those of parts of operations, by
+    name."""
     by_kind: dict[str, list[tuple[dict[int, int], int]]] = {}
     for result in done:
         for kind, buckets in result.totals.buckets.items():
@@ -135,7 +144,10 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 
 
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
-    """Return all workers' failed operations by kind and error; their total if kinds are unknown."""
+    """Return all failed operations by kind and error, the most frequent first.
+
+    A worker that does not record the kinds of its failures counts under two empty strings.
+    """
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:
         by_kind = failure.findings.failures
@@ -149,13 +161,16 @@ def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
-    """Merge histograms, each with its largest value."""
+    """Merge histograms; each part is (histogram, its largest value in ns)."""
     buckets = histogram.merge(buckets for buckets, _ in parts)
     return Latency.from_buckets(buckets, max(largest for _, largest in parts))
 
 
 def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
-    """Return the fates of the due operations of all workers; None for a closed loop."""
+    """Return the fates of the due operations (done, skipped, queued), summed over workers.
+
+    None for a closed loop.
+    """
     arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
         return None
@@ -177,9 +192,9 @@ def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
 
 
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings that workers read back; if workers differ, all their answers.
+    """Return the settings that workers read back, by name.
 
-    A worker that could not read a setting gives no answer.
+    If workers differ, all their values joined by " / ". A worker that could not read a setting is left out.
     """
     answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
@@ -188,7 +203,7 @@ def _effective(findings: Sequence[Findings]) -> dict[str, str]:
 
 
 def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
-    """Return the series that the workers recorded."""
+    """Return the values over time that the workers recorded, as Series."""
     return tuple(
         Series(name, unit, tuple(values), worker=worker.worker)
         for worker in ended
@@ -198,7 +213,10 @@ def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
 
 
 def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
-    """Return the sightings of all workers, each kind once, the most frequent of a topic first."""
+    """Return the observed events of all workers, each kind once; in a topic the most frequent comes first.
+
+    At most MOST_SIGHTINGS.
+    """
     by_key: dict[Any, Sighting] = {}
     for finding in findings:
         for topic, kind, count, example, traits in finding.sightings:
@@ -211,7 +229,7 @@ def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
 
 
 def _failure_line(workers: Sequence[WorkerResult]) -> str | None:
-    """Return a line on the workers that failed; None if no worker failed."""
+    """Return a line on the workers that failed, which names the first; None if no worker failed."""
     failed = [worker for worker in workers if worker.error]
     if not failed:
         return None
@@ -221,7 +239,7 @@ def _failure_line(workers: Sequence[WorkerResult]) -> str | None:
 
 
 def outcomes(ended: Sequence[WorkerExit]) -> list[Outcome]:
-    """Return the information on each worker that a verdict needs."""
+    """Return the information on each worker that the verification needs."""
     return [
         Outcome(
             worker.worker, worker.done is None, worker.done.findings if worker.done else None, worker.over_ns

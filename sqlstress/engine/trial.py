@@ -1,4 +1,4 @@
-"""One trial, in its order: start, prepare, connect, common window, verify, discard."""
+"""One trial, in its order: start, prepare, connect, load in a common window, verify, discard."""
 
 from __future__ import annotations
 
@@ -43,24 +43,27 @@ from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
 from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place
 
-# Detection of foreign changes to a trial's data, which make its figures invalid.
+# Detection of changes by other programs to a trial's data. Such changes make its figures invalid.
 
 
 class Guard:
-    """Snapshot of a trial's data after its preparation."""
+    """Snapshot of a trial's data after its preparation, to compare with the data after the load."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """`redefines` is whether workers change the schema: if so, changes by others cannot be detected."""
+        """`redefines` is whether workers change the schema.
+
+        If so, schema changes by other programs are not detected.
+        """
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
     def begins(self) -> None:
-        """Record the identity of the files, just before the workers open them."""
+        """Record the identity of the files. Call it just before the workers open them."""
         if self._before:
             self._before.seal()
 
     def disturbance(self, ended: Sequence[WorkerExit]) -> Disturbance | None:
-        """Return a disturbance by another program, or None. Call it after all workers have disconnected."""
+        """Return the change by another program, or None. Call it after all workers have disconnected."""
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {DURING_MEASUREMENT}", "failed")
         reports = [worker.done.findings for worker in ended if worker.done]
@@ -79,7 +82,10 @@ class Guard:
 
 
 def unread(disturbance: Disturbance) -> Verdict | None:
-    """Return the verdict if a disturbance has made the data unreadable; None if it can be verified."""
+    """Return the verdict if a disturbance has made the data unreadable.
+
+    None if the data can still be verified.
+    """
     if disturbance.unread is None:
         return None
     if disturbance.unread == "failed":
@@ -87,12 +93,11 @@ def unread(disturbance: Disturbance) -> Verdict | None:
     return Verdict((Check("database files", disturbance.unread, note=disturbance.text),))
 
 
-# Detection of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
-#
-# Whether the clock of the latencies advances during a stall depends on the system; in either case the figures
-# are not those of a running machine. There are two signs of a stall: the parent reads the clock about ten
-# times a second, and a late reading shows that nothing ran; and one of the system's clocks counts sleep,
-# while another does not.
+# Detection of stalls: a sleeping machine, a frozen virtual machine, a stopped program. Whether the clock of
+# the latencies advances during a stall depends on the system; in either case the figures are not those of a
+# running machine. A stall has two signs. First, the parent reads the clock about ten times a second, so a
+# late reading shows that nothing ran. Second, one of the system's clocks counts sleep while another does not,
+# so their distance grows.
 
 
 MIN_STALL_S = 1.0
@@ -102,31 +107,32 @@ MIN_STALL_S = 1.0
 def seconds_asleep() -> float:
     """Return the lead of the clock that counts sleep over the clock that does not, in seconds.
 
-    0.0 on Windows: `perf_counter` counts sleep there, so that sleep shows as a late reading.
+    Only changes of the value have a meaning. On Windows it is always 0.0: `perf_counter` counts sleep there,
+    so that sleep shows as a late reading.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
     if sys.platform == "darwin":
-        # Two raw clocks, because CLOCK_MONOTONIC is slewed there, by up to a second in some hours.
+        # Two raw clocks, because macOS slews CLOCK_MONOTONIC by up to a second in some hours.
         return time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
     return 0.0
 
 
 class StallDetector:
-    """Detector of stalls, which reads the clocks from its creation on."""
+    """Detector of stalls. It reads the clocks from its creation on; call `look` several times a second."""
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, asleep: Callable[[], float] = seconds_asleep
     ) -> None:
-        """`asleep` returns the seconds that the machine has slept since any fixed time."""
+        """`asleep` returns the seconds that the machine has slept since some fixed time."""
         self._clock, self._asleep = clock, asleep
         self._slept_before = self._asleep()
         self._last = clock()
         self._longest = (self._last, self._last)
-        """Longest interval between two readings: its begin and end, in seconds of `clock`."""
+        """Begin and end of the longest interval between two readings, in seconds of `clock`."""
 
     def look(self) -> None:
-        """Read the clock. Call it several times a second."""
+        """Read the clock."""
         now = self._clock()
         begin, end = self._longest
         if now - self._last > end - begin:
@@ -134,10 +140,10 @@ class StallDetector:
         self._last = now
 
     def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
-        """Return the longest stall in seconds; 0 if a busy machine can explain it.
+        """Return the longest stall, in seconds; 0 if there was none, or if a busy machine can explain it.
 
-        `went_on` returns whether workers went on between two times of the clock. If so, a late reading shows
-        only that this process got no processor.
+        `went_on(begin_s, end_s)` returns whether workers made progress in an interval. If they did, a late
+        reading only means that this process got no processor.
         """
         begin, end = self._longest
         late_s = end - begin
@@ -148,9 +154,9 @@ class StallDetector:
 
 
 def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
-    """Return whether workers finished operations in most bins of a window between two times.
+    """Return whether workers finished operations in most bins (intervals of the window) between two times.
 
-    False if no bin lies completely between the two times.
+    The times are in seconds of `perf_counter`. False if no bin lies completely between them.
     """
     counts = [worker.done.totals.bins for worker in ended if worker.done]
     if window.closes_ns == FOREVER_NS or not any(counts):
@@ -163,19 +169,20 @@ def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: 
     return 2 * sum(count > 0 for count in between) > len(between)
 
 
-# The window of a trial, and workers that come late to it.
+# The window of a trial, and workers that begin after the window has opened.
 
 
 MIN_LEAD_S = 0.005
 """Minimum time between the announcement of the window and the common start, in seconds."""
 LEAD_ANSWERS = 2.0
-"""Time added to MIN_LEAD_S, as a multiple of the time in which all processes answered a call."""
+"""Additional time, as a multiple of the time in which all processes answered a call."""
 
 
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
-    """Return the window, late enough that every worker receives it in time.
+    """Return a window that begins late enough for every worker to receive it in time.
 
-    The window opens later by `extra_s`: the warm-up is longer or, without warm-up, the start is later.
+    `answer_s` is the time in which all processes answered a call. `extra_s` delays the opening of the window:
+    the warm-up is longer or, without warm-up, the start is later.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -186,36 +193,37 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
 
 
 def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float:
-    """Return the delay of the last worker after the window opened, in seconds; 0 if all were in time.
+    """Return the delay of the last worker's begin after the window opened, in seconds; 0 if all were in time.
 
-    Also 0 if a worker has died: a late trial is repeated, and that would hide the death.
+    Also 0 if a worker has died: a late trial is repeated, and a repeat would hide the death.
     """
     if window.closes_ns == FOREVER_NS or not all(worker.done for worker in ended):
         return 0.0
-    # A worker that never began counts as if it had begun at the end of the window.
+    # A worker that never began counts as if it had begun when the window closed.
     begins = [worker.done.totals.first_ns or window.closes_ns for worker in ended if worker.done]
     late_s = (max(begins, default=0) - window.opens_ns) / NS_PER_S
-    # Without warm-up the window opens at the common start, which no worker meets to the nanosecond.
+    # Without warm-up the window opens at the common start, which no worker hits to the nanosecond.
     tolerance_s = 0.0 if case.warmup_s else max(0.02, case.duration_s / 50)
     return late_s if late_s > tolerance_s else 0.0
 
 
 class RetryReason(NamedTuple):
-    """Reason why a trial without failure is not valid, and may be repeated."""
+    """Reason why a trial in which nothing failed is not valid. The trial may be repeated."""
 
     late_s: float
-    """Delay of the last worker after the window opened, in seconds; 0 means all were in time."""
+    """Delay of the last worker after the window opened, in seconds; 0 means that all were in time."""
     still_s: float
-    """Longest stall, in seconds; 0 means no stall."""
+    """Longest stall (time in which nothing ran), in seconds; 0 means no stall."""
     missing: str = ""
-    """Missing event, such as "transaction ended within the window of 300ms"; empty if none is missing."""
+    """Event that did not occur, such as "transaction ended within the window of 300ms"; else empty."""
     crowd: str = ""
-    """More processes than the cores can run, such as "1,000 processes on 2 cores"; empty if they are few."""
+    """Text if there are more processes than the cores can run, such as "1,000 processes on 2 cores"; else
+    empty."""
     quota: Throttling | None = None
     """Effect of the container's CPU quota if it was used up; else None."""
 
     def message(self, attempts: int) -> str:
-        """Return a message on the last of `attempts` attempts, with a remedy."""
+        """Return a message on the last of `attempts` attempts, which includes a remedy."""
         if self.missing:
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
@@ -247,13 +255,16 @@ class RetryReason(NamedTuple):
 
 
 CROWDED_PROCESSES_PER_CORE = 50
-"""Processes per core from which on a process may wait seconds for a processor."""
+"""Number of processes per core from which on a process may wait seconds for a processor."""
 
 
 def retry_reason(
     late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None."""
+    """Return the reason to repeat a trial, or None.
+
+    `late_s` is the delay of the last worker, `still_s` the longest stall, both in seconds.
+    """
     if not (late_s or still_s):
         return None
     cores = usable_cores()
@@ -266,11 +277,11 @@ def retry_reason(
 
 
 def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
-    """Return the flaw of a window in which no operation ended, or None.
+    """Return the reason to repeat a trial in whose window no operation ended, or None if some did.
 
-    The operations may be slow, or the disk stalled.
+    The operations may be too slow for the window, or the disk has stalled.
     """
-    # In an open loop the table shows unfinished operations as queued.
+    # In an open loop unfinished operations count as queued, which the table shows.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
         return None
@@ -279,26 +290,33 @@ def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
 
 
 class TrialMeasurement(NamedTuple):
-    """Measurements of a trial after its processes have ended."""
+    """Measurements of a trial, taken until its processes have ended."""
 
     window: Window
     ended: list[WorkerExit]
     start_s: float
-    """Seconds from the first call (published script: from the start) until all processes were connected."""
+    """Seconds from the first call until all processes were connected.
+
+    If the processes have no common start (published script), the time counts from the start of the processes.
+    """
     whole_s: float
-    """Seconds from the first call (published script: from the start) until all processes had ended."""
+    """Seconds from the first call until all processes had ended.
+
+    If the processes have no common start (published script), the time counts from the start of the processes.
+    """
     series: list[Series]
-    """Series that the companions recorded."""
+    """Values over time that the companions (additional processes) recorded."""
     problem: str | None
-    """Problem of a companion; None if there is none."""
+    """Problem of a companion, as a sentence; None if there is none."""
     others: Shares | None
-    """Processor time that other programs took; None if unknown."""
+    """Shares of the processor time that other programs took; None if unknown."""
     quota: Throttling | None
-    """Periods and time in which the CPU quota stopped processes; None if unknown or without a quota."""
+    """Effect of the CPU quota of the container: stopped periods and time; None if unknown or without a
+    quota."""
     disk_share: float | None
     """Share of the time in which other programs kept the disk busy, 0 to 1; None if unknown."""
     still_s: float
-    """Longest stall, in seconds; 0 means no stall."""
+    """Longest time in which nothing ran, in seconds; 0 means no stall."""
 
 
 ATTEMPTS = 3
@@ -306,13 +324,16 @@ READY_S = 30.0
 READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
 HEAVY_SHARE = 0.25
-"""Share of processors or disk taken by other programs above which a trial is repeated."""
+"""Share of processors or disk, 0 to 1, taken by other programs; above this share a trial is repeated."""
 MAX_RERUNS = 3
-"""Maximum number of such repeats per study: a machine may be busy all the time."""
+"""Maximum number of repeats per study because of other programs: a machine may be busy all the time."""
 
 
 class TrialRunner:
-    """Runner of the trials of one measurement. It gives each trial a different salt."""
+    """Runner of the trials of one measurement.
+
+    Each trial gets its own salt, which changes its random draws.
+    """
 
     def __init__(
         self,
@@ -324,20 +345,24 @@ class TrialRunner:
         starter: Starter = SPAWNING,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`crew` keeps workers for the next trial; if it is None, no worker stays."""
+        """`crew` keeps workers alive for the next trial; if it is None, all workers end with their trial."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
         self.starter, self._crew = starter, crew
         self.case_number = 0
         self.salt = first_salt
-        """Salt of the last trial. The next trial has the next number, or a later one if it is repeated."""
+        """Salt of the last trial. Every attempt at a trial takes the next number."""
         self.carry: dict[Any, Any] = {}
-        """Objects that trials pass on to later trials."""
+        """Objects that trials keep for later trials, such as files that they can use again."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = 0 if is_omitted(RERUNS) else MAX_RERUNS
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run a trial; if other programs took a large share, run it again and return the quieter one."""
+        """Run a trial.
+
+        If other programs took a large share of the machine, run it again and return the better trial. The
+        better trial is the trial with the smaller share of other programs; wrong data always wins.
+        """
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
         if (
@@ -349,37 +374,44 @@ class TrialRunner:
             return trial
         self._patience -= 1
         again = self.flawless(case, index)
-        # A second trial that failed is not better.
+        # A second trial that failed is not better than the first.
         worse = again.error is not None or (_foreign_share(again) >= _foreign_share(trial))
         chosen = again if again.verdict.status == "failed" or not worse else trial
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial once, for its verdict rather than its figures: a flaw is not a reason to repeat it."""
+        """Run a trial once.
+
+        Used if its verdict matters and its figures do not, so that an invalid trial suffices.
+        """
         trial, flaw = self._attempt(case, index, 0.0, pauses)
-        # A trial without operations proves nothing.
+        # A trial without operations proves nothing, so it gets an error.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
-        """Run a trial, and repeat it if it has a flaw; at most ATTEMPTS times in all."""
+        """Run a trial, and repeat it while it is not valid (see RetryReason), up to ATTEMPTS attempts in
+        all."""
         attempt, extra_s = 0, 0.0
         while True:
             attempt += 1
             trial, flaw = self._attempt(case, index, extra_s)
-            # A trial with wrong data is never repeated.
+            # A trial with wrong data is never repeated: a repeat would hide the fault.
             if flaw is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
                 return replace(trial, attempts=attempt, error=flaw.message(attempt) if flaw else trial.error)
-            # With many busy workers it takes some time until each has had a processor.
+            # With many busy workers it takes a while until each of them has had a processor.
             extra_s += 2 * flaw.late_s
 
     def _attempts(self, case: Case) -> int:
-        # The published script uses its files for a whole sweep, so a trial cannot be repeated.
+        # The published script uses its files for a whole sweep of cases, so a trial cannot be repeated.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, RetryReason | None]:
-        """Return a trial and its flaw, or None: the reason to repeat it although nothing failed."""
+        """Return one trial, and the reason to repeat it or None.
+
+        `extra_s` delays the opening of the window.
+        """
         self.salt += 1
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
@@ -387,7 +419,7 @@ class TrialRunner:
             folder = folder / f"case-{self.case_number}-{label}"
             folder.mkdir(exist_ok=True)
         if not experiment_of(case).applies_settings and not case.server:
-            folder = make_trial_folder(folder)  # the user's code may make files next to the database
+            folder = make_trial_folder(folder)  # The user's code may create files next to the database.
         place = open_place(case, folder)
         place.copies = self._copies
         work: Work = experiment_of(case).open_work(case, place, self.salt, self.carry)
@@ -417,7 +449,8 @@ class TrialRunner:
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
         """Prepare the data while the processes start; return the snapshot of the data.
 
-        The published script's processes start after the preparation, since its time includes their start.
+        Processes without a common start (published script) start after the preparation, because the script's
+        time includes their start.
         """
         common_start = experiment_of(case).common_start
         if common_start:
@@ -432,10 +465,10 @@ class TrialRunner:
         return guard
 
     def discard(self, discard: Callable[[], None]) -> None:
-        """Call `discard` to remove files, unless all files are kept; ignore errors.
+        """Call `discard`, which removes files; do nothing if all files are kept. Ignore errors.
 
         Windows does not remove files that another program has open. If so, later trials get a new folder, and
-        the end of the run removes the files. The measurement stays valid.
+        the end of the measurement removes the files. The measurement stays valid.
         """
         if self.keep:
             return
@@ -448,14 +481,14 @@ class TrialRunner:
     def _examine(
         self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[WorkerExit]
     ) -> Trial:
-        """Return the trial with its verdict and the measurements that follow the workers' end.
+        """Return the trial with its verdict, and with the measurements taken after the workers' end.
 
-        If that fails, the figures are kept in a trial that is marked as not valid.
+        If verification fails with an error, the trial keeps its figures and is marked as not valid.
         """
         try:
             disturbance = guard.disturbance(ended)
             if disturbance:
-                self.carry.clear()  # no later trial begins with these files
+                self.carry.clear()  # Later trials must not begin with these files.
                 if self._copies:
                     self._copies.clear()
                 trial = replace(trial, error=disturbance.text)
@@ -477,13 +510,16 @@ class TrialRunner:
             return replace(trial, error=trial.error or reason)
 
     def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> TrialMeasurement:
-        """Run the load, and wait until the processes have ended."""
-        # Before the load our processes do not use the disk.
+        """Run the load, and wait until the processes have ended; return the measurements.
+
+        `extra_s` delays the opening of the window.
+        """
+        # Our processes do not use the disk before the load, so all use of the disk is by other programs.
         disk = DiskMonitor(self._disk if starts_without_disk(case) else None)
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
-            # The published script has no barrier: each process begins as soon as it has started.
+            # The published script has no common start: each process begins as soon as it has started.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
             pool.go(window)
@@ -541,7 +577,7 @@ class TrialRunner:
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return a window that begins late enough for all workers to receive it in time."""
-        # Measure the time until all processes have received and answered a message.
+        # Measure how long it takes until all processes have received and answered a message.
         start_ns = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)
@@ -556,7 +592,8 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Raise Interrupted instead of WorkerFailure after a stop signal, which may also end workers."""
+        """Raise Interrupted instead of WorkerFailure after a stop signal: the same signal may have ended
+        workers."""
         try:
             yield
         except WorkerFailure:
@@ -569,12 +606,12 @@ class TrialRunner:
 
 
 def _foreign_share(trial: Trial) -> float:
-    """Return the larger of other programs' shares of processors and disk, 0 to 1; 0 if unknown."""
+    """Return the larger of other programs' shares of the processors and of the disk, 0 to 1; 0 if unknown."""
     taken = (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
-    # A repeat does not help a trial that the CPU quota stopped.
+    # A repeat does not help a trial that the CPU quota has stopped, so its processor share does not count.
     return max(0.0 if trial.quota and trial.quota.throttled else taken, trial.disk_share or 0.0)
 
 
 def hang_limit_s(case: Case) -> float:
-    """Return the time without progress after which workers count as hung, in seconds."""
+    """Return how long workers may make no progress before they count as hung, in seconds."""
     return 2 * max(case.settings.busy_timeout_ms / 1000, experiment_of(case).timeout_s(case)) + STALL_S

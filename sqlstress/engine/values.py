@@ -1,11 +1,12 @@
-"""Values that identify their writer.
+"""Values that identify the write that stored them.
 
-A value's first eight bytes are one positive integer: 15 bits of salt (one salt a trial, its highest
-bit set), 12 bits of worker (0 is the preload) and 36 bits of sequence number. With a value size of 8 the
-value is that integer; longer values are blobs, padded with bytes derived from the same three numbers. No two
-writes write the same value, so no REPLACE can be optimised away, and every value identifies its write.
+The first eight bytes of a value are one positive integer: 15 bits of salt (a number per trial, its highest
+bit set), 12 bits of worker (0 is the preload: the rows stored before the load) and 36 bits of sequence
+number. With a value size of 8 the value is this integer. Longer values are blobs, padded with bytes that
+follow from the same three numbers. No two writes store equal values, so SQLite cannot optimise any REPLACE
+away, and every value identifies its write.
 
-The preload has the same salt in all trials, so that they can begin with copies of the same files.
+The preload has the same salt in all trials, so that all trials can begin with copies of the same files.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""Salt of the preload; no trial has it. SQLite stores integers with this salt in eight bytes, too."""
+"""Salt of the preload; no trial has this salt. SQLite stores integers with it in eight bytes, too."""
 HEADER = 8
 _STRETCH = 256
 
@@ -27,14 +28,14 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Writer of a value: number of the worker (0 is the preload) and sequence number."""
+    """Writer of a value: number of the worker (0 is the preload), and sequence number of its write."""
 
     worker: int
     sequence: int
 
 
 class Values:
-    """Maker and reader of the values of one trial; consecutive trials have different salts."""
+    """Maker and reader of the values of one trial. `trial` becomes the salt; `size` is in bytes."""
 
     def __init__(self, trial: int, size: int) -> None:
         self.salt = SALTS | trial % SALTS
@@ -42,7 +43,7 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the integer to which a worker's sequence numbers are added."""
+        """Return the integer to which a worker's sequence numbers are added; `worker` 0 is the preload."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
@@ -61,7 +62,8 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its arguments are the first number and a flag per value: values that are not needed may be anything.
+        Its arguments are the first number and a flag per value. A value whose flag is false is not needed,
+        and may be anything.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:
@@ -71,21 +73,24 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return the bytes with which a worker's values are padded, each from a different offset."""
+        """Return the bytes with which a worker's values are padded.
+
+        Each value begins at a different offset in them.
+        """
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
-        """Return the writer that the first eight bytes of a value name; None if it is not of this trial."""
+        """Return the writer that a value's integer names; None if no write of this trial made the integer."""
         worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
         if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None
         return Stamp(worker, number & (1 << SEQUENCE_BITS) - 1)
 
     def read(self, value: object) -> Stamp | None:
-        """Return the writer of a value; None if the value cannot be of this trial."""
+        """Return the writer of a value; None if no write of this trial can have made the value."""
         if self.size == HEADER:
             number = value if isinstance(value, int) else -1
         elif isinstance(value, bytes) and len(value) == self.size:

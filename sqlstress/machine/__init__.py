@@ -1,4 +1,4 @@
-"""Environment of a measurement: host, file system, cost of a sync, and warnings."""
+"""Description of a measurement's environment: host, file system, cost of a sync, and warnings."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def fingerprint(
     not_native: Sequence[str] = (),
     sync_budget_ns: int = sync_cost.BUDGET_NS,
 ) -> Environment:
-    """Return the environment of databases in `folder`; takes about 0.3 s on a common disk.
+    """Return the environment of databases in `folder`. It takes about 0.3 s on a common disk.
 
-    `builds` has the SQLite libraries that will be used: no library for a driver that stores no data.
-    `settings` and `most_workers` are those of all planned cases, for the warnings. `not_native` has the
-    reasons why the Python loop runs a load that the C loop could run. `sync_budget_ns` limits the time for
+    `builds` has the SQLite libraries that will be used; a driver that stores no data uses no library.
+    `settings` and `most_workers` (the highest concurrency) are those of all planned cases, for the warnings.
+    `not_native` has the reasons why the Python loop runs a load that the C loop could run. `sync_budget_ns` limits the time for
     the samples of a sync.
     Raises EnvironmentFailure if the folder is not writable.
     """

@@ -1,4 +1,4 @@
-"""Load from outside during a measurement: on processors (programs, other guests, heat) and disk."""
+"""Load by others during a measurement: on the processors (programs, other guests, heat) and on the disk."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ import psutil
 from sqlstress.machine.host import file_system_of
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
-# Processor time of this process and of all its descendants.
-#
-# If a process has ended, Linux adds its time to the parent that waited for it. macOS and Windows keep no such
-# account: there the last reading of the process counts.
+# Processor time of a process and of all its descendants.
+# When a process has ended, Linux adds its time to the time of the parent that waited for it. macOS and
+# Windows do not add it: there the last reading of the ended process counts.
 
 
 COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 
 
 class Family:
-    """A process and all its descendants."""
+    """A process and all its descendants, whose processor time is added up."""
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """Without `pid` it is the family of this process. Raises psutil.NoSuchProcess.
+        """`pid` is the process; None means this process. Raises psutil.NoSuchProcess.
 
-        `changing`: list the descendants at each reading, since short-lived processes start all the time.
-        Otherwise list them only at the first reading.
+        `changing` lists the descendants at each reading, because short-lived processes start all the time.
+        Otherwise they are listed only at the first reading.
         """
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
-        """Last readings of the descendants, in seconds, if the system keeps no account of them."""
+        """Last reading of each descendant, in seconds; empty on Linux, which adds the time of ended processes
+        itself."""
 
     def spent_s(self) -> float | None:
-        """Return the processor time of the family since its start, in seconds; None if it is unknown."""
+        """Return the processor time of all these processes since their start, in seconds; None if unknown."""
         try:
             if self.changing or self._descendants is None:
-                # Children before their parents.
+                # Children come before their parents.
                 self._descendants = self._head.children(recursive=True)[::-1]
             # In this order a process that ends between two readings counts twice rather than never.
             return sum(map(self._descendant_s, self._descendants)) + _processor_s(self._head)
@@ -49,7 +49,10 @@ class Family:
             return None
 
     def _descendant_s(self, process: psutil.Process) -> float:
-        """Return a descendant's processor time; 0 if it has ended and its time counts with its parent."""
+        """Return a descendant's processor time, in seconds.
+
+        If it has ended, return its last reading, or 0 where the system adds its time to its parent.
+        """
         try:
             spent = _processor_s(process)
         except psutil.NoSuchProcess:
@@ -65,31 +68,33 @@ def _processor_s(process: psutil.Process) -> float:
 
 
 MIN_INTERVAL_S = 0.1
-"""Minimum time between two samples, in seconds: systems count processor time in hundredths."""
+"""Minimum time between the first and the last sample, in seconds: systems count processor time in
+hundredths."""
 MAX_SAMPLE_COST = 0.05
-"""Maximum share of a processor for samples: each costs about 60 µs for each of our processes."""
+"""Maximum share of a processor spent on samples. A sample costs about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
-"""Times in which no program of this machine ran, and times that other fields include (the last four)."""
+"""Fields of times in which no program of this machine ran, and of times that other fields include (the last
+four)."""
 
 
 class CpuSample(NamedTuple):
-    """A sample of processor times, in seconds since any fixed time, added over all processors."""
+    """Processor times since some fixed time, in seconds, added over all processors."""
 
     at_ns: int
     busy: float
-    """Time in which they ran any program of this machine."""
+    """Time in which the processors ran any program of this machine."""
     own: float | None
-    """Time in which they ran our processes; None if it is unknown."""
+    """Time in which the processors ran our processes; None if unknown."""
     stolen: float
-    """Time in which a hypervisor ran other guests."""
+    """Time in which a hypervisor ran other guests on the processors."""
 
 
 class Shares(NamedTuple):
     """Shares of all processors' time, each 0 to 1, and the number of slow-downs."""
 
     foreign: float | None
-    """Share of other programs; None if our own share is unknown."""
+    """Share of other programs; None if our own processor time is unknown."""
     stolen: float
     """Share of other guests of the hypervisor; 0 if the system does not report it."""
     throttled: int | None = None
@@ -99,7 +104,7 @@ class Shares(NamedTuple):
 def look(own: Family | None) -> CpuSample | None:
     """Return a sample of the processor times; None if they cannot be read.
 
-    `own` has our processes; None if our share is unknown.
+    `own` has our processes; None if their processor time cannot be read.
     """
     own_s = own.spent_s() if own else None
     if own and own_s is None:
@@ -113,7 +118,7 @@ def look(own: Family | None) -> CpuSample | None:
 
 
 def shares(first: CpuSample, last: CpuSample, processors: int) -> Shares:
-    """Return the shares that others took between two samples."""
+    """Return the shares that other programs and other guests took between two samples."""
     total_s = processors * (last.at_ns - first.at_ns) / NS_PER_S
 
     def share(part: float) -> float:
@@ -126,7 +131,7 @@ def shares(first: CpuSample, last: CpuSample, processors: int) -> Shares:
 
 
 def throttled(folder: Path = _PROCESSORS) -> int | None:
-    """Return the number of slow-downs for heat since the system's start; None if it is unknown.
+    """Return the number of slow-downs because of heat since the system's start; None if unknown.
 
     Source: the Linux kernel's thermal_throttle of x86.
     """
@@ -138,12 +143,12 @@ def throttled(folder: Path = _PROCESSORS) -> int | None:
 
 
 class CpuMonitor:
-    """Sampler of processor times during the load; the longer the load, the rarer the samples."""
+    """Sampler of processor times during the load. The longer the load lasts, the rarer the samples are."""
 
     def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
-        """Samples count only between the two times, on the shared clock.
+        """Only samples between the two times, in ns of `perf_counter_ns`, count.
 
-        `own` has our processes; None if our share is unknown.
+        `own` has our processes; None if their processor time cannot be read.
         """
         self._own = own
         self._throttled = throttled()
@@ -151,10 +156,10 @@ class CpuMonitor:
         self._first: CpuSample | None = None
         self._last: CpuSample | None = None
         self._cost_ns = 0
-        """Cost of the last sample, in ns."""
+        """Time that the last sample took, in ns."""
 
     def pulse(self) -> None:
-        """Take a sample if one is due. Call it several times a second."""
+        """Take a sample if it is due. Call it several times a second."""
         now = time.perf_counter_ns()
         if not self._begins <= now <= self._ends:
             return
@@ -172,7 +177,7 @@ class CpuMonitor:
             self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return the shares that others took; None without two samples at a sufficient distance."""
+        """Return the shares that others took; None unless there are two samples at a sufficient distance."""
         if (
             not self._first
             or not self._last
@@ -185,26 +190,28 @@ class CpuMonitor:
 
 
 # Load of other programs on the disk, measured while our processes start and do not use the disk.
-#
-# It cannot be measured in the window, where our processes use the disk, too, and nothing marks our requests.
-# Linux's `write_bytes` of a process counts dirty memory, with large folios up to 256 times the written bytes;
-# and for each of our bytes a file system writes up to three bytes to its own journal.
+# It cannot be measured in the window: our processes use the disk there, too, and nothing marks our requests.
+# On Linux, `write_bytes` of a process does not help. It counts dirty memory, with large folios up to 256
+# times the written bytes. And for each byte that we write, a file system writes up to three bytes to its own
+# journal.
 
 
 MIN_SPAN_MS = 30
-"""Minimum divisor, in ms: a single write of the system could fill a shorter time."""
+"""Minimum time by which busy time is divided, in ms: a single write of the system could fill a shorter
+time."""
 _DEVICES = Path("/sys/dev/block")
 
 
 def disk_of(folder: Path) -> str | None:
-    """Return psutil's name of the disk that holds a folder; None if it is unknown.
+    """Return the name, as psutil uses it, of the disk with a folder; None if unknown.
 
     On systems other than Linux it is known only if there is a single disk.
     """
     if sys.platform != "linux":
         disks = [*_counters()]
         return disks[0] if len(disks) == 1 else None
-    # Some file systems, such as btrfs, have a number that is not a device's. If so, use the mounted device.
+    # The device number of some file systems, such as btrfs, belongs to no disk. If so, use the mounted
+    # device.
     for path, number in ((folder, "st_dev"), (Path(file_system_of(folder).device), "st_rdev")):
         with suppress(OSError):
             device = getattr(path.stat(), number)
@@ -213,7 +220,7 @@ def disk_of(folder: Path) -> str | None:
 
 
 def _counters() -> dict[str, Any]:
-    """Return psutil's counters of each disk; empty if they cannot be read."""
+    """Return psutil's counters by disk; empty if they cannot be read."""
     try:
         return dict(psutil.disk_io_counters(perdisk=True) or {})
     except (psutil.Error, OSError, RuntimeError, NotImplementedError, ValueError):
@@ -221,34 +228,39 @@ def _counters() -> dict[str, Any]:
 
 
 class DiskSample(NamedTuple):
-    """A sample of a disk's counters, since any fixed time."""
+    """Counters of a disk since some fixed time."""
 
     at_ns: int
     requests_ms: int
-    """Sum of the lengths of all requests."""
+    """Sum of the durations of all requests, in ms."""
     busy_ms: int
-    """Time in which the disk had any request; `requests_ms` if the system does not report it."""
+    """Time in which the disk had at least one request, in ms; `requests_ms` if the system does not report
+    it."""
 
 
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Requests may overlap, and the system counts busy time in ticks, so the smaller counter is used.
+    Requests may overlap, and the system counts busy time in ticks, so each counter may be too large: the
+    smaller is used.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))
 
 
 class DiskMonitor:
-    """Watch on a disk from its creation until `share`; our processes must not use the disk until then."""
+    """Monitor of a disk from its creation until `share`.
+
+    Our processes must not use the disk during this time.
+    """
 
     def __init__(self, disk: str | None) -> None:
-        """`disk` is psutil's name of the disk; None if it cannot be watched."""
+        """`disk` is the name that psutil uses; None if the disk cannot be monitored."""
         self._disk = disk
         self._first = self._sample()
 
     def share(self) -> float | None:
-        """Return the share of the time in which the disk was busy, 0 to 1; None if it is unknown."""
+        """Return the share of the time since creation in which the disk was busy, 0 to 1; None if unknown."""
         last = self._sample()
         return disk_share(self._first, last) if self._first and last else None
 

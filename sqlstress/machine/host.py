@@ -1,4 +1,4 @@
-"""Description of the machine and of the Python that runs."""
+"""Description of the machine and of the running Python."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from sqlstress.report import FileSystem, Host
 
 SLEEPS = 9
 _CPUINFO = Path("/proc/cpuinfo")
-# x86 has the first key, MIPS the second, POWER the third; small ARM boards name only the board.
+# Keys of the processor's model: x86 has the first, MIPS the second, POWER the third; small ARM boards name
+# only the board.
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "model", "hardware")
 _SYSCTL = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
 _SYSCTL_TIMEOUT_S = 2.0
 
 
 def describe_host() -> Host:
-    """Return a description of this machine; takes SLEEPS sleeps of 1 ms."""
+    """Return a description of this machine. It takes SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
         system=system,
@@ -49,9 +50,9 @@ def usable_cores() -> int:
 
 
 def sleep_1ms() -> None:
-    """Sleep for 1 ms as SQLite's busy handler does.
+    """Sleep for 1 ms in the way in which SQLite's busy handler sleeps.
 
-    Python sleeps on a high-resolution timer on Windows; SQLite calls Sleep(), which is rounded to ticks.
+    On Windows Python sleeps on a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
     """
     if sys.platform == "win32":
         import ctypes
@@ -62,7 +63,7 @@ def sleep_1ms() -> None:
 
 
 def median_sleep_ns(sleep: Callable[[], None], clock: Callable[[], int] = time.perf_counter_ns) -> int:
-    """Return the median real length of a sleep, in nanoseconds."""
+    """Return the median of the real durations of SLEEPS calls of `sleep`, in ns."""
 
     def once() -> int:
         start_ns = clock()
@@ -78,7 +79,7 @@ def processor(
     sysctl: tuple[str, ...] = _SYSCTL,
     timeout_s: float = _SYSCTL_TIMEOUT_S,
 ) -> str:
-    """Return the model name of the processor; empty if it is unknown."""
+    """Return the model name of the processor; empty if unknown."""
     try:
         if system == "Linux":
             return model_name(cpuinfo.read_text(encoding="utf-8", errors="replace"))
@@ -93,7 +94,7 @@ def processor(
 
 
 def model_name(cpuinfo: str) -> str:
-    """Return the processor's name from the text of /proc/cpuinfo; empty if the text has no name."""
+    """Return the processor's name in the text of /proc/cpuinfo; empty if the text has no name."""
     fields: dict[str, str] = {}
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
@@ -113,11 +114,11 @@ def _registry_name() -> str:
 
 UNKNOWN = FileSystem("", "", "")
 DATA_VOLUME = Path("/System/Volumes/Data")
-"""Volume of the users' folders on macOS, although their paths begin at the read-only root."""
+"""Volume with the users' folders on macOS, although their paths seem to be on the read-only root volume."""
 
 
 class Mount(NamedTuple):
-    """Fields of an entry of psutil.disk_partitions() that are used here."""
+    """The fields of an entry of psutil.disk_partitions() that are used here."""
 
     mountpoint: str
     fstype: str
@@ -136,7 +137,10 @@ def all_mounts() -> Iterable[Mount]:
 def file_system_of(
     folder: Path, mounts: Callable[[], Iterable[Mount]] = all_mounts, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
-    """Return the file system of a folder, after resolving symbolic links; UNKNOWN if it is unknown."""
+    """Return the file system of a folder, after resolving symbolic links.
+
+    UNKNOWN if it cannot be determined.
+    """
     try:
         return find_file_system(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):
@@ -144,9 +148,13 @@ def file_system_of(
 
 
 def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
-    """Return the file system with the longest mount point above a resolved path."""
+    """Return the file system whose mount point is the longest prefix of a resolved path.
+
+    UNKNOWN without any.
+    """
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
-        # A share without a letter is in no list; for a share with a letter psutil returns "remote".
+        # A network share without a drive letter is in no list; for a share with a letter psutil returns
+        # "remote".
         return FileSystem("", place.drive, "remote")
     above = [
         (len(point.parts), number, mount)
@@ -155,13 +163,13 @@ def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
     ]
     if not above:
         return UNKNOWN
-    # Of two mounts at one mount point the later hides the earlier.
+    # Of two mounts at the same mount point, the later mount hides the earlier.
     *_, mount = max(above, key=lambda entry: entry[:2])
     return FileSystem(mount.fstype, mount.device, mount.opts)
 
 
 def _mounted_path(resolved: Path, data_volume: Path) -> Path:
-    """Return the folder's path under `data_volume` if the folder is stored there; else `resolved`."""
+    """Return the path under `data_volume` if the folder is stored there; else `resolved`."""
     elsewhere = data_volume.joinpath(*resolved.parts[1:])
     if resolved.is_relative_to(data_volume) or not elsewhere.exists():
         return resolved

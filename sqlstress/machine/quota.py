@@ -1,4 +1,4 @@
-"""The CPU quota of a container: the cores that it allows, and the times it stopped processes."""
+"""The CPU quota of a container: the cores that it allows, and how often it stopped processes."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ _PROC = Path("/proc/self")
 
 
 class ControlGroup(NamedTuple):
-    """A control group with a CPU quota."""
+    """A control group (a set of processes that Linux limits together) with a CPU quota."""
 
     folder: Path
-    """Folder that has the group's settings and counters."""
+    """Folder with the group's settings and counters."""
     cores: float
-    """Processor time that the group may use, in seconds per second."""
+    """Number of cores: the processor time that the group may use, in seconds per second."""
 
 
 class Stat(NamedTuple):
-    """Counters of a control group, since its creation."""
+    """Counters of a control group since its creation."""
 
     periods: int
-    """Periods in which a process of the group wanted to run."""
+    """Number of periods in which a process of the group wanted to run."""
     throttled: int
-    """Periods in which the quota was used up and the group's processes were stopped."""
+    """Number of periods in which the quota was used up, so that the group's processes were stopped."""
     stopped_s: float
-    """Time for which they were stopped, in seconds, added over all processors."""
+    """Time for which processes of the group were stopped, in seconds, added over all processors."""
 
 
 def tightest_group(proc: Path = _PROC) -> ControlGroup | None:
-    """Return the group with the lowest quota that applies to this process; None if there is no quota.
+    """Return the control group with the lowest quota that applies to this process; None if there is no quota.
 
     `proc` is this process's folder in /proc. On systems other than Linux the result is None.
     """
@@ -44,7 +44,8 @@ def tightest_group(proc: Path = _PROC) -> ControlGroup | None:
 
 
 def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
-    """Yield the groups with a quota: the process's group and its ancestors, in both versions of cgroups."""
+    """Yield the groups with a quota among this process's group and its ancestors, in both versions of
+    cgroups."""
     try:
         memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
         mounts = (proc / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
@@ -74,7 +75,10 @@ def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
 
 
 def _quota(folder: Path) -> float | None:
-    """Return the cores that a group may use; None if it has no quota, or the quota cannot be read."""
+    """Return the number of cores that a group may use.
+
+    None if it has no quota, or if the quota is unreadable.
+    """
     try:
         if (unified := folder / "cpu.max").exists():
             quota, period = unified.read_text().split()
@@ -111,17 +115,20 @@ def cpu_quota(proc: Path = _PROC) -> float | None:
 
 
 class QuotaMonitor:
-    """Counter of the periods of a window in which the quota stopped the processes."""
+    """Counter of the periods in a window in which the CPU quota stopped the processes."""
 
     def __init__(self, begins_ns: int, ends_ns: int, group: ControlGroup | None = None) -> None:
-        """The window's times are on the shared clock. Without `group` it counts the tightest group."""
+        """`begins_ns` and `ends_ns` bound the window, in ns of `perf_counter_ns`.
+
+        `group` is the control group to count; None means the group with the lowest quota of this process.
+        """
         self._begins, self._ends = begins_ns, ends_ns
         self._group = group or (tightest_group() if sys.platform == "linux" else None)
         self._first = self._last = read_stat(self._group) if self._group else None
         self._has_begun = self._has_ended = False
 
     def pulse(self) -> None:
-        """Read the counters when the window opens and when it closes: call it several times a second."""
+        """Read the counters when the window opens and when it closes. Call it several times a second."""
         now = time.perf_counter_ns()
         if self._group is None or self._has_ended or now < self._begins:
             return
@@ -131,7 +138,10 @@ class QuotaMonitor:
             self._has_ended, self._last = True, read_stat(self._group)
 
     def throttling(self) -> Throttling | None:
-        """Return the effect of the quota in the window; None without quota or if it cannot be read."""
+        """Return the effect of the quota in the window.
+
+        None if there is no quota or if the counters are unreadable.
+        """
         if self._group is None:
             return None
         first, last = self._first, self._last if self._has_ended else read_stat(self._group)

@@ -1,6 +1,7 @@
-"""SQLite builds in a program's file, or in the files that a running process has mapped into its memory.
+"""SQLite builds in the file of a program, or in the files that a running process has mapped into its memory.
 
-SQLite's library has its version and its source id as text, also if it is linked into another binary.
+A file that contains SQLite has SQLite's version and source id as text, even if SQLite is linked into a larger
+program.
 
 Source: https://www.sqlite.org/c3ref/libversion.html
 """
@@ -24,17 +25,17 @@ _VERSION = re.compile(rb"\x00(3\.\d{1,2}\.\d{1,2})(?:\.\d{1,2})?\x00")
 
 
 class Build(NamedTuple):
-    """SQLite library in a file."""
+    """The SQLite library that a file contains."""
 
     file: str
     version: str
-    """Version, "3.45.1" for example; empty if unknown."""
+    """Version, such as "3.45.1"; empty if unknown."""
     source_date: str
-    """Day of its source code, as in "2024-01-30"."""
+    """Day of SQLite's source code, such as "2024-01-30"."""
 
 
 def build_in(file: Path) -> Build | None:
-    """Return the SQLite library in a file, or None if there is no SQLite in it. Raises OSError."""
+    """Return the SQLite library in a file; None if the file does not contain SQLite. Raises OSError."""
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         source = _SOURCE.search(data)
         if not source:
@@ -44,7 +45,10 @@ def build_in(file: Path) -> Build | None:
 
 
 def builds_of_process(pid: int) -> list[Build]:
-    """Return the SQLite libraries of a running process. Raises UsageError if it cannot be examined."""
+    """Return the SQLite libraries of a running process.
+
+    Raises UsageError if the process cannot be examined.
+    """
     try:
         return [*_builds(_mapped_files(psutil.Process(pid)))]
     except psutil.Error as error:
@@ -52,7 +56,7 @@ def builds_of_process(pid: int) -> list[Build]:
 
 
 def builds_of_program(path: Path) -> list[Build]:
-    """Return the SQLite library in the file of a program or library. Raises UsageError."""
+    """Return the SQLite library in the file of a program or library, as a list. Raises UsageError."""
     try:
         build = build_in(path)
     except (OSError, ValueError) as error:
@@ -61,12 +65,10 @@ def builds_of_program(path: Path) -> list[Build]:
 
 
 def _mapped_files(process: psutil.Process) -> set[str]:
-    """Return the programs and libraries that a process has mapped, with its own; on macOS only its own.
-
-    Linux reports which mappings contain code. Others may be a database of many GB.
-    """
+    """Return the paths of the process's program and of the files that it has mapped; on macOS only of its
+    program."""
     files = {process.exe()}
-    list_maps = getattr(process, "memory_maps", None)  # psutil has it on Linux and Windows
+    list_maps = getattr(process, "memory_maps", None)  # psutil has it on Linux and Windows.
     with suppress(psutil.AccessDenied):
         mappings = list_maps(grouped=False) if list_maps else ()
         files.update(part.path for part in mappings if sys.platform != "linux" or "x" in part.perms)
@@ -76,6 +78,6 @@ def _mapped_files(process: psutil.Process) -> set[str]:
 def _builds(files: Iterable[str]) -> Iterator[Build]:
     for name in sorted(files):
         path = Path(name)
-        with suppress(OSError, ValueError):  # such as a device, or a file that is empty or was replaced
+        with suppress(OSError, ValueError):  # For example a device, or a file that is empty or was replaced.
             if path.is_file() and (build := build_in(path)):
                 yield build

@@ -1,4 +1,5 @@
-"""The cost of one sync of a 4 KiB write in a folder, with the call that SQLite would use."""
+"""Measurement of the cost of one sync of a 4 KiB write in a folder, with the system call that SQLite would
+use."""
 
 from __future__ import annotations
 
@@ -19,17 +20,17 @@ from sqlstress.system.files import reason, remove, short_path
 
 BLOCK = 4096
 MIN_SAMPLES = 8
-"""Minimum number of samples of each kind, however slow they are."""
+"""Minimum number of samples of each kind (appending and overwriting), however slow they are."""
 MOST = 200
 """Maximum number of samples of each kind."""
 BUDGET_NS = 150_000_000
-"""Time limit in ns for the samples of one kind after the first MIN_SAMPLES."""
+"""Time limit, in ns, for the samples of one kind after the first MIN_SAMPLES."""
 
 Sync = Callable[[int], None]
 
 
 def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
-    """Return the calls with which SQLite syncs a file on a system; SQLite uses the first that works.
+    """Return the names of the calls with which SQLite syncs a file; SQLite uses the first call that works.
 
     Source: SQLite's os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
     """
@@ -41,7 +42,10 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a descriptor by a call; it raises OSError if the system lacks it."""
+    """Return the function that syncs a file descriptor by this call.
+
+    It raises OSError if the system lacks the call.
+    """
 
     def full_fsync(descriptor: int) -> None:
         if sys.platform != "darwin":
@@ -70,7 +74,7 @@ def measure(
 
     Uses the first call in `names` that works on the file system. Raises EnvironmentFailure.
     """
-    # By this name the clean-up of a killed run's folder recognises our file.
+    # The clean-up of a killed measurement's folder recognises our file by this name.
     path = folder / f"sync-{secrets.token_hex(8)}.tmp"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -99,19 +103,20 @@ def measure(
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Return a percentile: the smallest value that at least `percent` % of the values do not exceed."""
+    """Return a percentile: the smallest value such that at least `percent` % of the values are not larger."""
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
 def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
-    """Return a function that writes a block of the file, by its number, and syncs the file."""
-    # Random and different each time: some file systems write other blocks faster, or not at all.
+    """Return a function that writes a block of the file, given the block's number, and syncs the file."""
+    # The content is random and different each time: some file systems write other blocks faster, or not at
+    # all.
     padding, serial = secrets.token_bytes(BLOCK - 8), count(1)
 
     def write(block: int) -> None:
         os.lseek(descriptor, block * BLOCK, os.SEEK_SET)
         left = next(serial).to_bytes(8, "little") + padding
-        while left:  # a full disk writes a part first; only the next write fails
+        while left:  # A full disk writes a part of the block first; only the next write fails.
             left = left[os.write(descriptor, left) :]
         sync(descriptor)
 
@@ -121,7 +126,7 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
 def _samples(
     write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
 ) -> list[int]:
-    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, within the budget."""
+    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns; stop when the budget is used up."""
     samples: list[int] = []
     spent = 0
     for block in blocks:
@@ -135,7 +140,7 @@ def _samples(
 
 
 def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
-    """Return the first call that works on the file; SQLite falls back in the same way."""
+    """Return the first call that works on the file, with its name; SQLite falls back in the same way."""
     *preferred, last = names
     for name in preferred:
         sync = call_of(name)

@@ -1,4 +1,4 @@
-"""Warnings on the environment of figures: pure functions of the facts."""
+"""Warnings on an environment that affects figures: pure functions of facts on the machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlstress.report.power_failure import power_failure_risk
 from sqlstress.statistics.units import format_ms
 
 _ON = frozenset({"1", "on", "yes", "true"})
-# SQLite accepts numbers and switches as levels, too.
+# SQLite accepts numbers and switches as levels of `synchronous`, too.
 _LEVELS = {
     **{level: level for level in SYNCHRONOUS},
     **{str(number): level for number, level in enumerate(SYNCHRONOUS)},
@@ -22,7 +22,10 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return the settings on which durability depends; the last --pragma of a name takes precedence."""
+    """Return the settings on which durability depends.
+
+    Of several --pragma with the same name the last counts.
+    """
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
@@ -34,9 +37,10 @@ def durability_settings(settings: Settings) -> Settings:
 
 
 def level(wish: Settings, build: SqliteBuild) -> str:
-    """Return the effective synchronous level with a library: the requested level, or its default.
+    """Return the effective synchronous level with a library: the requested level, or the library's default.
 
-    Source: SQLite's sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, and that to 2.
+    Source: SQLite's sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, which defaults to
+    2.
     """
     if wish.synchronous:
         return wish.synchronous
@@ -49,15 +53,15 @@ def level(wish: Settings, build: SqliteBuild) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """The environment and the planned cases."""
+    """Facts on the environment and the planned cases, from which the warnings follow."""
 
     host: Host
     file_system: FileSystem
     builds: tuple[SqliteBuild, ...]
-    """SQLite libraries in use; empty for a driver that stores no data."""
+    """SQLite libraries in use; empty if all drivers store no data."""
     sync: SyncCost
     settings: tuple[Settings, ...]
-    """Settings of all planned cases."""
+    """Settings of each planned case."""
     most_workers: int
     """Highest concurrency of the planned cases."""
     not_native: tuple[str, ...] = ()
@@ -65,12 +69,12 @@ class MachineFacts:
 
     @property
     def wishes(self) -> tuple[Settings, ...]:
-        """Requested settings of the cases that concern durability, each once."""
+        """Requested settings that concern durability, of all cases, without duplicates."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 
     @property
     def wal(self) -> bool:
-        """Whether a case uses WAL, or may use it: an application that chooses the mode itself."""
+        """Whether a case uses WAL, or may use it because the user's application chooses the journal mode."""
         return any(wish.journal_mode in ("wal", KEEP_JOURNAL_MODE) for wish in self.wishes)
 
     @property
@@ -85,18 +89,18 @@ class MachineFacts:
 
     @property
     def apple_builds(self) -> tuple[SqliteBuild, ...]:
-        """Apple's libraries: on macOS, and compiled not to sync at a WAL commit."""
+        """Apple's own SQLite libraries: on macOS, and compiled so that a commit to the WAL does not sync."""
         option = "DEFAULT_WAL_SYNCHRONOUS=1"
         return tuple(build for build in self.builds if self.macos and option in build.compile_options)
 
 
 NO_DISK_UNDER_NS = 20_000
-"""No disk writes and syncs a block faster than this."""
+"""Shortest plausible time for a disk to write and sync a block, in ns."""
 TICK_OVER_NS = 5_000_000
-"""Length from which a sleep of 1 ms was rounded up to the system's clock tick, in ns."""
+"""Duration from which on a sleep of 1 ms was rounded up to a clock tick of the system, in ns."""
 
 _MEMORY = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
-# Prefixes of types such as nfs4, fuse.sshfs and virtiofs.virtiofs0; fakeowner is Docker Desktop's.
+# Prefixes of types such as nfs4, fuse.sshfs and virtiofs.virtiofs0. fakeowner is from Docker Desktop.
 _SHARED = (
     *("virtiofs", "9p", "nfs", "cifs", "smb", "fuse", "vboxsf", "prl_fs", "vmhgfs", "fakeowner", "drvfs"),
     *("afpfs", "webdav", "davfs", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs"),
@@ -106,14 +110,14 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 def warn(facts: MachineFacts) -> tuple[Warning, ...]:
-    """Return the warnings that apply, the serious ones first."""
+    """Return the warnings that apply, the serious warnings first."""
     rules = (_disk, _library, _apple, _durability, _host) if facts.builds else (_host,)
     warnings = [warning for rule in rules for warning in rule(facts)]
     return tuple(sorted(warnings, key=lambda warning: not warning.serious))
 
 
 def _disk(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of a disk that does not sync, and of a shared file system."""
+    """Yield warnings of a disk on which a sync has no effect, and of a shared file system."""
     mounted, cost, options = (
         facts.file_system,
         facts.sync.overwrite_p50_ns,
@@ -125,7 +129,7 @@ def _disk(facts: MachineFacts) -> Iterator[Warning]:
     elif mounted.kind == "overlay" and "volatile" in options:
         fault = "This overlay is mounted volatile, so a sync does nothing"
     elif cost < NO_DISK_UNDER_NS and not (facts.macos and facts.sync.primitive == "fsync"):
-        # On macOS a plain fsync is this fast although it has an effect; it has a separate warning.
+        # On macOS a plain fsync is as fast as this although it has an effect; another warning explains it.
         fault = f"A sync takes {cost / 1000:.1f} µs here, too fast for a disk"
     if fault:
         text = f"{fault}: a power failure can lose acknowledged commits. Choose a --dir on a disk."
@@ -136,7 +140,7 @@ def _disk(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) -> Warning | None:
-    """Return a warning if other systems share a file system, with the harm of it; else None."""
+    """Return a warning, which includes the text `harm`, if other systems share the file system; else None."""
     if not mounted.kind.lower().startswith(_SHARED) and "remote" not in mounted.options.split(","):
         return None
     name = mounted.kind or mounted.device
@@ -144,7 +148,7 @@ def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) 
 
 
 def _library(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of bugs and settings that can corrupt a database on any disk, or have no effect."""
+    """Yield warnings of bugs and settings that can corrupt a database on any disk, or that have no effect."""
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
         yield Warning(
@@ -169,9 +173,9 @@ def _library(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def has_wal_reset_bug(version: str) -> bool:
-    """Return whether SQLite released this version with the WAL-reset bug.
+    """Return whether this version of SQLite was released with the WAL-reset bug.
 
-    Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, except 3.44.6 and 3.50.7.
+    Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, except for 3.44.6 and 3.50.7.
     """
     match = _VERSION.match(version)
     if not match:
@@ -184,7 +188,7 @@ def has_wal_reset_bug(version: str) -> bool:
 
 
 def _apple(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of commits that stay in the drive's cache on macOS, and of Apple's library."""
+    """Yield warnings of commits that stay in the drive's cache on macOS, and of Apple's SQLite library."""
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
     if facts.macos and any(level(wish, build) in durable for wish in plain for build in facts.builds):
@@ -209,7 +213,8 @@ def _apple(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _durability(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield a warning for each pair of journal mode and synchronous that can lose data at a power failure."""
+    """Yield a warning for each pair of journal mode and synchronous level that can lose data at a power
+    failure."""
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
         danger = power_failure_risk(journal, synchronous)

@@ -1,1 +1,1 @@
-"""Studies, which choose each measurement by the results so far."""
+"""Studies: measurements that choose each trial by the results so far."""

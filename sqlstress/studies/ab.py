@@ -1,4 +1,8 @@
-"""A/B test: two arms measured in turns, pair by pair, until the sequential test decides."""
+"""A/B test: measure arms A and B (two sets of options) in pairs, until a sequential test decides.
+
+Each pair has a slice per arm and cell. A slice is one trial, measured on its own. A cell is one case of A
+with the case of B that it is compared with.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +37,11 @@ from sqlstress.target import stores_nothing
 
 
 def order(first: str, seed: int, pair: int) -> tuple[int, int]:
-    """Return the order of the arms in a pair. `first` begins pair 0; the seed draws later orders.
+    """Return the order in which the arms (0 is A, 1 is B) are measured in a pair.
 
-    So chance alone decides which arm meets a drift, a neighbour or another effect of the machine, and the
-    signed-rank test takes this chance into account. With fixed turns, an effect of the same period would meet
-    the same arm each time.
+    `first` begins pair 0; the seed draws the order of later pairs. So chance alone decides which arm meets a
+    drift, another program's load or another effect of the machine, and the signed-rank test takes this chance
+    into account. If the arms simply alternated, a periodic effect could meet the same arm each time.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
     leader = ARMS.index(first) ^ drawn
@@ -45,14 +49,14 @@ def order(first: str, seed: int, pair: int) -> tuple[int, int]:
 
 
 def draw_first_arm(seed: int) -> str:
-    """Return the arm that begins the first pair, drawn by the seed."""
+    """Return the arm that begins the first pair, "A" or "B", drawn by the seed."""
     return Random(f"{seed}:order").choice(ARMS)
 
 
 def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float) -> Progress:
-    """Return the progress: the current pair, the difference of B from A so far, and the time left.
+    """Return the progress: the current pair, the difference of B from A so far, and the estimated time left.
 
-    After the first look it includes an estimate of the time until the decision.
+    After the first interim look at the results, the note also has the estimated time until the decision.
     """
     assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
@@ -77,12 +81,13 @@ def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float
 
 
 def _affordable_pairs(test: AbTest, pair_s: float) -> int:
-    """Return the number of pairs that the time limit allows."""
+    """Return the number of pairs that fit into the time limit `max_time_s`; MOST without a limit."""
     return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
 
 
 def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
-    """Return a text on the time until the decision, which takes about `needed` pairs."""
+    """Return a text on the estimated time until the decision; `needed` is the number of pairs in all, or
+    None."""
     if needed is None:
         return "near the limit"
     minutes = plural(max(1, round(needed * pair_s / 60)), "minute")
@@ -93,18 +98,21 @@ def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
 
 @dataclass
 class AbStudy:
-    """An A/B test as a study; a step is a slice or a look."""
+    """An A/B test as a study.
+
+    Each step is a slice (one trial of one arm) or an interim look at the results.
+    """
 
     cases: tuple[Sequence[Case], Sequence[Case]]
-    """Cells of A and cells of B; cells with the same index are compared."""
+    """Cases of A and cases of B; cases with the same index are compared, and form a cell."""
     test: AbTest
-    """The test: its settings and its results so far."""
+    """Settings of the test, with its results so far."""
     looks: Sequence[InterimLook]
-    """Planned looks, in order; the test ends after the last."""
+    """Planned interim looks at the results, in order; the test ends after the last."""
     clock: Callable[[], float] = time.monotonic
-    """Clock in seconds, from any fixed time."""
+    """Function that returns the time in seconds since some fixed time."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
-    """Runs by the indices of cell and arm."""
+    """Runs by (cell, arm), two indices."""
 
     def steps(self, bench: SliceBench) -> Steps:
         """Measure until the test is decided, the time is over, or a slice cannot be measured."""
@@ -121,10 +129,10 @@ class AbStudy:
                 if self._ended():
                     return
             pairs, elapsed_s = pair + 1, self.clock() - start_s
-            # The pair is also the last if another pair would end after the time limit.
+            # The pair is also the last if one more pair would end after the time limit.
             is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
-            if is_last:  # the last look gets the rest of the error probability
+            if is_last:  # The last look gets all of the error probability that is left.
                 total, spent = (sum(step.alpha for step in steps) for steps in (self.looks, self.test.looks))
                 due = InterimLook(pairs, total - spent)
             if due and too_many_failed(self.report(bench.report)):
@@ -140,7 +148,7 @@ class AbStudy:
                     return
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` with the runs and the test so far."""
+        """Return `blank`, a report without runs, with the runs and the test so far."""
         return replace(
             blank,
             ab=self.test,
@@ -165,7 +173,7 @@ class AbStudy:
                 wrong = f"the data of {ARMS[arm]} is wrong"
                 self.test = replace(self.test, verdict=FAIL, reason=wrong)
             elif error is None and (refusal := self._refusal(bench.report, cell)):
-                # No pair is valid, including the earlier pairs.
+                # No pair is valid, not even the earlier pairs.
                 self.test = replace(self.test, looks=())
                 emptied = {
                     key: replace(other, trials=(), skipped=SAME_CODE) for key, other in self._runs.items()
@@ -173,7 +181,7 @@ class AbStudy:
                 self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
 
     def _refusal(self, blank: Report, cell: int) -> str | None:
-        """Return an error if both arms of a cell ran the same code although it should differ."""
+        """Return an error if both arms of a cell ran the same code although the test compares their code."""
         runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _has_imported_file(run)]
         if len(runs) < 2:
             return None
@@ -187,7 +195,7 @@ class AbStudy:
         return None if differ else same_environment(a, b)
 
     def _ended(self) -> bool:
-        """Return whether the test is decided, or a slice could not be measured."""
+        """Return whether the test is decided, or ended because a slice could not be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
@@ -196,12 +204,12 @@ SAME_CODE = "Both arms ran the same code."
 
 
 def _has_imported_file(run: Run) -> bool:
-    """Return whether a run has imported the user's Python file."""
+    """Return whether the run's workers have imported the user's Python file."""
     has_file = bool(getattr(run.case.spec, "file", None))
     return has_file and bool(run.trials) and not stores_nothing(run.case.driver)
 
 
-# The options of A/B tests: options of the comparison, and options of the experiment.
+# Options of A/B tests: options of the comparison, and options of the experiment.
 
 
 COMPARED = "Comparison"
@@ -213,9 +221,11 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     "duration": {"default": "2s", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help of the experiment's options that differ in a test, where a slice is a single trial."""
+"""Defaults and help of the experiment's options that differ in an A/B test, where a slice is a single
+trial."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options of the experiment that a test does not support, because it measures slices in turns."""
+"""Options of the experiment that an A/B test does not support, because it measures slices of A and B in
+turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,13 +271,13 @@ class ComparisonOptions:
 
 
 COMPARISON_OPTIONS = select_options(options_of(ComparisonOptions))
-"""Options of the comparison."""
+"""The options of ComparisonOptions, for the command line."""
 OptionValues = dict[str, Any]
 """Unparsed values by option name."""
 
 
 def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
-    """Return all options of the command for an experiment."""
+    """Return all options of the `ab` command for an experiment; `command` is the experiment's name."""
     return (*COMPARISON_OPTIONS, *load_options(command))
 
 
@@ -282,9 +292,9 @@ def left_out(command: str) -> frozenset[str]:
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return the values of options that an arm leaves out.
+    """Return the values of options that an arm leaves out. `given` has the names of the options that it sets.
 
-    They are explicit because the sqlstress of another Python may have other defaults.
+    The values are explicit because the sqlstress of another Python may have other defaults.
     """
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: texts["default"] for name, texts in _OVERRIDES.items() if name not in counted}
@@ -292,15 +302,16 @@ def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
 
 
 def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Return the options of the comparison and the options of the experiment."""
+    """Split option values into the options of the comparison and the options of the experiment."""
     gate = {option.name: given[option.name] for option in COMPARISON_OPTIONS if option.name in given}
     return gate, {name: value for name, value in given.items() if name not in gate}
 
 
 def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValues:
-    """Return the options of an arm: its own options replace common options.
+    """Return the options of an arm: its own options replace options common to both arms.
 
-    Values of a list are appended to the common values instead, except for the words of a command.
+    Values of a list are appended to the common values instead; only the words of a command replace the common
+    words.
     """
     commands = {option.name for option in load_options(command) if option.argument == REST}
     options = {**common, **own}
@@ -310,7 +321,7 @@ def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValue
     return {**defaults(options, command), **options}
 
 
-# Construction of an A/B test: the cells of both arms, the test, and its bench.
+# Construction of an A/B test: the cases of both arms, the test, and the bench that measures them.
 
 
 Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
@@ -334,7 +345,7 @@ def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
 
 
 def to_words(experiment: str, own: OptionValues) -> list[str]:
-    """Return the options of an arm as command-line words."""
+    """Return the options of an arm as words of a command line."""
     flags = {option.name for option in load_options(experiment) if option.flag}
     result: list[str] = []
     for name, values in own.items():
@@ -344,7 +355,10 @@ def to_words(experiment: str, own: OptionValues) -> list[str]:
 
 
 def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
-    """Return the cells of both arms, all with the same seed. Raises UsageError."""
+    """Return the cases of both arms, all with the same seed.
+
+    Raises UsageError for different seeds, or if the arms have different numbers of cases.
+    """
     if arms[0].get("seed") != arms[1].get("seed"):
         raise UsageError("both arms use the same seed. Give --seed outside of --a and --b.")
     seed = seeded({**arms[0], **arms[1]})["seed"]
@@ -376,9 +390,9 @@ def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> 
 def make_own_python(
     arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return an opener of benches that measure both arms with this Python.
+    """Return a factory of benches that measure both arms with this Python.
 
-    Raises UsageError if the arms would use different loops without a request for it.
+    Raises UsageError if the arms would use different loops (C and Python) although no option requests this.
     """
     check_loops((cases[0][0], cases[1][0]), arms)
     return OwnPython((*cases[0], *cases[1]), directory, command)

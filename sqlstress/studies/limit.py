@@ -1,4 +1,8 @@
-"""Search for the highest rate that holds a promise: a closed loop first, then windows at rates."""
+"""Search for the highest rate of operations at which a latency promise still holds.
+
+First it measures a closed loop, in which each worker runs its operations back to back; this determines the
+first rate. Then each window has operations due at one rate.
+"""
 
 from __future__ import annotations
 
@@ -26,31 +30,34 @@ from sqlstress.statistics.search import next_rate
 from sqlstress.statistics.units import format_duration
 
 CLOSED_S = 2.0
-"""Window of the closed loop that determines the first rate, in seconds."""
+"""Window of the closed-loop trial that determines the first rate, in seconds."""
 FIRST_RATE_SHARE = 0.7
-"""First rate, as a share of the closed loop's rate."""
+"""First rate, as a share of the rate that the closed loop reached."""
 CHECKPOINTS_PER_WINDOW = 3
 """Number of checkpoints that a window spans at half of the closed loop's rate."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
 """Maximum window, in seconds. Rates that would need a longer window are not tried."""
 DUE_MARGIN = 4.0
-"""Margin of operations due above the required number, in standard deviations of random arrivals."""
+"""Number of operations that are due in addition to the required number, in standard deviations of random
+arrivals."""
 PATIENCE = 2
-"""Number of consecutive windows without a conclusion after which the search ends."""
+"""Number of consecutive windows that allow no conclusion after which the search ends."""
 TYPICAL_WINDOWS = 20
-"""Typical number of windows of a search on a quiet machine."""
+"""Typical number of windows of a search on a quiet machine, for the estimate of the time left."""
 
 
 def window_s(case: Case, closed: Trial) -> float:
-    """Return the length of windows in seconds, so that each spans CHECKPOINTS checkpoints.
+    """Return the length of a window, in seconds: long enough for CHECKPOINTS_PER_WINDOW checkpoints.
 
-    A commit writes at least one page to the WAL. `wal_autocheckpoint` pages of a file cause a checkpoint.
+    A commit writes at least one page to the WAL, and `wal_autocheckpoint` pages in one file cause a
+    checkpoint.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
     if commits is None and experiment.writes(case):
-        commits = closed.transactions  # each transaction may be a commit
+        # If the number of commits is unknown, each transaction may be a commit.
+        commits = closed.transactions
     pages = closed.effective.get("wal_autocheckpoint", "")
     if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":
         return SHORTEST_S
@@ -61,14 +68,15 @@ def window_s(case: Case, closed: Trial) -> float:
 def due(promise: Promise) -> int:
     """Return the average number of operations to schedule per window.
 
-    The number has a margin, because arrivals are random and a window needs enough of them for its bounds.
+    A window needs a minimum number of operations to judge the promise. Arrivals are random, so the result has
+    a margin above this number.
     """
     required = enough(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
 
 class LimitStudy:
-    """Search for the highest rate as a study; a step is a window."""
+    """Search for the highest rate as a study. Each step is a window."""
 
     def __init__(
         self,
@@ -78,13 +86,18 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`case` has a closed loop. `duration_s` is the length of windows; if None, the study chooses it."""
+        """`case` has a closed loop.
+
+        `duration_s` is the length of windows; if it is None, the study chooses it. `spacing` is "even" or
+        "poisson". `clock` returns the time in seconds since some fixed time.
+        """
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """Rate and margin of each window that allows a conclusion."""
+        """Rate and margin of each window that allows a conclusion. A positive margin means that the promise
+        held."""
 
     def report(self, blank: Report) -> Report:
         """Return `blank` with the runs so far: the closed loop first, then the rates in ascending order."""
@@ -94,7 +107,7 @@ class LimitStudy:
     def steps(self, bench: Bench) -> Steps:
         """Measure until both bounds of the rate are known, time is over, or a window cannot be measured.
 
-        At least one window is measured, even if time is over.
+        At least one window at a rate is measured, even if time is over.
         """
         start_s = self._clock()
         closed = replace(self.case, duration_s=self._duration_s or CLOSED_S)
@@ -139,7 +152,7 @@ class LimitStudy:
         return True
 
     def _measure(self, run: Run, runner: TrialRunner) -> Run:
-        """Return a run with one more window, or with the reason why it could not be measured."""
+        """Return `run` with one more window, or with the reason why the window could not be measured."""
         trials = run.trials
         try:
             trial = runner.run(run.case, len(trials))
@@ -172,7 +185,7 @@ class LimitStudy:
         bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, note, left_s))
 
 
-# The options of the search: options of the promise, and options of the experiment.
+# Options of the search: options of the promise, and options of the experiment.
 
 
 _OVERRIDES: dict[str, dict[str, Any]] = {
@@ -190,12 +203,12 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
 }
 """Defaults and help of the experiment's options that differ in a search."""
 _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
-"""Options of the experiment that the search sets itself, or that would change the question."""
+"""Options of the experiment that the search sets itself, or that would change the question it answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """Options of the search's limits."""
+    """Options that limit the search."""
 
     max_time: float = option(
         duration(1.0), "5m", PROMISE, "Time limit. No window starts after it.", metavar="DURATION"
@@ -207,13 +220,16 @@ PROMISE_OPTIONS = (*select_options(options_of(Promise)), *select_options(options
 
 
 def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
-    """Return all options of the command for an experiment."""
+    """Return all options of the `limit` command for an experiment; `command` is the experiment's name."""
     left_out = (*_UNSUPPORTED, *get_experiment(command).single_case_values)
     return (*PROMISE_OPTIONS, *options_of_load(command, _OVERRIDES, left_out))
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
-    """Return the search for options, given as unparsed values by name. Raises UsageError."""
+    """Return the search; `given` has unparsed option values by name. Raises UsageError.
+
+    `command` is the experiment's name.
+    """
     values = parse_options(PROMISE_OPTIONS, given)
     promise = Promise(values["p50"], values["p99"], values["p999"], values["max"])
     if not promise.bounds:
@@ -228,7 +244,7 @@ def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     (case,) = cases
     assert case.arrivals
     return LimitStudy(
-        # The search goes up to rates at which operations fail, so failures are no error.
+        # The search also tries rates at which operations fail, so failures are no error.
         replace(case, arrivals=None, repeat=1, max_failed=1.0),
         LimitSearch(promise, values["max-time"]),
         case.arrivals.spacing,

@@ -1,4 +1,7 @@
-"""Code that both arms of an A/B test run although the test compares two versions of it, and the reason."""
+"""Detection of an A/B test whose arms run the same code although it is to compare two versions of this code.
+
+The error names the cause, such as an editable install, and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +17,34 @@ from typing import NamedTuple
 from sqlstress.analysis.wording import listing
 
 PROBE = "import json, sys; print(json.dumps(sys.path))"
-"""Program that prints where an interpreter searches for modules."""
+"""Program that prints the folders in which an interpreter searches for modules."""
 PROBE_S = 20.0
-"""Time limit of the probe, in seconds."""
+"""Time limit of PROBE, in seconds."""
 CODE = (".py", ".so", ".pyd")
-"""Suffixes of code files. Two versions of a package are distinguished by the content of these files."""
+"""Suffixes of code files. The content of these files distinguishes two versions of a package."""
 MAX_NAMED_MODULES = 3
-"""Number of modules that an error names."""
+"""Maximum number of modules that an error names."""
 SEPARATE_REMEDY = "install each folder in the environment of its arm (--python-a and --python-b)"
 
 
 class ArmCode(NamedTuple):
-    """One arm of an A/B test, and the modules that its measurement imported with the user's file."""
+    """One arm (A or B) of an A/B test, and the modules that its measurement imported with the user's file."""
 
     name: str
     """A or B."""
     python: str | None
-    """Interpreter of the arm; None means the interpreter of sqlstress itself."""
+    """Interpreter of the arm; None means the interpreter that runs sqlstress."""
     file: str
-    """The user's file."""
+    """Path of the user's file."""
     modules: Mapping[str, str]
-    """File of each package or module, by name."""
+    """File of each imported package or module, by module name."""
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms run one version of a module that differs between their folders."""
+    """Return an error if both arms ran the same version of a module whose versions in their folders differ.
+
+    The folder of an arm is the folder of its user file. None if there is no such module.
+    """
     roots = _roots(a.file, b.file)
     if roots is None:
         return None
@@ -49,7 +55,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
             continue
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
-            # The wrong arm is the arm that runs the code of the other folder.
+            # The wrong arm is the arm that ran the code of the other arm's folder.
             is_old, is_new = (
                 all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
             )
@@ -60,16 +66,20 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of two versions, without the common end of their paths; None if equal."""
+    """Return the folders of two versions: the files' folders, less the common end of their paths.
+
+    None if equal. Example: base/bench/app.py and bench/app.py have the versions in base/ and in the current
+    folder.
+    """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
-    # The workflow checks the base out inside the folder of the change.
+    # The documented CI workflow checks out the base version inside the folder of the changed version.
     while a.name == b.name and a != b and a not in b.parents and b not in a.parents:
         a, b = a.parent, b.parent
     return (a, b) if a != b else None
 
 
 def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> tuple[Path, Path] | None:
-    """Return the files of a module in both folders; None if they do not both have it."""
+    """Return the files of a module in the two folders; None unless both folders have the module."""
     package = Path(*name.split("."))
     paths = [file.relative_to(root) for file in files for root in roots if file.is_relative_to(root)]
     for folder in (Path(), Path("src")):
@@ -82,7 +92,7 @@ def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> t
 
 
 def _code(file: Path) -> dict[str, bytes]:
-    """Return the content of a module, or of all modules of a package, by path within its folder."""
+    """Return the content of a module, or of all modules of a package, by path inside its folder."""
     if file.stem != "__init__":
         return {file.name: _content(file)}
     files = (path for path in file.parent.rglob("*") if path.suffix in CODE)
@@ -104,9 +114,10 @@ def _mixed_up(
     sides: tuple[ArmCode, ArmCode],
     roots: tuple[Path, Path],
 ) -> str:
-    """Return the error for a module of one version in both arms: the file, the cause and the remedy.
+    """Return the error if both arms ran one version of a module: the file, the cause and the remedy.
 
-    `wrong` is the arm with the code of the other folder; None if it is the code of neither folder.
+    `files` are the imported files of A and B; `differing` are the files whose content differs. `wrong` is the
+    arm that ran the code of the other arm's folder; None if the code is from neither folder.
     """
     root = roots[sides.index(wrong)] if wrong else None
     vain = "so the change would be compared with itself."
@@ -141,9 +152,9 @@ def _mixed_up(
 
 
 def same_environment(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if two environments have one Python and load all modules from the same files.
+    """Return an error if two environments have the same Python and load all modules from the same files.
 
-    Call it only if nothing else differs between the arms.
+    Call it only if nothing else differs between the arms. None if the environments differ.
     """
     if a.python is None or b.python is None:
         return None
@@ -165,7 +176,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return the reason why both environments have a module, and the remedy."""
+    """Return a sentence on why both environments have a module, and on the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -183,20 +194,20 @@ def _remedy(name: str, side: ArmCode) -> str:
 
 
 def import_folder(name: str, file: Path) -> Path:
-    """Return the folder on the search path from which a module was imported."""
+    """Return the folder on the search path from which a module was imported. `file` is the module's file."""
     return file.parents[name.count(".") + (file.stem == "__init__")]
 
 
 def _python_path_entry(folder: Path) -> str | None:
-    """Return the entry of PYTHONPATH that names the folder, or None."""
+    """Return the entry of PYTHONPATH that names `folder`, or None."""
     entries = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return next((entry for entry in entries if _is_same(entry, folder)), None)
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the file of an environment that lets it import a module from another folder, or None.
+    """Return the file of an environment that redirects the import of a module to another folder, or None.
 
-    That is a .pth file with the path of the folder, or a finder of an editable install.
+    Such a file is a .pth file with the path of the folder, or a finder of an editable install.
     """
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
@@ -211,14 +222,17 @@ def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """Yield the paths in a .pth file."""
+    """Yield the paths in `file` if it is a .pth file."""
     if file.suffix == ".pth":
         lines = map(str.strip, _content(file).decode(errors="replace").splitlines())
         yield from (line for line in lines if line and not line.startswith(("#", "import ", "import\t")))
 
 
 def search_path(python: str | None) -> list[str]:
-    """Return the folders that an interpreter searches for modules; empty if it does not answer."""
+    """Return the folders in which an interpreter searches for modules.
+
+    Empty if the interpreter does not answer. `python` None means the interpreter that runs sqlstress.
+    """
     if python is None:
         return list(sys.path)
     try:
@@ -236,11 +250,11 @@ def search_path(python: str | None) -> list[str]:
 
 
 def _current_folder() -> Path | None:
-    """Return the current folder if `python -m` or a script put it on our search path, or None."""
+    """Return the current folder if `python -m` or a script put it first on our search path; else None."""
     is_first = not sys.flags.safe_path and sys.path and _is_same(sys.path[0] or ".", Path.cwd())
     return Path(os.path.realpath(Path.cwd())) if is_first else None
 
 
 def _is_same(path: str | Path, folder: Path) -> bool:
-    """Return whether two paths name one folder."""
+    """Return whether two paths name the same folder."""
     return os.path.realpath(path) == os.path.realpath(folder)

@@ -1,4 +1,5 @@
-"""Slices: single trials of one arm, in this process or with a different Python interpreter."""
+"""Slices of an A/B test: single trials of one arm (A or B), in this process or with another Python
+interpreter."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.user_work import REHEARSAL_TOPICS
 
-# A different interpreter, whose sqlstress measures slices for an A/B test.
+# Another Python interpreter, whose sqlstress measures slices for an A/B test.
 
 
 POLL_S = 0.1
@@ -48,26 +49,31 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 from sqlstress.__main__ import main
 sys.exit(main())
 """
-"""Program that runs sqlstress, and stops it as by SIGTERM when the other end of standard input is closed.
+"""Program that runs sqlstress, and stops it as SIGTERM does when the other end of its standard input is
+closed.
 
-The signal repeats, because it has no effect before sqlstress handles signals. The workers' standard input is
-the null device: on Windows a process cannot start while a different process reads from the same pipe.
+The signal repeats, because it has no effect until sqlstress has installed its signal handlers. The workers'
+standard input is the null device: on Windows a process cannot start while another process reads from the same
+pipe.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """A different interpreter, with the options of its arm."""
+    """Another Python interpreter, with the options of the arm that it measures."""
 
     name: str
     options: Mapping[str, Any]
-    """Unparsed values by option name."""
+    """Unparsed option values by name."""
     directory: Path
     command: str = DEFAULT
     """Name of the experiment to measure."""
 
     def words(self, case: Case, pair: int) -> list[str]:
-        """Return the command-line options of a slice."""
+        """Return the options of a slice of `case` as words of a command line.
+
+        The seed differs from pair to pair.
+        """
         options = {option.name: option for option in get_experiment(self.command).options}
         slice_options = {
             "repeat": 1,
@@ -88,7 +94,7 @@ class Python:
 
     @property
     def standing(self) -> list[str]:
-        """Positional command-line words: scripts, a file, a command."""
+        """Positional words of the command line: scripts, a file, or a command to run."""
         words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
@@ -96,7 +102,10 @@ class Python:
         return ["--", *words] if words else []
 
     def taste(self, case: Case, check: Callable[[], None]) -> Report:
-        """Measure a short slice; return its report, which shows whether the arm works, and its versions."""
+        """Measure a very short slice; return its report, which shows the interpreter's versions.
+
+        Raises UsageError or EnvironmentFailure if the arm cannot be measured.
+        """
         short = () if "ops" in self.options else ("--duration=50ms", "--warmup=0", "--verify=none")
         return self.run([*self.words(case, 0), *short], check, [REHEARSAL, RERUNS])
 
@@ -105,7 +114,7 @@ class Python:
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
-            # Without -P, both arms would run a folder named sqlstress in the current folder.
+            # Without -P, both arms would import a folder named sqlstress in the current folder.
             arguments = [self.command, *words, *fixed, *self.standing]
             code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check, omissions)
             if code in (130, -2, -15):
@@ -148,8 +157,8 @@ class Python:
                             return process.returncode, complaint
                         check()
                 except BaseException:
-                    # Close the pipe, so that the process stops and removes its databases. After
-                    # TerminateProcess on Windows they would stay.
+                    # Close the pipe, so that the process stops and removes its databases. On Windows,
+                    # TerminateProcess would leave them behind.
                     hold.close()
                     try:
                         process.communicate(timeout=END_S)
@@ -158,11 +167,11 @@ class Python:
                     raise
 
 
-# Both arms of an A/B test use the same loop, unless the user requests a loop.
+# Both arms of an A/B test use the same loop (C or Python), unless the user chooses the loop.
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError if the arms would use different loops without a request for it.
+    """Raise UsageError if the arms would use different loops (C and Python) although no option requests this.
 
     `options` has the options of each arm, by name.
     """
@@ -174,26 +183,30 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
 
 SALTS_PER_PAIR = 16
-"""Distance between the salts of two pairs; it exceeds the number of repeats of a trial."""
+"""Distance between the salts of two pairs; it is larger than the number of attempts at a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class SliceBench:
-    """Tools with which slices are measured."""
+    """Tools with which an A/B test measures its slices."""
 
     report: Report
     """Report without runs: time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
-    """Function of arm (0 or 1), case and pair to the trial, with the pair as index. Raises SqlstressError."""
+    """Function from arm (0 or 1), case and number of the pair to the trial. Raises SqlstressError.
+
+    The trial's index is the number of the pair.
+    """
     learn: Callable[[AbTest], AbTest] = lambda test: test
-    """Function that adds the versions of the arms to an A/B test."""
+    """Function that adds the arms' versions of Python and sqlstress to an A/B test."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
-    """Function of arm and case to the case as the arm's Python measures it."""
+    """Function from arm and case to the case as the arm's Python measures it: defaults may differ by
+    version."""
 
 
 class OwnPython:
-    """Opener of benches whose slices are trials of this process."""
+    """Factory of benches whose slices are trials in this process."""
 
     kept_folder = None
 
@@ -206,7 +219,7 @@ class OwnPython:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Yield a bench, in a folder that is removed afterwards."""
+        """Yield a bench in a folder that is removed afterwards."""
         with self._session.opened(observer) as bench:
 
             def measure(arm: int, case: Case, pair: int) -> Trial:
@@ -252,7 +265,7 @@ class _OtherBench:
 
 
 class OtherPythons:
-    """Opener of benches whose slices are runs of sqlstress by the Python of the arm."""
+    """Factory of benches whose slices are runs of sqlstress by the Python interpreter of the arm."""
 
     kept_folder = None
     stayed = ()
@@ -260,16 +273,17 @@ class OtherPythons:
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
     ) -> None:
-        """`cases` are the first cases of the arms, with which the Pythons are tested."""
+        """`cases` are the first case of each arm, with which the interpreters are tested."""
         self._pythons, self._cases, self._command = pythons, cases, command
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Run a short test with each arm's Python, then yield a bench that measures slices with both."""
+        """Test each arm's interpreter with a short slice, then yield a bench that measures slices with
+        both."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
             test_reports = [python.taste(case, signals.check) for python, case in pairs]
-            # An older sqlstress may lack some fields of the case.
+            # The sqlstress of another interpreter may be older and lack some fields of the case.
             measured = [
                 next((run.case for run in report.runs), case)
                 for case, report in zip(self._cases, test_reports, strict=True)

@@ -1,4 +1,5 @@
-"""A sweep: cases measured in passes, with a trial of each case per pass; and the run of any study."""
+"""A sweep: cases measured in passes, each pass with one trial of each case. Also runs any study, step by
+step."""
 
 from __future__ import annotations
 
@@ -32,39 +33,39 @@ from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import spread
 
-# The order of measurement: passes over all cases, so that drift affects all cases equally.
-#
-# Otherwise a change during the measurement (heat, a neighbour, the state of the disk) would affect the trials
-# of only one case, and look like a difference between the cases. Two trials of one pass are close in time,
-# and form a pair.
+# The order of measurement: passes over all cases, so that a drift of the machine affects all cases equally.
+# Otherwise a change during the measurement (heat, another program's load, the state of the disk) would affect
+# the trials of only one case, and look like a difference between the cases. Two trials of one pass are close
+# in time, and form a pair.
 
 
 class Turn(NamedTuple):
-    """One trial of a sweep."""
+    """One trial of a sweep, as planned."""
 
     case: int
-    """Index of the case."""
+    """Index of the case in the sweep."""
     number: int
-    """Number of the pass, from 0, which is also the index of the case's trial."""
+    """Number of the pass, from 0. It is also the index of the trial in its run."""
     is_longer: bool = False
-    """Whether the trial is the longer window after all passes."""
+    """Whether this is the trial with a longer window, after all passes."""
 
     def measured(self, cases: Sequence[Case]) -> Case:
-        """Return the case that this trial measures."""
+        """Return the case as this trial measures it: with a longer window if `is_longer`."""
         case = cases[self.case]
         return replace(case, duration_s=LONGER_S) if self.is_longer else case
 
 
 LONGER_S = 2.0
-"""Length of the window that is long enough to show long waits, in seconds."""
+"""Length of the longer window, in seconds: long enough to show long waits."""
 
 
 def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
     The first pass has the cases in their given order, the second in reverse order. The seed draws the order
-    of each later pass: with a reversal each time, a periodic effect could meet a case twice in the same way.
-    The published script uses the same files for all of its cases, so its cases follow one after the other.
+    of each later pass: if each pass reversed the order, a periodic effect could meet a case in the same way
+    each time. Cases without a common start (published script) all use the same files, so they are not
+    measured in passes: all trials of a case follow each other.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -79,9 +80,10 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return the turn with a longer window, for the case with the longest waits; empty if not needed.
+    """Return the trial with a longer window, for the case with the longest waits; empty if no case needs it.
 
-    This is the case with the most processes and, among equals, the fewest files.
+    A short window may hide long waits. The case is the one with the most processes and, among equals, the
+    fewest files.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -95,21 +97,24 @@ def longer_turn(cases: Sequence[Case]) -> list[Turn]:
 
 TRIAL_S = 0.1
 WORKER_S = 0.02
-"""Overhead of a trial, and additional overhead per worker, in seconds."""
+"""Overhead of a trial, and additional overhead per worker, both in seconds."""
 AVERAGED_TICKS = 10
-"""Number of ticks over which the current TPS is averaged: about a second."""
+"""Number of calls of `tick` over which the current TPS is averaged: about a second."""
 NOTE_WIDTH = len("1,234,567 TPS")
 
 
 def expected_trial_s(case: Case) -> float:
-    """Return the estimated duration of a trial, in seconds; Pace corrects it when trials end."""
+    """Return the estimated duration of a trial, in seconds.
+
+    SweepProgress corrects it by the trials that ended.
+    """
     return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
 
 class SweepProgress(Observer):
-    """Observer of trials that forwards their events, and adds the progress of the sweep.
+    """Observer of trials that forwards their events to `observer`, and adds the progress of the sweep.
 
-    Progress is measured in expected seconds of trials, corrected when trials end.
+    Progress is measured in expected seconds of trials; finished trials correct the expectation.
     """
 
     def __init__(
@@ -133,17 +138,17 @@ class SweepProgress(Observer):
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_trial_s(turn.measured(cases)) for turn in order)]
-        """Expected seconds of all trials before each trial; the last value is the total."""
+        """Sum of the expected seconds of all trials before each trial; the last value is the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=AVERAGED_TICKS)
 
     def begin(self, index: int) -> None:
-        """Start the trial with this index."""
+        """Start the trial with this index in `order`."""
         self._index, self._begun, self._note = index, self._clock(), ""
 
     def best(self, text: str) -> None:
-        """Set the answer so far, which replaces the note; an empty text means no answer."""
+        """Set the best result so far, which replaces the note; an empty text means that there is none yet."""
         self._best = text
 
     def phase(self, name: str) -> None:
@@ -170,7 +175,7 @@ class SweepProgress(Observer):
         self._observer.progress(progress)
 
     def left_s(self) -> float:
-        """Return the time left in seconds, estimated by the finished trials."""
+        """Return the time left, in seconds, estimated from the trials that have ended."""
         before, after = self._until[self._index], self._until[self._index + 1]
         pace = (self._begun - self._started) / before if before else 1.0
         current = pace * (after - before) - (self._clock() - self._begun)
@@ -178,7 +183,7 @@ class SweepProgress(Observer):
 
     def _report_progress(self) -> None:
         left, elapsed = self.left_s(), self._clock() - self._started
-        # The share done never decreases, even if a trial takes longer than expected.
+        # The done share never decreases, even if a trial takes longer than expected.
         self._done = max(self._done, elapsed / ((elapsed + left) or 1.0))
         label = self._labels[self._index]
         note = self._best or self._note
@@ -186,7 +191,7 @@ class SweepProgress(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return a text on the runs that may be the best so far, and the rate of the first of them.
+    """Return a text on the runs that may be the best so far, with the rate of the fastest.
 
     Empty if the cases are not comparable or there are too few passes.
     """
@@ -206,13 +211,17 @@ def best_so_far(runs: Sequence[Run]) -> str:
 
 
 SECOND_BUDGET_NS = 50_000_000
-"""Time limit for second samples of a sync, of each kind, in ns; they only confirm the first samples."""
+"""Time limit for a second sample of the cost of a sync, in ns; second samples only confirm the first."""
 
 
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Return the cost of a sync now, and a second sample if the first differs from earlier samples."""
+    """Return the cost of a sync after the sweep, and a second sample if the cost has changed a lot.
+
+    `before` and `again` are the two samples before the sweep. A sample is None if it was not needed or
+    failed.
+    """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
         after = measure(folder, (before.primitive,))
@@ -223,15 +232,16 @@ def _confirmed_sync(
 
 
 class Sweep:
-    """Measurement of cases in passes, as a study; a step is a trial of one case."""
+    """Measurement of cases in passes, as a study. Each step is a trial of one case."""
 
     def __init__(self, cases: Sequence[Case], keep_going: bool = False) -> None:
-        """`keep_going`: measure the other cases even if the data of one case is wrong."""
+        """`keep_going` is whether to measure the other cases even if the data of one case is wrong."""
         self.cases, self._keep_going = tuple(cases), keep_going
         self._runs: dict[int, Run] = {}
         """Runs by the index of the case."""
         self._harness_ns: dict[Case, float | None] = {}
-        """Cost of the harness by case, with the concurrency set to 1."""
+        """Cost of the harness (our code around each operation) in ns, by case with concurrency 1; None if
+        unknown."""
         self._sync_again: SyncCost | None = None
         self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
@@ -252,7 +262,8 @@ class Sweep:
         """Run at most one trial per step until all cases are measured.
 
         End earlier if a case has wrong data, unless `keep_going` is set. Raise an error that occurs before
-        any trial has a result, because the error affects all cases. A failed worker ends only its own case.
+        any trial has a result, because such an error affects all cases. A worker that fails ends only its own
+        case.
         """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
         # A target that stores no data does not sync.
@@ -268,12 +279,12 @@ class Sweep:
             try:
                 self._run_turn(turn, runner)
             except Exception as problem:
-                # A worker that fails stops its own case only.
+                # A worker that fails ends only its own case.
                 nothing_yet = not (
                     any(map(_has_content, self._runs.values())) or isinstance(problem, WorkerFailure)
                 )
                 error = kept_reason(problem, self.cases[turn.case].driver, nothing_yet=nothing_yet)
-                # The first error explains later errors.
+                # The first error of a run explains its later errors.
                 run = _with_trial_error(self._runs[turn.case])
                 self._runs[turn.case] = replace(run, error=run.error or error)
             wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
@@ -282,7 +293,7 @@ class Sweep:
             is_last = wrong or number == len(order) - 1
             if is_last and before:
                 self._sync_after = _confirmed_sync(runner.folder, before, self._sync_again)
-            if number + 1 < len(order) and order[number + 1].number != turn.number:  # a pass has ended
+            if number + 1 < len(order) and order[number + 1].number != turn.number:  # Here a pass has ended.
                 pace.best(best_so_far([*self._runs.values()]))
             yield
             if is_last:
@@ -293,11 +304,11 @@ class Sweep:
             self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
 
     def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
-        """Run a trial of a case, unless the case has failed or need not be measured."""
+        """Run one trial, unless its case has failed or need not be measured."""
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # After its first pass only the case's own run counts, so that a case that has begun gets all passes.
+        # After the first pass only the case's own run decides, so that a case that was begun gets all passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -315,7 +326,7 @@ class Sweep:
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)
-        # A case that hangs would hang again in the next pass, which takes long.
+        # A worker that hangs would probably hang again in the next pass, which takes long.
         hung = any((worker.error or "").startswith(HUNG) for worker in trial.workers)
         self._runs[turn.case] = replace(
             run, trials=(*run.trials, trial), error=trial.error if hung else run.error
@@ -324,19 +335,20 @@ class Sweep:
 
 
 def _has_content(run: Run) -> bool:
-    """Return whether a run has anything to report; it may only have begun."""
+    """Return whether the run has anything to report. A run that has only begun does not."""
     return bool(run.trials or run.error or run.skipped)
 
 
 def _with_trial_error(run: Run) -> Run:
-    """Return the run, with the error of its first invalid trial if it has no error yet."""
+    """Return the run, with the error of its first invalid trial if the run has no error yet."""
     return replace(run, error=run.error or next((trial.error for trial in run.trials if trial.error), None))
 
 
 def study_of_plan(
     plan: Plan, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], MeasuringSession]:
-    """Return the experiment's own study, or a sweep of the cases, and its session."""
+    """Return the study of a plan and its session: the experiment's own study, or else a sweep of the
+    cases."""
     study_spec = plan.experiment and plan.experiment.study
     study: Study[Bench] = (
         study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
@@ -354,20 +366,21 @@ Save = Callable[[Report], None]
 SAVE_PAUSE_FACTOR = 20
 """Minimum pause after saving, as a multiple of the time that saving took.
 
-Long steps are saved at once. Many short steps do not wait for saving, whose cost grows with the report.
+A report is saved right after a long step. Many short steps do not wait for saving, whose cost grows with the
+report.
 """
 
 
 def save_nothing(_: Report) -> None:
-    """Save nothing."""
+    """Do not save the report."""
 
 
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = save_nothing, observer: Observer = SILENT
 ) -> Report:
-    """Run a study and return its report, which includes whether it was interrupted.
+    """Run a study and return its report, which also says whether the study was interrupted.
 
-    Raises SqlstressError if there are no results at all.
+    `opening` opens the study's bench. Raises SqlstressError if there are no results at all.
     """
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
@@ -376,7 +389,7 @@ def run_study(
 def run_on_bench(
     study: Study[B], bench: B, save: Save = save_nothing, clock: Callable[[], float] = time.monotonic
 ) -> Report:
-    """Run a study on an open bench and return its report."""
+    """Run a study on an open bench and return its report. `clock` returns the time in seconds."""
     saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:

@@ -1,8 +1,8 @@
 """Functions of a child process: it sends messages to its parent, and ends when its parent ends.
 
-A process can be stopped or killed during a long message, so messages are sent in pieces: the receiver never
-waits for a piece that has not been sent. A piece is so short that the pipes of every system accept it whole
-or not at all, so that the receiver never finds a part of a piece.
+A process can be stopped or killed while it sends a long message. So messages are sent in pieces, and the
+receiver never waits for a piece that has not been sent. A piece is short enough for the pipes of every system
+to accept it whole or not at all, so the receiver never finds a part of a piece.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ else:
     Pipe = connection.Connection
 
 PIECE = 2000
-"""Length of a piece, in bytes. With multiprocessing's header it is below the 2,048 that macOS accepts whole.
+"""Length of a piece, in bytes. With multiprocessing's header it is shorter than 2,048 bytes.
 
-Linux accepts whole a piece that is smaller than half a socket's buffer; Windows accepts every message whole.
+macOS accepts whole writes of up to 2,048 bytes, Linux writes that are smaller than half of a socket's buffer,
+Windows every message.
 """
 MORE, LAST = b"+", b"."
-"""First byte of a piece: whether more pieces of the message follow."""
+"""First byte of a piece: whether more pieces of the same message follow."""
 LIFELINES: list[int] = []
-"""Descriptors that become readable when this process must end, such as the fork server's lifeline."""
+"""Descriptors that become readable when this process must end, such as the lifeline of the fork server."""
 
 
 def send(pipe: Pipe, message: Any) -> None:
-    """Send a message. Raises OSError if the receiver has closed the pipe."""
+    """Send a message to the parent. Raises OSError if the receiver has closed the pipe."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     for start in range(0, len(data), PIECE):
         end = start + PIECE
@@ -44,13 +45,13 @@ def send(pipe: Pipe, message: Any) -> None:
 
 
 def init_child() -> None:
-    """Prepare a child process: it ignores Ctrl-C, and ends when its parent ends for any reason.
+    """Prepare a child process: it ignores Ctrl-C, and ends when its parent has ended for any reason.
 
     Call it before anything else. Raises EnvironmentFailure if the system allows no thread for this.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "win32":
-        signal.signal(signal.SIGBREAK, signal.SIG_IGN)  # a console sends Ctrl-Break to all its processes
+        signal.signal(signal.SIGBREAK, signal.SIG_IGN)  # A console sends Ctrl-Break to all of its processes.
     try:
         threading.Thread(target=end_with_parent, daemon=True).start()
     except RuntimeError as error:
@@ -61,13 +62,15 @@ _final_calls: list[Callable[[], None]] = []
 
 
 def on_parent_end(act: Callable[[], None]) -> None:
-    """Register a function to call, in another thread, before this process ends because its parent ended."""
+    """Register a function that runs, in another thread, before this process ends because its parent has
+    ended."""
     _final_calls.append(act)
 
 
 def end_with_parent() -> None:
-    """Wait until the parent process has ended, then end this process."""
-    # daemon=True does not survive the parent's SIGKILL; its sentinel does.
+    """Wait until the parent process has ended, then end this process with exit code 1."""
+    # If the parent is killed by SIGKILL, daemon=True does not end this process; the parent's sentinel shows
+    # the kill.
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel, *LIFELINES])

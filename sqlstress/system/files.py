@@ -1,4 +1,4 @@
-"""Files: lock them, remove them while other programs have them open, read them up to a limit."""
+"""Operations on files: lock, remove while other programs have them open, read up to a limit."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _TRIES = 20
 _PAUSE_S = 0.05
 _LOCK_OFFSET = 1 << 30
 _VERBATIM = "\\\\?\\"
-"""Prefix of a path with which Windows accepts any length."""
+"""Prefix with which Windows accepts a path of any length."""
 MAX_PATH_LENGTH = 259 if sys.platform == "win32" else sys.maxsize
-"""Maximum length of a path in characters. Windows allows more only if it is configured to."""
+"""Maximum length of a path, in characters. Windows allows longer paths only if it is configured to."""
 _MAX_MESSAGE = 200
 Result = TypeVar("Result")
 _SIZES = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
 
 
 def retry_while_denied(call: Callable[[], Result]) -> Result:
-    """Call a function on a file; retry for about a second while permission is denied. Raises OSError.
+    """Call a function that uses a file; retry for about a second while permission is denied. Raises OSError.
 
     Windows denies access for a moment if another program, such as a virus scanner, has the file open.
     """
@@ -37,12 +37,12 @@ def retry_while_denied(call: Callable[[], Result]) -> Result:
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it exists; retry while permission is denied. Raises OSError."""
+    """Remove a file if it exists; retry for about a second while permission is denied. Raises OSError."""
     retry_while_denied(lambda: path.unlink(missing_ok=True))
 
 
 def empty(folder: Path) -> None:
-    """Remove the content of a folder. Raises OSError if a file or folder cannot be removed."""
+    """Remove all files and folders in a folder. Raises OSError if one of them cannot be removed."""
     for entry in list(folder.iterdir()):
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
@@ -51,14 +51,15 @@ def empty(folder: Path) -> None:
 
 
 def lock(stream: IO[Any]) -> None:
-    """Lock an open file for this process, until it is closed. Raises OSError if another process has it.
+    """Lock an open file for this process until the file is closed.
 
-    The lock ends with its process in any case, and unlike a process id it is never reused.
+    Raises OSError if another process has the lock. The system releases the lock in any case when the process
+    ends. A process id could be reused; a lock cannot.
     """
     if sys.platform == "win32":
         import msvcrt
 
-        # On Windows other processes cannot read a locked byte, so lock one far behind the text.
+        # On Windows other processes cannot read a locked byte, so lock a byte far behind the text.
         position = stream.tell()
         stream.seek(_LOCK_OFFSET)
         msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
@@ -72,7 +73,8 @@ def lock(stream: IO[Any]) -> None:
 def reason(error: OSError) -> str:
     """Return the reason why a file or folder cannot be created or found.
 
-    If the path is too long for Windows, the text says so: Windows reports only that the file does not exist.
+    If the path is too long for Windows, the reason says so: Windows itself reports only that the file does
+    not exist.
     """
     text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
@@ -90,7 +92,7 @@ def path_length_note(path: Path) -> str:
 
 
 def parse_mountinfo(text: str) -> list[list[str]]:
-    r"""Return the fields of each line of a mountinfo file, without its octal escapes, such as \040."""
+    r"""Return the fields of each line of a mountinfo file, with octal escapes, such as \040, decoded."""
     return [
         [_ESCAPED.sub(lambda code: chr(int(code[1], 8)), field) for field in line.split(" ")]
         for line in text.split("\n")
@@ -103,17 +105,17 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def short_path(path: Path) -> str:
-    """Return a path for a message, cut so that the message has room for more."""
+    """Return a path for a message, cut to _MAX_MESSAGE characters."""
     text = str(path)
     return text if len(text) <= _MAX_MESSAGE else f"{text[: _MAX_MESSAGE - 2]}.."
 
 
 def read_text(path: Path, most: int) -> str:
-    """Return the text of a file of at most `most` bytes; an endless file, such as a device, is larger.
+    """Return the text of a file of at most `most` bytes.
 
-    The encoding is UTF-8, or that of the byte-order mark: editors on Windows and PowerShell's `>` write one.
-
-    Raises OSError, or ValueError with the fault of the file.
+    An endless file, such as a device, counts as larger. The encoding is UTF-8, or the encoding that a
+    byte-order mark names: editors on Windows and PowerShell's `>` write such a mark. Raises OSError, or
+    ValueError if the file is too large or not text.
     """
     with path.open("rb") as file:
         data = file.read(most + 1)

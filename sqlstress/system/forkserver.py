@@ -1,14 +1,16 @@
 """Processes that start at once: a server forks them after it has imported the modules that they need.
 
-The server belongs to one measurement, so that it has the measurement's environment, limits and streams. The
-fork server of multiprocessing is about as good: one worker starts in 0.90 times as long, 64 workers in 1.13
-times, memory is 1.01 times and a whole run 0.99 times (benchmarks/results/forkserver.md). Reasons against it:
+The server belongs to one measurement, so that it has the measurement's environment, limits and streams.
 
-- It listens at a file, in Python 3.11 to 3.14. A SIGKILL of the program leaves the file and its folder,
-  and the next start of sqlstress cannot know whether they are still in use.
+The fork server of multiprocessing performs about as well: with it, one worker takes 0.90 times as long to
+start, 64 workers 1.13 times, memory is 1.01 times and a whole measurement takes 0.99 times as long
+(benchmarks/results/forkserver.md). Reasons against it:
+
+- In Python 3.11 to 3.14 it listens at a socket file. A SIGKILL of the program leaves the file and its folder
+  behind, and the next start of sqlstress cannot know whether they are still in use.
 - If the system refuses a fork, it prints a traceback and ends. This server reports the error and goes on.
-- It belongs to the whole program. With sqlstress as a library, its list of modules would replace the list of
-  the program, and stopping it would wait for the program's processes.
+- There is one for the whole program. If a program uses sqlstress as a library, our list of modules would
+  replace the program's list, and stopping the server would wait for the program's processes.
 
 Spawned processes leave nothing behind, but 64 of them need 9.5 times as long and 3.4 times the memory.
 """
@@ -40,12 +42,13 @@ assert sys.platform != "win32"
 
 END_S = 2.0
 AHEAD = 16
-"""Number of processes that are requested before the first must have started.
+"""Number of processes that are requested before the first of them must have started.
 
-On a busy machine, waiting for each process would cost a turn of ours and a turn of the server's. Requests
-hold descriptors in transit, and a system allows some hundreds of these."""
+On a busy machine, waiting for each process would cost a turn of this process and a turn of the server on a
+processor. Requests hold descriptors in transit, of which a system allows some hundreds.
+"""
 LOST_EXIT_CODE = 255
-"""Exit code of a process that ended because its server did, as in multiprocessing."""
+"""Exit code of a process that ended because the fork server ended; the same as in multiprocessing."""
 
 
 _PRIVATE = (
@@ -58,11 +61,11 @@ _PRIVATE = (
     (reduction, "recvfds", 2),
     (popen_forkserver.Popen, "duplicate_for_child", 2),
 )
-"""Undocumented functions of multiprocessing that are used here, each with the number of its arguments."""
+"""Undocumented functions of multiprocessing that are used here, each with its number of arguments."""
 
 
 def is_possible() -> bool:
-    """Return whether this Python's multiprocessing has the undocumented parts that are used here."""
+    """Return whether the multiprocessing of this Python has the undocumented functions that are used here."""
     state = vars(getattr(forkserver, "_forkserver", None) or object).keys()
     return "_inherited_fds" in state and all(_takes(*function) for function in _PRIVATE)
 
@@ -75,17 +78,17 @@ def _takes(home: object, name: str, arguments: int) -> bool:
 
 
 class ForkServer:
-    """A server that has imported these modules and forks processes. It ends with the block."""
+    """A server process that has imported `modules` and forks processes. Leaving the `with` block ends it."""
 
     def __init__(self, modules: Sequence[str]) -> None:
-        # Each forked process loads an object whose class is defined here.
+        # This module is imported, too, because each forked process loads an object of a class defined here.
         self._modules = (__name__, *modules)
         self._channel: socket.socket | None = None
         self._process: BaseProcess | None = None
         self._ahead: deque[BaseProcess] = deque()
 
     def __enter__(self) -> Self:
-        with suppress(OSError):  # the next request tries again
+        with suppress(OSError):  # If starting the server fails, the next request tries again.
             self._begin()
         return self
 
@@ -106,9 +109,12 @@ class ForkServer:
         return process
 
     def fork(self, descriptors: list[int]) -> None:
-        """Fork a process that inherits these descriptors of this process. Raises OSError."""
+        """Let the server fork a process that inherits these descriptors of this process. Raises OSError.
+
+        A server that has died is started again.
+        """
         if self._channel and self._process and self._process.is_alive():
-            with suppress(BrokenPipeError):  # a server that was just killed still counts as alive
+            with suppress(BrokenPipeError):  # A server that was just killed still counts as alive.
                 return reduction.sendfds(self._channel, descriptors)
         self._end()
         self._begin()
@@ -144,12 +150,12 @@ class _ForkedProcess(BaseProcess):
 
 
 class _Forked(popen_forkserver.Popen):
-    """Handle of a running process, for multiprocessing."""
+    """Handle of a forked process, as multiprocessing needs it."""
 
     _fds: list[int]
-    """Descriptors that the process inherits."""
+    """Descriptors of this process that the forked process inherits."""
     _id: int | None = None
-    """Process id; negative error number if the fork failed; None until the server answers."""
+    """Process id; a negative error number if the fork failed; None until the server has answered."""
 
     def _launch(self, process: BaseProcess) -> None:
         task_data = io.BytesIO()
@@ -161,7 +167,8 @@ class _Forked(popen_forkserver.Popen):
             set_spawning_popen(None)
         task, task_writer = os.pipe()
         self.sentinel, status = os.pipe()
-        # The end of `task` shows the process that this one has ended, so the writer stays open until then.
+        # End of file on `task` shows the forked process that this process has ended, so the writer stays open
+        # until then.
         self.finalizer = util.Finalize(self, _close, (task_writer, self.sentinel))
         try:
             _SERVER.get().fork([task, status, *self._fds])
@@ -184,15 +191,15 @@ class _Forked(popen_forkserver.Popen):
         return self._id
 
     def wait(self, timeout: float | None = None) -> int | None:
-        """Return the exit code, or None if the process still runs after `timeout` seconds."""
+        """Return the exit code; None if the process still runs after `timeout` seconds."""
         until = math.inf if timeout is None else time.monotonic() + timeout
-        # The id comes first, so a readable sentinel does not mean that the process has ended.
+        # The process id arrives first, so a readable sentinel does not mean that the process has ended.
         while self.poll() is None and (left := until - time.monotonic()) > 0:
             connection.wait([self.sentinel], None if timeout is None else left)
         return self.returncode
 
     def poll(self, flag: int = os.WNOHANG) -> int | None:
-        """Return the exit code, or None while the process runs."""
+        """Return the exit code; None while the process runs."""
         while self.returncode is None:
             try:
                 number = forkserver.read_signed(self.sentinel)
@@ -213,37 +220,38 @@ def _close(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-# The server: it imports modules, then forks a process for each request.
-#
-# It has one thread and opens no file, so that a forked process starts like a spawned process. It ends when
-# the other end of its channel is closed. The forked processes end with the server, since their exit codes
-# would be lost without it.
+# The server process: it imports modules, then forks a process for each request.
+# It has one thread and opens no file, so that a forked process starts in the same state as a spawned process.
+# It ends when the other end of its channel is closed. The forked processes end with the server, because their
+# exit codes would be lost without it.
 
 
 MOST = 250
-"""Largest number of descriptors for a process. Linux passes at most 253 in a message."""
+"""Maximum number of descriptors for a process. Linux passes at most 253 in one message."""
 
 
 def serve(channel: socket.socket, modules: Sequence[str]) -> None:
-    """Fork processes until the other end of the channel is closed."""
+    """Import the modules, then fork a process per request until the other end of the channel is closed."""
     for name in modules:
-        with suppress(ImportError):  # the process that needs the module reports it
+        with suppress(ImportError):  # The process that needs the module reports the error.
             import_module(name)
     gc.collect()
-    gc.freeze()  # otherwise the first collection in each child would copy all objects
-    gc.disable()  # also in forked processes: they share every page that they do not write to
+    gc.freeze()  # Otherwise the first collection in each forked process would copy all objects.
+    # This also holds in forked processes, which share every page of memory that they do not write to.
+    gc.disable()
     _Server(channel).run()
-    os._exit(0)  # nothing needs to be closed
+    os._exit(0)  # Nothing needs to be closed.
 
 
 class _Server:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._lifeline, self._alive = os.pipe()
-        """A pipe whose second end only the server keeps: end of file shows its end to forked processes."""
+        """A pipe whose write end only the server keeps. End of file shows forked processes that the server
+        has ended."""
         self._ended, self._wake = os.pipe()
         self._status: dict[int, int] = {}
-        """Descriptors for the exit codes of running processes, by process id."""
+        """Descriptors to which the exit codes of running processes are written, by process id."""
         os.set_blocking(self._ended, False)
         os.set_blocking(self._wake, False)
 
@@ -263,7 +271,10 @@ class _Server:
                 self._fork(*descriptors)
 
     def _fork(self, task: int, status: int, *inherited: int) -> None:
-        """Fork a process that reads its task. Write its id to `status`, or a negative error number."""
+        """Fork a process that reads its task from `task`.
+
+        Write its id, or a negative error number, to `status`.
+        """
         try:
             pid = os.fork()
         except OSError as error:
@@ -281,7 +292,7 @@ class _Server:
             os.close(status)
 
     def _become(self, task: int, inherited: Sequence[int]) -> NoReturn:
-        """Run the task in the forked process, without the server's descriptors and handlers."""
+        """Run the task in the forked process, without the server's descriptors and signal handlers."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -293,11 +304,11 @@ class _Server:
             vars(forkserver._forkserver)["_inherited_fds"] = list(inherited)
             code = spawn._main(task, os.dup(task))
         except EOFError:
-            pass  # the parent has ended
+            pass  # The parent has ended.
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
-            with suppress(OSError, ValueError, AttributeError):  # a closed stream is None
+            with suppress(OSError, ValueError, AttributeError):  # A closed stream is None.
                 sys.stderr.flush()
             os._exit(code)
 

@@ -1,8 +1,8 @@
-"""Stop signals.
+"""Stop signals, such as Ctrl-C.
 
-During a measurement a signal sets a flag, which waiting code checks: an exception from a signal handler could
-occur anywhere, also inside a clean-up. Before and after a measurement the first signal, of any kind, raises
-KeyboardInterrupt, and later signals have no effect.
+During a measurement a stop signal only sets a flag, and code that waits checks the flag: an exception raised
+by a signal handler could occur anywhere, even inside a clean-up. Before and after a measurement the first
+stop signal raises KeyboardInterrupt, and later stop signals have no effect.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay before an interrupt is repeated; no user notices it."""
+"""Delay after which an interrupt is repeated, in seconds: the finalizer has ended by then, and no user
+notices it."""
 
 
 def install_stop_handlers() -> None:
-    """Let the first stop signal raise KeyboardInterrupt; ignore the signals after it."""
+    """Let the first stop signal raise KeyboardInterrupt; later stop signals are ignored."""
     for number in _stop_signals():
         signal.signal(number, _raise)
     sys.unraisablehook = _repeat_interrupt
 
 
 def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
-    """Repeat a KeyboardInterrupt that was raised in a finalizer, which Python would only print."""
+    """Repeat a KeyboardInterrupt that was raised in a finalizer: Python itself would only print it."""
     error = unraisable.exc_value
     if isinstance(error, KeyboardInterrupt) and error.args:
         signal.signal(error.args[0], _raise)
@@ -78,21 +79,22 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """Return the stop signals that can be caught in this thread.
+    """Return the stop signals that this thread can catch; empty except in the main thread.
 
-    A signal that the caller of the program ignores (nohup) stays ignored.
+    A signal that the program's caller has set to be ignored (as nohup does) stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         return []
-    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last one is Ctrl-Break, on Windows
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # SIGBREAK is Ctrl-Break on Windows.
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
 class StopSignals:
-    """Handler of stop signals (Ctrl-C, SIGTERM, a closed terminal) inside its block.
+    """Context manager that catches stop signals (Ctrl-C, SIGTERM, a closed terminal).
 
-    If `check` has not reported a signal by the end, the signal is raised again for the previous handler.
+    If `check` has not reported a signal by the end of the block, the signal is raised again for the previous
+    handler.
     """
 
     def __init__(self) -> None:
@@ -109,7 +111,7 @@ class StopSignals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            # After a reported signal the program is ending, and no further signal may disturb that.
+            # After a reported signal the program is ending, and no further signal may disturb its end.
             is_ending = self._reported and handler == _raise
             signal.signal(number, signal.SIG_IGN if is_ending else handler)  # type: ignore[arg-type]
         if self.caught is not None and not self._reported and kind is None:
@@ -119,13 +121,13 @@ class StopSignals:
         self.caught = number
 
     def check(self) -> None:
-        """Raise Interrupted if a signal has come."""
+        """Raise Interrupted if a stop signal has arrived."""
         if self.caught is not None:
             self._reported = True
             raise Interrupted(f"stopped by {signal.Signals(self.caught).name}")
 
 
-# Pulses: long-running code calls one often, so that a stop signal takes effect soon.
+# Pulses: long-running code calls a pulse often, so that a stop signal takes effect soon.
 
 
 T = TypeVar("T")
@@ -134,11 +136,11 @@ Pulse = Callable[[], None]
 """Function that long-running code calls often; it raises Interrupted if the work must stop."""
 
 ITEMS_PER_PULSE = 256
-"""Number of items between two pulses."""
+"""Number of items between two calls of a pulse."""
 
 
 def with_pulses(items: Iterable[T], pulse: Pulse) -> Iterator[T]:
-    """Yield items, with a pulse before every ITEMS_PER_PULSE items."""
+    """Yield `items`; call `pulse` before every ITEMS_PER_PULSE items."""
     left = iter(items)
     for first in left:
         pulse()

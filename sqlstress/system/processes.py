@@ -1,6 +1,7 @@
-"""Child processes: spawned, and not affected by a Ctrl-C, which the parent handles.
+"""Child processes, started in such a way that Ctrl-C does not reach them: the parent handles it.
 
-A child forked from us would share our connections to SQLite and our locks.
+They are spawned rather than forked from this process: a forked child would share our connections to SQLite
+and our locks.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Inbox:
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message, or None if it is not complete yet. Never wait.
+        """Return a message; None if it has not arrived completely. Never wait.
 
         Raises EOFError or OSError if the sender has closed the pipe.
         """
@@ -58,23 +59,24 @@ class Inbox:
 
 
 def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the pipes that are readable; wait for the first at most about `timeout_s`."""
+    """Return the pipes that are readable; wait up to about `timeout_s` until the first is. [] after that
+    time."""
     groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
     except InterruptedError:
-        return []  # on Windows Ctrl-C ends the main thread's wait, although a handler has caught it
+        return []  # On Windows Ctrl-C ends the wait of the main thread, although a handler has caught it.
 
 
 class Starter(Protocol):
-    """Starter of processes."""
+    """Interface: starter of processes."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
-        """Start a process that calls `main`, a function of a module. Raises OSError."""
+        """Start a process that calls `main`, a function of a module, with `args`. Raises OSError."""
 
 
 class Spawning:
-    """Starter that runs a new Python for each process."""
+    """Starter that runs a new Python interpreter for each process."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         process = get_context("spawn").Process(target=main, args=args, daemon=True)
@@ -91,7 +93,7 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield a starter of processes that need these modules: a server that imported them forks the processes.
+    """Yield a starter of processes that need `modules`: a server that has imported them forks the processes.
 
     They are spawned instead if `modules` is empty, on Windows, and if `forkserver` does not support the
     multiprocessing of this Python. Inside the block, the starter also starts the processes of ChildCaller.
@@ -107,7 +109,7 @@ def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
 
 def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
     if modules and sys.platform != "win32":
-        with suppress(ImportError, AttributeError):  # undocumented parts of multiprocessing are missing
+        with suppress(ImportError, AttributeError):  # Undocumented parts of multiprocessing are missing.
             from sqlstress.system import forkserver
 
             if forkserver.is_possible():
@@ -118,11 +120,12 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 def start(process: BaseProcess) -> None:
     """Start a process that Ctrl-C does not reach, even during its imports. Raises OSError."""
     if sys.platform != "win32":
-        # Otherwise the first start of a process would start the tracker, and let SIGINT through during that.
-        # SIGHUP of a closed terminal would end the tracker before us, and multiprocessing would complain.
+        # Otherwise the first start of a process would start multiprocessing's resource tracker, which
+        # unblocks SIGINT for a moment. A SIGHUP of a closed terminal would end the tracker before this
+        # process, and multiprocessing would complain.
         with blocked_signal("SIGHUP"):
             resource_tracker.ensure_running()
-    # Hide the main module, which may be the user's script: each process would run it again, without need.
+    # Hide the main module, which may be the user's script: each process would run the script again.
     main = sys.modules["__main__"]
     with blocked_signal("SIGINT"):
         sys.modules["__main__"] = ModuleType("__main__")
@@ -134,9 +137,9 @@ def start(process: BaseProcess) -> None:
 
 @contextmanager
 def blocked_signal(name: str) -> Iterator[None]:
-    """Block a signal in this thread, and for good in processes that start inside the block (not on Windows).
+    """Block a signal in this thread, and for good in processes that start inside the block.
 
-    Otherwise a child process that is still importing would print a traceback on Ctrl-C.
+    No effect on Windows. Otherwise a child process that is still importing would print a traceback on Ctrl-C.
     """
     if sys.platform == "win32":
         yield
@@ -149,25 +152,26 @@ def blocked_signal(name: str) -> Iterator[None]:
 
 
 def exit_clause(exitcode: int | None) -> str:
-    """Return a clause on the end of a process that sent no result."""
+    """Return a clause on the end of a process that sent no result, such as "was killed by SIGKILL"."""
     if exitcode is None:
         return "closed its pipe without a result"
     if exitcode >= 0:
         return f"ended with exit code {exitcode} and no result"
     try:
         return f"was killed by {signal.Signals(-exitcode).name}"
-    except ValueError:  # a real-time signal
+    except ValueError:  # A real-time signal has no name.
         return f"was killed by signal {-exitcode}"
 
 
 class ChildCaller:
-    """A child process that calls functions of modules for us, one after the other.
+    """A child process that calls functions of modules for this process, one after the other.
 
-    The first call starts it, and the end of the block ends it. If it dies, the next call starts it again.
+    The first call starts the child process, and leaving the `with` block ends it. If it dies, the next call
+    starts it again.
     """
 
     def __init__(self, name: str = "a process of sqlstress") -> None:
-        """`name` is the name of the process in error messages."""
+        """`name` is the name of the child process in error messages."""
         self._name = name
         self._process: BaseProcess | None = None
         self._pipe: Pipe
@@ -185,20 +189,24 @@ class ChildCaller:
         return cast(T, self.result(pulse))
 
     def begin(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Start a call of `function` in the child process. Raises EnvironmentFailure if it cannot start."""
+        """Begin a call of `function` in the child process.
+
+        Raises EnvironmentFailure if the process cannot start.
+        """
         if self._process is None:
             self._start()
-        with suppress(OSError):  # the process has died; `result` reports it
+        with suppress(OSError):  # The process has died; `result` reports it.
             self._pipe.send((function, args, kwargs))
 
     def has_answered(self) -> bool:
-        """Return whether `result` would return soon."""
+        """Return whether a result or error has begun to arrive, so that `result` will return soon."""
         return bool(wait_readable([self._pipe], 0.0))
 
     def result(self, pulse: Pulse) -> Any:
         """Return the result of the call that `begin` started.
 
-        Raises the function's exception, or Died. Calls `pulse` often; if it raises, the process is ended.
+        Raises the function's exception, or Died if the process has ended. Calls `pulse` often; if `pulse`
+        raises, the child process is ended.
         """
         try:
             pulse()
@@ -234,7 +242,7 @@ class ChildCaller:
         self._process = process
 
     def end(self) -> None:
-        """End the process."""
+        """End the child process."""
         if self._process:
             self._pipe.close()
             self._process.kill()
@@ -246,7 +254,7 @@ def call_in_subprocess(pulse: Pulse, function: Callable[P, T], *args: P.args, **
     """Call a function of a module in a separate process; return its result.
 
     Raises the function's exception, or EnvironmentFailure if the process cannot start or dies. Calls `pulse`
-    often; if it raises, the process is ended.
+    often; if `pulse` raises, the process is ended.
     """
     with ChildCaller() as apart:
         return apart.call(pulse, function, *args, **kwargs)
@@ -254,7 +262,7 @@ def call_in_subprocess(pulse: Pulse, function: Callable[P, T], *args: P.args, **
 
 def _answer_calls(pipe: Pipe) -> None:
     """Answer calls until the parent closes the pipe."""
-    gc.enable()  # the fork server has disabled it
+    gc.enable()  # The fork server has disabled garbage collection.
     try:
         init_child()
         while True:

@@ -1,8 +1,9 @@
 """Arrays of numbers that processes share, in memory that is certainly available.
 
 The shared memory of multiprocessing is a file: in /dev/shm if there is space, or in the temporary folder.
-multiprocessing's RawArray clears the mapped memory. If the file system has no space for it (a container's
-small /dev/shm, a full disk), SIGBUS kills the process. Here a system call clears it, and returns an error.
+multiprocessing's RawArray clears the mapped memory by writing to it. If the file system has no space for it
+(a container's small /dev/shm, a full disk), SIGBUS kills the process. Here a system call clears the memory,
+and returns an error instead.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _KINDS: dict[str, type[Any]] = {"H": ctypes.c_uint16, "I": ctypes.c_uint32, "q":
 
 
 def shared_array(code: str, length: int) -> Any:
-    """Return a shared array of zeros, to pass to processes when they start.
+    """Return a shared array of `length` zeros, to pass to processes when they start.
 
-    `code` is a type code as in the module `array`. If /dev/shm does not serve, the memory is a file in the
-    temporary folder. Raises EnvironmentFailure if neither serves.
+    `code` is a type code of the module `array`. If /dev/shm has no space, the memory is a file in the
+    temporary folder. Raises EnvironmentFailure if neither has space.
     """
     kind = _KINDS[code] * length
     size = ctypes.sizeof(kind)
@@ -44,7 +45,7 @@ def shared_array(code: str, length: int) -> Any:
 
 
 def shared_memory_folder() -> str:
-    """Return the folder that holds shared memory; empty if the system uses no folder.
+    """Return the folder with the files of shared memory; empty if the system uses no folder.
 
     Raises EnvironmentFailure if there is no shared memory.
     """
@@ -60,9 +61,9 @@ def _wrapper(size: int) -> Any:
     wrapper = heap.BufferWrapper(size)
     memory = wrapper.create_memoryview()
     if sys.platform == "win32":
-        memory[:] = bytes(len(memory))  # the system reserved the space when it mapped the memory
+        memory[:] = bytes(len(memory))  # The system reserved the space when it mapped the memory.
     else:
-        # The memory may have been used before. This system call writes to it, and fails without space.
+        # The memory may have been used before. This system call writes to it, and fails if there is no space.
         with Path("/dev/zero").open("rb", buffering=0) as zeros:
             while memory:
                 memory = memory[zeros.readinto(memory) or 0 :]
@@ -70,18 +71,18 @@ def _wrapper(size: int) -> Any:
 
 
 def _use_temporary_folder() -> None:
-    """Let this process take shared memory from the temporary folder from now on."""
+    """Make this process take shared memory from the temporary folder from now on."""
     heap.Arena._dir_candidates = []  # type: ignore[attr-defined]
-    # The old heap may hand out memory that could not be written.
+    # The old heap may return memory that could not be written.
     heap.BufferWrapper._heap = heap.Heap()  # type: ignore[attr-defined]
 
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EFAULT)
-"""Errors of a file that cannot grow; a mapped page without space answers EFAULT."""
+"""Errors of a file that cannot grow. A mapped page without space causes EFAULT."""
 
 
 def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
-    """Return the error for memory that no place provides, with its cause and cure."""
+    """Return the error for memory that is available nowhere, with its cause and remedy."""
     last = errors[-1]
     if isinstance(last, MemoryError) or last.errno == errno.ENOMEM:
         return EnvironmentFailure(
@@ -103,7 +104,7 @@ def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
 
 
 def _limit() -> str:
-    """Return the limit of this process that leaves no memory."""
+    """Return a clause on the limit because of which there is no memory."""
     if sys.platform != "win32":
         import resource
 

@@ -1,4 +1,8 @@
-"""The stressed databases, one package each: a target has drivers, and places for the data of cases."""
+"""The databases under test, one package each.
+
+A target (a kind of database) has drivers (Python bindings) and places. A place is one process's access to the
+data of one case.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +40,16 @@ def _import_target(info: DriverInfo) -> Target:
 
 
 def open_place(case: Case, where: Path) -> Place:
-    """Return the place for the data of a case; do not touch any file or server yet.
+    """Return the place (this process's access to the data of a case); do not touch any file or server yet.
 
-    `where` is one of our folders. A target that keeps no files there may name its data after the folder.
+    `where` is one of our folders. A target that keeps no files there may derive a name for its data from it.
     """
     return target_of(case.driver).open_place(case, where)
 
 
 @contextmanager
 def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
-    """Run the services that the cases need, such as a temporary server, during the block."""
+    """Run the services that the cases need, such as a temporary server in `folder`, while the block runs."""
     by_target: dict[str, list[Case]] = {}
     for case in cases:
         by_target.setdefault(driver_info(case.driver).target, []).append(case)
@@ -56,26 +60,28 @@ def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
 
 
 def file_patterns() -> list[str]:
-    """Return regular expressions for the names of the files that targets leave in a folder."""
+    """Return regular expressions for the names of the files that the targets create in one of our folders."""
     patterns = []
     for info in {info.target: info for info in drivers().values()}.values():
-        with suppress(EnvironmentFailure):  # a target that cannot be imported has left no files
+        with suppress(EnvironmentFailure):  # A target that cannot be imported has created no files.
             patterns.append(_import_target(info).FILES)
     return [pattern for pattern in patterns if pattern]
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Run a task that may take long in a database and return its result; interrupt it if `pulse` raises."""
+    """Run `task`, which may take long in a database, and return its result; interrupt it if `pulse`
+    raises."""
     with watched(connection, task, pulse) as get_result:
         return get_result()
 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Start a task that may take long in a database. Yield a function that waits for its result.
+    """Start `task`, which may take long in a database. Yield a function that waits for its result.
 
-    The function calls `pulse` while it waits. If the block ends before the task, the task is interrupted.
-    It runs in its own thread, because only the main thread handles signals, and not inside a library.
+    The function calls `pulse` while it waits. If the block ends before the task, the task is interrupted. The
+    task runs in its own thread: only the main thread handles signals, and not while it runs inside a library.
+    Raises EnvironmentFailure if no thread can start.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

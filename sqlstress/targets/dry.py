@@ -1,4 +1,5 @@
-"""A target that does nothing and stores nothing, to measure the cost of the harness itself."""
+"""A target that does nothing and stores nothing, to measure the harness (the code of sqlstress around
+operations)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DryStore:
-    """A store that returns one value for every get, and ignores every write."""
+    """A key-value store that returns the same value for every get, and ignores every write."""
 
     def __init__(self, buckets: int, value: Any) -> None:
         def get(_params: Any) -> Any:
@@ -51,7 +52,7 @@ class DryStore:
 
 
 class DryPlace(Place):
-    """A place whose views do nothing. It supports no other operation."""
+    """Access to no data: the key-value view does nothing. No other operation is supported."""
 
     stores: Literal[False] = False
 
@@ -66,7 +67,8 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without connections: the C loop answers every get with a value of the preload."""
+        """Return a store without connections: the C loop answers every get with a value of the preload
+        (initial rows)."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

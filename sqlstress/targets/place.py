@@ -1,8 +1,9 @@
 """The interface between the engine and the database under test: `Target` and `Place`.
 
-If a target cannot answer a question, it returns None or an empty result, and never invents an answer.
-Features of a single target, such as the content of SQLite's WAL, are not part of this interface: their
-callers import that target's package.
+A target is a kind of database. A place is one process's access to the data of one case. If a target cannot
+answer a question, it returns None or an empty result; it never invents an answer. Features of a single
+target, such as the content of SQLite's WAL, are not part of this interface: code that needs them imports that
+target's package.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlstress.errors import EnvironmentFailure, UsageError, plainly
 
-if TYPE_CHECKING:  # a worker process imports only what it uses of a place
+if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -36,52 +37,58 @@ if TYPE_CHECKING:  # a worker process imports only what it uses of a place
 
 DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
-"""Name of the subfolder that a temporary server fills. It is removed as a whole."""
+"""Name of the subfolder with a temporary server's files. It is removed with all of its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Names of the subfolders for a user program's files in a trial, and for its notes. They are removed, too."""
+"""Names of two subfolders: a user program's files in a trial, and its notes. Both are removed with all
+content."""
 
 Definition = tuple[Any, ...]
-"""One definition of a schema: the name of an object and its SQL, or any other pair that identifies it."""
+"""One definition of a schema: (name of the object, its SQL), or another pair of values that identifies it."""
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return the missing and the added definitions, as text; a changed definition is both."""
+    """Return the missing and the added definitions as texts; a changed definition counts as both."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
 
 
 class Disturbance(NamedTuple):
-    """A change of the data by another process."""
+    """A change of the data by another program."""
 
     text: str
-    """A sentence without its full stop."""
+    """Sentence on the change, without a full stop."""
     unread: str | None = None
-    """Outcome of the check if the data cannot be read: "failed" or "unknown"; None if it can be proven."""
+    """Status of the verdict if the data is unreadable: "failed" or "unknown"; None if it can still be
+    verified."""
     by_outsider: bool = False
-    """Whether `text` is a predicate, to which the experiment adds the possible outsiders as subject."""
+    """Whether `text` lacks a subject: the experiment then puts the possible programs in front of it."""
 
 
 class Seal:
-    """The identities of files when the seal was made. They are checked without opening the files.
+    """Identities (device and inode) of files when the seal was made. It is checked without opening the files.
 
-    A file that did not exist when the seal was made is ignored. The check is needed because a process does
-    not notice when its open file is deleted or replaced: it continues on the deleted file, as fast as before.
+    Files that did not exist when the seal was made are ignored. The check is needed because a process does
+    not notice that its open file was deleted or replaced: it goes on with the deleted file, as fast as
+    before.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        """Raises OSError if a file's identity cannot be read."""
+        """Record the identities of the existing files. Raises OSError if an identity cannot be read."""
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a sentence on a replaced, deleted or unreadable file; None if all are unchanged."""
+        """Return a clause on a replaced, deleted or unreadable file; None if all files are unchanged."""
         try:
             return self.exchanged()
         except OSError as error:
             return f"a database file could not be looked at ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a sentence on a replaced or deleted file, or None. Raises OSError if one is unreadable."""
+        """Return a clause on a replaced or deleted file; None if there is none.
+
+        Raises OSError if one is unreadable.
+        """
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -90,11 +97,11 @@ class Seal:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode number of a file; None if there is no file. Raises OSError."""
+    """Return the device and inode number of a file; None if the file does not exist. Raises OSError."""
     try:
         try:
             status = path.stat()
-        except PermissionError:  # another program that opened the file may deny access for a moment
+        except PermissionError:  # Another program that has just opened the file may deny access for a moment.
             from sqlstress.system.files import retry_while_denied
 
             status = retry_while_denied(path.stat)
@@ -104,7 +111,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A store that uses a client's connections. A subclass fills the lists of operations."""
+    """A key-value store on a client's connections.
+
+    A subclass fills the lists of operations, one item per bucket.
+    """
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -118,17 +128,17 @@ class ClientStore:
 
 
 class TimeRecorder(Protocol):
-    """Recorder of what one process spends its time on, for `--where`."""
+    """Recorder of the causes on which a process spends its time, for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
-        """Set the measured window, in perf_counter_ns."""
+        """Set the begin and end of the measured window, in ns of perf_counter_ns."""
 
     def end(self) -> None:
-        """Record that all operations are done."""
+        """Record that this process has done all its operations."""
 
 
 class Snapshot(Protocol):
-    """The state of a place after its preparation, to detect changes by other processes."""
+    """State of the data after its preparation, to detect changes by other programs during the load."""
 
     def exchanged(self) -> str | None:
         """Return a sentence on a replaced or deleted part of the place; None if there is no such part."""
@@ -141,51 +151,52 @@ class Snapshot(Protocol):
     def changed(self, pulse: Pulse) -> Disturbance | None:
         """Return a change of the data by another program; None if no change is visible.
 
-        Call it after all our processes have closed their connections.
+        Call it when all our processes have closed their connections.
         """
 
 
 class Place(Protocol):
-    """The data of one case, as seen by one process: the parent or a worker."""
+    """One process's access to the data of one case. The process is the parent or a worker."""
 
     case: Case
     where: Path
-    """Argument of `open_place`. Other processes open their place with the same argument."""
+    """Argument of `open_place`. Other processes open the same data with the same argument."""
     copies: dict[Any, Any] | None = None
-    """Prepared data of earlier places, to be restored in later trials; None means create all data again."""
+    """Prepared data of earlier trials, to be restored in later trials; None means that each trial creates its
+    data."""
 
     @property
     def stores(self) -> bool:
-        """Whether the place stores data; if not, there is nothing to prepare, to prove or to examine."""
+        """Whether data is stored. If not, there is nothing to prepare or to verify."""
 
-    # Methods for a worker, and for helper processes that run during the trial.
+    # Methods for workers, and for companions (additional processes of a trial).
 
     def watch(self, trace: Any, process: int) -> TimeRecorder | None:
-        """Start to record this process's time in the memory `trace`; call it before connecting.
+        """Start to record this process's time in the shared memory `trace`. Call it before connecting.
 
-        Helper processes have numbers above those of the workers. Return None if the target has no such
+        Workers have the numbers from 1 on, companions the next numbers. Return None if the target has no such
         recording. Raises EnvironmentFailure if recording is impossible.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
-        """Let this process pause inside the store by a schedule in the target's format.
+        """Let this process pause inside the database's code, by a schedule in the target's format.
 
         Call it before connecting. Raises EnvironmentFailure if the target cannot pause.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
-        """Connect a worker to every bucket with the case's settings, and return its key-value view.
+        """Connect a worker to every bucket with the case's settings; return its key-value store.
 
         `begin` is the mode of multi-statement transactions, one of BEGINS. `sample` is a value like the
-        stored ones: a place without storage returns it for every get.
+        stored values: a target without storage returns it for every get.
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
-        """Connect, and yield the cheapest call of the binding, which reads no data.
+        """Connect, and yield a function that makes the cheapest call of the binding, which reads no data.
 
-        For places that store data.
+        For targets that store data.
         """
 
     def native(self, worker: int, begin: str) -> NativeLoop:
@@ -193,15 +204,18 @@ class Place(Protocol):
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Seal the files that this process holds open; None if none can be replaced unnoticed."""
+        """Return a seal of the files that this process has open.
+
+        None if no file can be replaced unnoticed.
+        """
         return None
 
     # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Create shared memory in which `processes` processes record their time; None if none is recorded.
+        """Create shared memory in which `processes` processes record their time.
 
-        Raises EnvironmentFailure if there is not enough memory.
+        None if the target cannot record. Raises EnvironmentFailure if there is not enough memory.
         """
         return None
 
@@ -216,37 +230,50 @@ class Place(Protocol):
     def table(self, key_type: str, value_size: int, counters: int) -> TableView | None:
         """Return the parent's view of the key-value data; None if the target stores no data.
 
-        `key_type` is one of KEY_TYPES, `value_size` the size of a value in bytes, and `counters` the number
-        of counters per bucket.
+        `key_type` is one of KEY_TYPES, `value_size` the size of a value in bytes, `counters` the number of
+        counters per bucket.
         """
         return None
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
-        """Check the key-value data in C, in parallel to the block. Yield a function that gets the result.
+        """Check the key-value data in C while the block runs. Yield a function that waits for the result.
 
-        The function returns the number of rows if all are right. If not, or if there is no C loop, the
-        function returns None, and each row must be checked in Python.
+        The function returns the number of rows if all rows are right. It returns None if a row is wrong or if
+        there is no C loop: the caller must check each row in Python. `plan` has the parameters for C.
         """
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the definitions of the schema, which all buckets share; empty without a schema."""
+        """Return the definitions of the schema, which is the same in all buckets.
+
+        Empty if there is no schema.
+        """
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Record the state that no worker changes, after the preparation; None if there is no such state."""
+        """Return a snapshot of all that no worker changes, after the preparation.
+
+        None if there is nothing to compare.
+        """
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        """Yield (setting, requested value, effective value) for each setting whose values differ."""
+        """Yield (setting, requested value, effective value) for each setting whose effective value
+        differs."""
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
-        """Run the target's own integrity check; `level` is "quick" or "full"."""
+        """Run the target's own integrity check; `level` is "quick" or "full".
+
+        None if the target has no such check.
+        """
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket has the created definitions, and no others."""
+        """Check that every bucket has exactly the created definitions.
+
+        None if the target cannot compare them.
+        """
         return None
 
     def discard(self) -> None:
@@ -254,55 +281,56 @@ class Place(Protocol):
 
 
 class SqlPlace(Place, Protocol):
-    """A place that speaks SQL."""
+    """Access to data in a database that speaks SQL."""
 
     def directions(self) -> ConnectionInfo:
-        """Return the connection information for user programs, whose address has no password."""
+        """Return the connection information for user programs. The address has no password."""
 
     def clear(self) -> None:
-        """Reset the place to the state before a user program creates the data."""
+        """Remove all data: restore the state in which a user program can create the data."""
 
     def is_filled(self) -> bool:
-        """Return whether the place has any data."""
+        """Return whether any data exists."""
 
     def settle(self, pulse: Pulse) -> None:
-        """Prepare the place for the workers after a user program has created the data."""
+        """Prepare the data for the workers after a user program has created it."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
         """Return the target's count of all rows ever written; None if it has no such count.
 
-        Call it after all user programs have closed their connections.
+        Call it when all user programs have closed their connections.
         """
 
     def client(self, worker: int) -> Client:
-        """Return a worker's client, not yet connected; helper processes have numbers below 1."""
+        """Return a client for a worker, not connected yet. Companions have numbers below 1."""
 
     def reader(self) -> Reader:
-        """Connect to read during the load, with the settings of the case."""
+        """Return a connection for reads during the load, with the settings of the case."""
 
     def reading(self, pulse: Pulse) -> AbstractContextManager[Reader]:
-        """Connect to read while none of our workers runs."""
+        """Connect for reads while none of our workers runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Create the place if it does not exist, let the block create data, then prepare it for the workers.
+        """Create the database if it does not exist, let the block create data, then prepare it for the
+        workers.
 
-        Raises UsageError or EnvironmentFailure if a setting did not take effect.
+        Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
 
 
 class Target(Protocol):
-    """A kind of database. The target's module has an instance, called TARGET."""
+    """A kind of database. The target's module or package has an instance, called TARGET."""
 
     FILES: str | None = None
-    """Regular expression for the names of the files that the target leaves in a folder; None for no files."""
+    """Regular expression for the names of the target's files in a folder; None means no files."""
     DESCRIPTORS: int = 0
-    """Maximum number of file descriptors that a process needs per bucket."""
+    """Maximum number of file descriptors that one process needs per bucket."""
 
     def open_place(self, case: Case, where: Path) -> Place:
-        """Return the place for the data of a case; do not touch any file or server yet."""
+        """Return this process's access to the data of a case; do not touch any file or server yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with the target's adjustments; `server` has the options of a server.
+        """Return the case with the target's adjustments; `server` has the options for a server.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
@@ -311,19 +339,20 @@ class Target(Protocol):
     def stand_in(self, folder: Path) -> ConnectionInfo:
         """Return dummy connection information, to inspect a user program without running it on data.
 
-        `folder` is an empty folder that we created.
+        `folder` is an empty folder that we created. Raises UsageError if the target does not support user
+        programs.
         """
         raise UsageError("this target does not support your own programs")
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-        """Run the services that the cases need, such as a temporary server in `folder`, during the block.
+        """Run the services that the cases need, such as a temporary server in `folder`, while the block runs.
 
         Raises EnvironmentFailure if a service is not available.
         """
         return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:
-        """Return the target's modules that a worker needs, to import them before the worker is forked.
+        """Return the names of modules that a worker needs, to import them before the worker is forked.
 
         Their import must not open a file or start a thread.
         """
@@ -335,8 +364,8 @@ class Target(Protocol):
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         """Return the durability of commits under the effective settings, as text; "" if unknown.
 
-        The text before the colon is one of the levels that all targets share (see `sqlstress.target`), the
-        text after it names the settings.
+        The text before the colon is one of the levels that all targets share (see `sqlstress.target`). The
+        text after the colon names the settings.
         """
 
     def lacks_native(self, driver: str) -> str | None:
@@ -344,7 +373,8 @@ class Target(Protocol):
         return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
-        """Return whether the target's drivers raise errors of this kind, so that it is not our fault."""
+        """Return whether `error` is of a type that the target's drivers raise: if so, it is no bug in
+        sqlstress."""
         return False
 
     def untold(self, driver: str) -> str | None:
@@ -352,16 +382,19 @@ class Target(Protocol):
         return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:
-        """Return the reason why another process cannot see the lock holders on this system, or None."""
+        """Return the reason why lock holders cannot be seen from another process; None if they can."""
         return "only SQLite's locks can be seen from outside"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
-        """Return the versions that the driver would measure on this system, without starting a server.
+        """Return the versions that the driver would measure on this system; do not start a server.
 
-        `address` is the address of a server, or None. Raises UsageError or EnvironmentFailure, with
-        a remedy, if a part is missing.
+        `address` is the address of a server, or None. Raises UsageError or EnvironmentFailure, with a remedy,
+        if a part is missing.
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:
-        """Return the library that the driver uses, for the fingerprint; None if it has no library."""
+        """Return the library that the driver uses, for the description of the environment.
+
+        None if it has no library.
+        """
         return None

@@ -15,7 +15,8 @@ T = TypeVar("T")
 Operation = Callable[[Any], Any]
 Row = tuple[Any, ...]
 NamedValues = Mapping[str, Any]
-"""Values by parameter name, for parameters written as :name. Unused values are allowed."""
+"""Values by parameter name, for parameters written as :name. Values that a statement does not use are
+allowed."""
 
 # Keys and values: the worker's interface (in C: a `NativeStore`), and the parent's interface.
 
@@ -38,17 +39,23 @@ class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as read back from the database; all values if buckets differ."""
+        """Return the settings as read back from the database, by name.
+
+        If buckets differ, all values joined by " / ".
+        """
 
     def close(self) -> None:
         """Close every connection."""
 
 
 class NativeLoop(Connections, Protocol):
-    """A worker's key-value interface with the whole loop in C."""
+    """A worker's access to the key-value data if the whole timed loop runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run a plan and return its results. Raises EnvironmentFailure if an error of the store stops it."""
+        """Run the loop with `plan` and return its results by name.
+
+        Raises EnvironmentFailure on an error of the store.
+        """
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements of the last run by kind; empty if nothing failed."""
@@ -58,35 +65,37 @@ class WaitingConnections(Connections, Protocol):
     """A worker's connections, whose operations may wait for the locks of other connections."""
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether the error means that another connection's lock stopped the operation. Count it."""
+        """Return whether another connection's lock stopped the operation with this error; if so, count the
+        error."""
 
     def busy_counts(self) -> tuple[int, int]:
-        """Return the numbers of BUSY and BUSY_SNAPSHOT results that operations got while they waited."""
+        """Return the numbers of BUSY and BUSY_SNAPSHOT results so far."""
 
 
 class Store(WaitingConnections, Protocol):
-    """A worker's key-value interface: lists of functions, indexed by bucket. Each call is a transaction."""
+    """A worker's key-value interface: lists of functions, indexed by bucket. Each call is one transaction."""
 
     gets: list[Operation]
-    """(key,) → value, or None."""
+    """Functions (key,) → value; None if the key does not exist."""
     pairs: list[Operation]
-    """(key, key) → [(key, value), …] for both keys, read in one snapshot."""
+    """Functions (key, key) → [(key, value), …], which read both keys in one snapshot."""
     puts: list[Operation]
-    """(key, value): one replace in autocommit."""
+    """Functions (key, value): one replace in autocommit."""
     batches: list[Operation]
-    """[(key, value), …]: several replaces in one transaction."""
+    """Functions [(key, value), …]: several replaces in one transaction."""
     updates: list[Operation]
-    """(counter,): read the counter and write its value plus one."""
+    """Functions (counter,): read the counter and write its value plus one, in one transaction."""
 
 
 class TableView(Protocol):
-    """The parent's key-value interface: creates the buckets, and reads them after the workers closed them."""
+    """The parent's key-value interface: it creates the buckets, and reads them after the workers have closed
+    them."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
         """Create every bucket again with these rows and its counters, and prepare it for the workers.
 
-        Raises UsageError or EnvironmentFailure if a setting did not take effect. `release` closes the
-        connections that this method keeps open for the workers.
+        Raises UsageError or EnvironmentFailure if a setting has no effect. `release` closes the connections
+        that this method keeps open during the trial.
         """
 
     def create(self, pulse: Pulse) -> None:
@@ -101,13 +110,13 @@ class TableView(Protocol):
         return
 
     def name(self, bucket: int) -> str:
-        """Return the name of a bucket."""
+        """Return the name of a bucket, for messages."""
 
     def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
-        """Yield every key of a bucket and its value."""
+        """Yield (key, value) for every row of a bucket."""
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
-        """Return the counters of a bucket: their numbers and values."""
+        """Return (number, value) for every counter of a bucket."""
 
 
 class RefusalStore(Store, Protocol):
@@ -143,27 +152,30 @@ BUSY, INTERRUPTED, LACKING, REFUSED = "busy", "interrupted", "lacking", "refused
 
 
 class DatabaseError(NamedTuple):
-    """An error that the database returned."""
+    """An error that the database has returned."""
 
     kind: str
-    """Kind of the error. BUSY: another connection's lock stopped the statement; INTERRUPTED: the statement
-    took too long; LACKING: the database lacks a resource, such as disk space, so the error is no evidence
-    about the data; REFUSED: any other error."""
+    """Kind of the error.
+
+    BUSY: another connection's lock stopped the statement. INTERRUPTED: the statement took too long. LACKING:
+    the database lacks a resource, such as disk space, so the error says nothing about the data. REFUSED: any
+    other error.
+    """
     text: str
     """Message, in one line without a full stop."""
 
 
 class Session(Protocol):
-    """A worker's connection in true autocommit: the driver begins no transaction by itself."""
+    """A worker's connection in true autocommit: the driver never begins a transaction by itself."""
 
     def runs(self, sql: str) -> Callable[[Any], Any]:
-        """Return a function of named values that runs the statement. It returns no rows."""
+        """Return a function of named values that runs the statement, which returns no rows."""
 
     def reads(self, sql: str) -> Callable[[Any], Any]:
         """Return a function of named values that runs the statement to its end and returns all rows."""
 
     def names(self, sql: str) -> Callable[[Any], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
-        """Return a function of named values that returns the column names and all rows."""
+        """Return a function of named values that returns the names of the columns and all rows."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
@@ -176,7 +188,7 @@ class Client(WaitingConnections, Protocol):
     """A worker's SQL interface, with the settings of the case."""
 
     def connect(self, bucket: int) -> Session:
-        """Connect to a bucket. Raises EnvironmentFailure."""
+        """Return a new connection to a bucket. Raises EnvironmentFailure."""
 
 
 class Interruptible(Protocol):
@@ -189,20 +201,20 @@ class ParentConnection(Protocol):
     """A connection of the parent."""
 
     def answer(self, error: BaseException) -> DatabaseError | None:
-        """Return the kind and text of a database error; None for any other error."""
+        """Return the kind and text of a database error; None for any other exception."""
 
 
 class Reader(ParentConnection, Interruptible, Protocol):
     """A connection of the parent that only reads."""
 
     def begin(self) -> None:
-        """Begin a read transaction: all reads until `end` see one snapshot."""
+        """Begin a read transaction: all reads until `end` see the same snapshot."""
 
     def first(self, sql: str, most: int) -> list[Row]:
-        """Return at most `most` rows of a query."""
+        """Return the first rows of a query, at most `most`."""
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a query, whose placeholders have the driver's style."""
+        """Return all rows of a query. Its placeholders have the driver's style."""
 
     def end(self) -> None:
         """End the read transaction."""
@@ -221,7 +233,8 @@ class Maker(ParentConnection, Protocol):
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Run a task with statements and return its result; interrupt its statements if the run must stop."""
+        """Run `task`, which runs statements, and return its result; interrupt its statement if the
+        measurement must stop."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
@@ -235,10 +248,10 @@ class ConnectionInfo(NamedTuple):
     variables: Mapping[str, str | None]
     """Environment variables for the user program; None means that the variable must be unset."""
     secret: str = ""
-    """Password, which must be neither shown nor saved, even in a program's output; "" if there is none."""
+    """Password, which must not be shown or saved, even in a program's output; "" if there is none."""
 
     def hidden(self, text: str) -> str:
-        """Return a program's text without the secret."""
+        """Return a program's text with the password replaced."""
         from sqlstress.options.dsn import HIDDEN
 
         return text.replace(self.secret, HIDDEN) if self.secret else text

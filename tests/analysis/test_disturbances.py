@@ -103,7 +103,7 @@ def test_changed_disk_is_reported() -> None:
         assert (finding.facts["times"], finding.facts["slower"]) == (pytest.approx(2.5, 0.01), slower)
 
 
-def test_a_changed_disk_needs_two_samples_on_each_side() -> None:
+def test_changed_disk_needs_two_samples_on_each_side() -> None:
     changed = synced(2.5)
     for partial in (replace(changed, sync_again=None), replace(changed, sync_after_again=None)):
         assert not list(disturbances(group(run(1, 2)), partial))

@@ -198,7 +198,7 @@ def test_promise_is_written_as_it_was_given() -> None:
     )
 
 
-def test_a_report_may_have_a_rate_twice() -> None:
+def test_report_may_have_a_rate_twice() -> None:
     report = limit_report({1_500: [True], 1_800: [False]})
     others = (replace(run, case=replace(run.case, seed=run.case.seed + 1)) for run in report.runs)
     doubled = replace(report, runs=(*report.runs, *others))

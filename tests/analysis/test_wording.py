@@ -78,7 +78,7 @@ def test_places_have_short_labels(cases: list[Case], text: str) -> None:
     assert wording.places(cases) == text
 
 
-def test_a_long_list_is_cut_and_says_so() -> None:
+def test_long_list_is_cut_with_a_note() -> None:
     assert wording.listing(list("abcdefgh")) == "a, b, c, d, e, f, g and h"
     assert wording.listing([str(number) for number in range(20)]) == "0, 1, 2, 3, 4, 5, 6 and 13 more"
 

@@ -76,7 +76,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
         (0.5, ("--metric", "p99"), 1, "FAIL: B is slower: p99"),
     ],
 )
-def test_the_exit_code_says_the_verdict(
+def test_exit_code_follows_from_the_verdict(
     cli: Cli, made_up: Slices, ratio: float, options: Sequence[str], code: int, word: str
 ) -> None:
     made_up.script = script_of_ratio(ratio)
@@ -121,7 +121,7 @@ def test_options_of_an_arm_override_the_common_ones(cli: Cli, made_up: Slices) -
     assert (b.settings.synchronous, b.settings.pragmas, b.concurrency, b.seed) == ("off", (("a", "1"),), 4, 5)
 
 
-def test_the_arms_share_a_seed_that_is_drawn(cli: Cli, made_up: Slices) -> None:
+def test_arms_share_the_drawn_seed(cli: Cli, made_up: Slices) -> None:
     for _ in range(2):
         cli("ab", *ARMS)
     seeds = [case.seed for _, case in made_up.cases]
@@ -179,7 +179,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("soon")
-def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) -> None:
+def test_real_ab_test_of_synchronous_normal_finds_no_drop(cli: Cli, tmp_path: Path) -> None:
     # A disk that pauses for a moment may leave a short slice empty, and a disk that syncs at no cost has only
     # noise.
     longer = ("--duration", "500ms", "--read-ratio", "0", "--max-drop", "60%")
@@ -196,7 +196,7 @@ def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("soon")
-def test_a_real_drop_between_two_pythons_is_found(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_drop_between_two_pythons_is_found(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     # No commit waits for a sync: on a busy disk syncs differ by more than the values do.

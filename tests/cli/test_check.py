@@ -45,7 +45,7 @@ def checked(cli: Cli, baseline: Report, current: Report, *options: str) -> Said:
         (0.5, ("--metric", "p99"), 1, "FAIL: p99 changed by"),
     ],
 )
-def test_the_exit_code_says_the_verdict(
+def test_exit_code_follows_from_the_verdict(
     cli: Cli, ratio: float, options: tuple[str, ...], code: int, word: str
 ) -> None:
     said = checked(cli, stored(around(1.0, 6)), stored(around(ratio, 6)), *options)

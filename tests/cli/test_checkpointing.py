@@ -74,7 +74,7 @@ def test_pinned_reader_starves_passive_checkpoints_that_report_no_busy(cli: Cli,
 
 
 @pytest.mark.thorough
-def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
+def test_pinned_reader_alone_gets_a_wal_watcher(cli: Cli, tmp_path: Path) -> None:
     trial = measured(cli, tmp_path, "--pinned-reader", "--wal-autocheckpoint", "50")
     assert {series.name for series in trial.series} == {
         WAL_FRAMES,
@@ -105,7 +105,7 @@ def test_use_of_the_wal_is_reported(cli: Cli, load: tuple[str, ...]) -> None:
 
 
 @pytest.mark.thorough
-def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli) -> None:
+def test_fixed_number_of_operations_is_watched_to_its_end(cli: Cli) -> None:
     window = ("--duration", "500ms", "--warmup", "100ms")
     arguments = [word for word in SHORT if word not in window]
     cli(*arguments, "--ops", "2000", "--checkpointer", "restart", "--checkpoint-interval", "1ms")

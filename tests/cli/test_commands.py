@@ -43,7 +43,7 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
     assert max(map(len, said.out.splitlines())) <= 80
 
 
-def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> None:
+def test_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> None:
     text = cli("kv", "--help").out
     most_used = {option.name for option in main_options()}
     for option in get_experiment("kv").options:
@@ -67,7 +67,7 @@ def test_an_old_spelling_of_an_option_is_taken_and_not_shown(cli: Cli, session: 
     assert " -b" not in cli("sql", "--help").out
 
 
-def test_the_version_is_that_of_the_package(cli: Cli) -> None:
+def test_version_equals_the_package_version(cli: Cli) -> None:
     assert cli("--version") == (0, f"sqlstress {__version__}\n", "")
 
 
@@ -113,7 +113,7 @@ def test_options_of_the_run_arrive_and_the_report_knows_its_command_line(
     assert "TPS" in said.out and max(map(len, said.out.splitlines())) <= 80
 
 
-def test_a_plan_is_measured(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
+def test_plan_is_measured(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text('[[case]]\nworkload = "kv"\nconcurrency = 3\n', encoding="utf-8")
     assert cli("run", "plan.toml").code == 0
     assert [case.concurrency for case in session.cases] == [3]

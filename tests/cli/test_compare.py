@@ -40,7 +40,7 @@ def saved(cli: Cli) -> Cli:
     return cli
 
 
-def test_the_published_comparison_is_one_command_with_its_warning(cli: Cli) -> None:
+def test_published_comparison_is_one_command_with_a_warning(cli: Cli) -> None:
     said = cli("compare", str(MACOS), str(WINDOWS))
     assert (said.code, said.err) == (0, "")
     assert "NOT COMPARABLE with A: B. " in said.out
@@ -56,7 +56,7 @@ def test_published_figures_are_compared_with_a_real_run(cli: Cli) -> None:
     assert max(map(len, said.out.splitlines())) <= 80
 
 
-def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
+def test_comparison_is_saved_by_suffix(saved: Cli) -> None:
     said = saved("compare", "a.json", "b.json", "-o", "out.md", "-o", "out.txt", "-o", "md:page", "--details")
     assert (said.code, said.err) == (0, "")
     assert Path("out.txt").read_text(encoding="utf-8") == said.out
@@ -64,7 +64,7 @@ def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
     assert "|   buckets |" in Path("out.md").read_text(encoding="utf-8")
 
 
-def test_the_comparison_is_saved_as_the_page_that_report_makes(saved: Cli) -> None:
+def test_comparison_is_saved_as_the_page_that_report_makes(saved: Cli) -> None:
     assert saved("compare", "a.json", "b.json", "-o", "compared.html").code == 0
     assert saved("report", "a.json", "b.json", "-o", "shown.html").code == 0
     assert Path("compared.html").read_bytes() == Path("shown.html").read_bytes()
@@ -76,7 +76,7 @@ def test_page_shows_meaningless_ratios_on_request(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("form", ["txt", "md", "html"])
-def test_the_comparison_alone_goes_to_standard_output(saved: Cli, form: str) -> None:
+def test_comparison_alone_goes_to_standard_output(saved: Cli, form: str) -> None:
     said = saved("compare", "a.json", "b.json", "-o", f"{form}:-", "-o", f"{form}:copy")
     assert (said.code, said.out, said.err) == (0, Path("copy").read_text(encoding="utf-8"), "")
 
@@ -137,7 +137,7 @@ def save_hosts(*names: str) -> None:
         path.write_text(to_json(report), encoding="utf-8")
 
 
-def test_a_folder_is_compared_as_its_reports_and_those_of_its_subfolders(cli: Cli) -> None:
+def test_folder_is_compared_as_its_reports_and_those_of_its_subfolders(cli: Cli) -> None:
     files = ("hosts/anna.json", "hosts/bert.json", "hosts/old/carl.json")
     save_hosts(*files)
     Path("hosts/notes.txt").write_text("not a report", encoding="utf-8")
@@ -164,16 +164,14 @@ def test_files_of_equal_names_are_shown_with_their_folders_too(cli: Cli) -> None
     ],
     ids=["empty", "one", "27"],
 )
-def test_a_folder_with_too_few_or_too_many_reports_is_refused(
-    cli: Cli, names: list[str], reason: str
-) -> None:
+def test_folder_with_too_few_or_too_many_reports_is_refused(cli: Cli, names: list[str], reason: str) -> None:
     Path("hosts").mkdir()
     save_hosts(*(f"hosts/{name}.json" for name in names))
     result = cli("compare", "hosts")
     assert (result.code, result.out, len(result.lines)) == (2, "", 1) and reason in result.err
 
 
-def test_a_damaged_report_in_a_folder_is_named(cli: Cli) -> None:
+def test_damaged_report_in_a_folder_is_reported_by_name(cli: Cli) -> None:
     save_hosts("hosts/anna.json", "hosts/bert.json")
     Path("hosts/bad.json").write_text("{", encoding="utf-8")
     result = cli("compare", "hosts")
@@ -181,7 +179,7 @@ def test_a_damaged_report_in_a_folder_is_named(cli: Cli) -> None:
     assert "bad.json" in result.err and "not a sqlstress report" in result.err
 
 
-def test_a_folder_that_cannot_be_read_is_named(
+def test_unreadable_folder_is_reported_by_name(
     cli: Cli, restricted_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(restricted_folder)

@@ -37,7 +37,7 @@ def completed(*words: str) -> list[str]:
     return [item.value if item.type == "plain" else item.type for item in found]
 
 
-def test_the_first_word_is_a_command_or_an_option_of_the_default_command() -> None:
+def test_first_word_is_a_command_or_an_option_of_the_default_command() -> None:
     assert completed("") == [*summaries()]
     assert completed("d") == ["doctor"]
     assert completed("--jour") == ["--journal-mode"]
@@ -91,7 +91,7 @@ def test_unknown_word_does_not_break_the_completion() -> None:
 @installed
 @needs_bash
 @pytest.mark.parametrize("shell", mostly_thorough(["bash", "zsh", "fish"], ["bash"]))
-def test_the_script_for_a_shell_is_printed(shell: str) -> None:
+def test_script_for_a_shell_is_printed(shell: str) -> None:
     environment = {**os.environ, "_SQLSTRESS_COMPLETE": f"{shell}_source"}
     done = subprocess.run([SCRIPT], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

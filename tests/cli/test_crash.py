@@ -132,7 +132,7 @@ def test_saved_crash_test_is_shown_but_neither_checked_nor_compared(cli: Cli, tm
     [(), ("--buckets", "4"), ("--synchronous", "off"), ("--journal-mode", "delete")],
     ids=["WAL", "4 buckets", "OFF", "DELETE"],
 )
-def test_a_thousand_kills_lose_nothing(cli: Cli, options: tuple[str, ...]) -> None:
+def test_thousand_kills_lose_nothing(cli: Cli, options: tuple[str, ...]) -> None:
     said = cli("crash", "--rounds", "334", *options, "-o", "crash.json")
     assert (said.code, said.err) == (0, "")
     found = kills_of()

@@ -137,7 +137,7 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     assert "Deleted while 1 process had it open: the WAL." in " ".join(said.out.split())
 
 
-def test_a_check_that_breaks_under_load_exits_1_with_its_rows(cli: Cli) -> None:
+def test_check_broken_under_load_exits_1_with_its_rows(cli: Cli) -> None:
     database("app.db")
     Path("checks.sql").write_text("-- none\nSELECT number FROM log LIMIT 1;\n")
     said = exec_(cli, *ADDING, options=(*SOME, "--database", "app.db", "--check", "checks.sql"))
@@ -159,7 +159,7 @@ def test_command_in_a_single_word_is_refused_with_a_remedy(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_window_in_which_no_command_ended_is_no_measurement(cli: Cli) -> None:
+def test_window_without_completed_command_is_an_error(cli: Cli) -> None:
     said = exec_(cli, *PYTHON, "import time; time.sleep(1)")
     assert said.code == 4
     assert "no command ended within the window of 300ms, in 3 trials: give a longer --duration" in said.err
@@ -195,7 +195,7 @@ def test_process_outside_of_its_group_is_ended_after_the_trial(cli: Cli) -> None
 
 @pytest.mark.thorough
 @posix
-def test_a_command_that_writes_without_end_takes_no_memory_and_no_disk(cli: Cli) -> None:
+def test_endless_output_of_a_command_takes_no_memory_and_no_disk(cli: Cli) -> None:
     flood = "while :; do echo 'no room 1' >&2; echo out; done"
     said = exec_(
         cli, "sh", "-c", flood, options=("--alone", "--timeout", "2s", "--ops", "1", "--repeat", "1")
@@ -208,7 +208,7 @@ def test_a_command_that_writes_without_end_takes_no_memory_and_no_disk(cli: Cli)
 
 
 @pytest.mark.thorough
-def test_a_plan_and_python_measure_commands_too(cli: Cli) -> None:
+def test_plan_and_python_measure_commands(cli: Cli) -> None:
     Path("plan.toml").write_text(
         f"seed = 1\n[[case]]\nworkload = 'exec'\nrepeat = 1\nconcurrency = 2\nops = 3\nalone = true\n"
         f"command = {json.dumps([*PYTHON, 'pass'])}\n"
@@ -226,7 +226,7 @@ def test_a_plan_and_python_measure_commands_too(cli: Cli) -> None:
 @pytest.mark.thorough
 @posix
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
-def test_a_stopped_program_leaves_no_command(tmp_path: Path, name: str) -> None:
+def test_stopped_program_leaves_no_command_running(tmp_path: Path, name: str) -> None:
     words = ("exec", "--alone", "--duration", "60s", "-c", "3", "--timeout", "60s", "--", "sleep", "1000")
     program = subprocess.Popen(
         [sys.executable, "-m", "sqlstress", *words],
@@ -253,7 +253,7 @@ def test_a_stopped_program_leaves_no_command(tmp_path: Path, name: str) -> None:
         remove_abandoned(tmp_path)
 
 
-def test_a_command_that_never_works_is_not_run_for_the_whole_window(cli: Cli) -> None:
+def test_always_failing_command_ends_before_the_window(cli: Cli) -> None:
     wrong = (*PYTHON, "import sys; sys.exit('near INSRT: syntax error')")
     begun = time.monotonic()
     said = exec_(cli, *wrong, options=("--alone", "--duration", "60s", "--repeat", "1"))
@@ -265,7 +265,7 @@ def test_a_command_that_never_works_is_not_run_for_the_whole_window(cli: Cli) ->
 
 
 @pytest.mark.thorough
-def test_a_program_whose_lines_all_fail_is_ended_with_its_worker(cli: Cli) -> None:
+def test_program_with_only_failed_lines_ends_with_its_worker(cli: Cli) -> None:
     fails = (
         "import sys, time\nfor line in sys.stdin: print('error no such table: t', flush=True)\ntime.sleep(60)"
     )

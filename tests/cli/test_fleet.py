@@ -38,7 +38,7 @@ def fleet_cli(cli: Cli) -> Cli:
         ),
     ],
 )
-def test_a_fleet_refuses_wrong_options_in_a_line(fleet_cli: Cli, words: str, reason: str) -> None:
+def test_fleet_refuses_wrong_options_in_one_line(fleet_cli: Cli, words: str, reason: str) -> None:
     result = fleet_cli("fleet", *words.split())
     assert (result.code, result.out) == (2, "") and reason in result.err
 

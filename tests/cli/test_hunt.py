@@ -26,7 +26,7 @@ def sqlstress(*words: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_hunt_says_what_it_tried_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_hunt_reports_its_rounds_and_leaves_no_file(tmp_path: Path) -> None:
     pytest.importorskip("apsw")
     report = tmp_path / "hunt.json"
     done = sqlstress(
@@ -41,7 +41,7 @@ def test_a_hunt_says_what_it_tried_and_leaves_nothing_behind(tmp_path: Path) -> 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(not has_wal_reset_bug(versions()[1]), reason="this SQLite has no known bug")
-def test_the_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
+def test_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
     """SQLite may be patched here; if so, the hunt may find nothing."""
     report = tmp_path / "hunt.json"
     done = sqlstress("hunt", "--max-time", "60s", "--shrink-time", "1s", "--dir", tmp_path, "-o", report)

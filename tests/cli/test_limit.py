@@ -127,7 +127,7 @@ def test_no_rate_is_tried_at_which_a_window_has_too_few_operations(windows: Wind
     assert "at lower rates a window of 20s has too few operations" in " ".join(found.out.split())
 
 
-def test_a_harness_that_is_late_ends_the_search_at_once(windows: Windows, cli: Cli) -> None:
+def test_late_harness_ends_the_search_at_once(windows: Windows, cli: Cli) -> None:
     windows.late_s = 0.0003
     said = cli(*OPTIONS, "--p99", "500us")
     assert said.code == 0
@@ -183,9 +183,7 @@ def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
     ],
     ids=lambda words: words[0],
 )
-def test_a_real_search_comes_to_an_end_and_leaves_no_file(
-    words: tuple[str, ...], cli: Cli, tmp_path: Path
-) -> None:
+def test_real_search_ends_and_leaves_no_file(words: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "app" / "bank.py", "bank.py")
     options = ("--duration", "150ms", "--warmup", "100ms", "-c", "2", "--max-time", "4s")
     said = cli("limit", *words, *OPTIONS[1:], "--p99", "100ms", *options)

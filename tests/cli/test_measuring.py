@@ -51,7 +51,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
     return log
 
 
-def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> None:
+def test_phases_come_in_order(cli: Cli, log: Log, tmp_path: Path) -> None:
     # By number: a worker may come late to a window and begin it again.
     said = cli("-c", "1,2", "-b", "3", "--ops", "20", "--key-space", "500", "--repeat", "2")
     trial = ["preparing", "starting", "measuring", "verifying"]
@@ -74,7 +74,7 @@ def test_observer_gets_the_number_of_operations_during_the_trial(cli: Cli, log: 
     assert log.operations > 0
 
 
-def test_a_measurement_is_shown_and_saved_in_every_form(cli: Cli, tmp_path: Path) -> None:
+def test_measurement_is_shown_and_saved_in_every_form(cli: Cli, tmp_path: Path) -> None:
     outputs = ("-o", "report.json", "-o", "table.csv", "-o", "md:README", "--seed", "5")
     said = cli("-c", "2", *SHORT, *outputs)
     assert (said.code, said.err) == (0, "")
@@ -92,7 +92,7 @@ def test_a_measurement_is_shown_and_saved_in_every_form(cli: Cli, tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README", "report.json", "table.csv"]
 
 
-def test_the_published_script_counts_pairs(cli: Cli) -> None:
+def test_published_script_counts_pairs(cli: Cli) -> None:
     said = cli("--preset", "classic", "-c", "1,2", "--driver", "dry", "-o", "report.json")
     assert (said.code, said.err) == (0, "")
     assert "unit: pair" in said.out

@@ -202,7 +202,7 @@ def test_trial_with_a_server_that_stops_is_kept_with_its_error(
 @pytest.mark.parametrize(
     "options", [("--read-ratio", "0"), ("--update-ratio", "1", "--read-ratio", "0")], ids=str
 )
-def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(
+def test_killed_worker_loses_no_acknowledged_write(
     cli: Cli, server: str, url: str, options: tuple[str, ...]
 ) -> None:
     _, run = disturbed(cli, url, kill_worker, "-c3", *options)

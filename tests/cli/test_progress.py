@@ -118,7 +118,7 @@ def test_bar_shows_the_time_to_a_decision_after_one_look() -> None:
     assert near.note.endswith(", near the limit") and near.total == 36
 
 
-def test_a_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None:
+def test_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None:
     shown = Shown()
     report = ab_report([[1.0]], decided=False)
     report = replace(report, runs=report.runs[:1])
@@ -126,7 +126,7 @@ def test_a_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None
     assert shown.tqdm.n == 0.5
 
 
-def test_a_bar_over_rounds_shows_what_was_found() -> None:
+def test_progress_bar_of_rounds_shows_the_results() -> None:
     shown = Shown()
     for rounds, seconds in ((10, 3.0), (100, 30.0)):
         shown.after(seconds, rounds_done(replace(KILLS, rounds=rounds, kills=3 * rounds, seconds=seconds)))
@@ -136,7 +136,7 @@ def test_a_bar_over_rounds_shows_what_was_found() -> None:
     ]
 
 
-def test_a_terminal_that_is_gone_stops_no_measurement() -> None:
+def test_closed_terminal_stops_no_measurement() -> None:
     def gone() -> None:
         raise OSError(5, "Input/output error")
 
@@ -209,7 +209,7 @@ on_posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseu
 @pytest.mark.parametrize(
     ("variables", "wanted"), [({}, True), ({"NO_COLOR": "1"}, False), thorough({"TERM": "dumb"}, False)]
 )
-def test_a_terminal_gets_colours_unless_they_are_not_wanted(
+def test_terminal_gets_colours_unless_turned_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: bool
 ) -> None:
     for name, value in {"TERM": "xterm", "NO_COLOR": "", **variables}.items():

@@ -31,7 +31,7 @@ def saved(tmp_path: Path) -> Path:
 
 
 @pytest.mark.usefixtures("saved")
-def test_a_saved_report_is_printed_as_when_it_was_measured(cli: Cli) -> None:
+def test_saved_report_is_printed_as_when_it_was_measured(cli: Cli) -> None:
     assert cli("report", "good.json") == (0, BRIEF.report(EXAMPLE), "")
     assert cli("report", "good.json", "--details") == (0, report_text(EXAMPLE), "")
 
@@ -43,7 +43,7 @@ def test_several_reports_are_printed_after_each_other(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "github-action-benchmark"])
-def test_a_saved_report_is_written_in_every_format(cli: Cli, saved: Path, form: str) -> None:
+def test_saved_report_is_written_in_every_format(cli: Cli, saved: Path, form: str) -> None:
     assert cli("report", "good.json", "-o", f"{form}:out") == (0, "", "")
     assert (saved / "out").read_bytes().decode() == FORMATS[form](EXAMPLE)
 
@@ -60,7 +60,7 @@ def test_closed_pipe_of_standard_output_is_no_error(saved: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_page_of_several_reports_keeps_the_names_of_their_files(cli: Cli, saved: Path) -> None:
+def test_page_of_several_reports_keeps_the_names_of_their_files(cli: Cli, saved: Path) -> None:
     (saved / "other.json").write_text(to_json(EXAMPLE), encoding="utf-8")
     assert cli("report", "good.json", "other.json", "-o", "both.html").code == 0
     page = (saved / "both.html").read_text(encoding="utf-8")
@@ -138,7 +138,7 @@ def test_github_option_outside_of_github_is_refused_at_once(
     )
 
 
-def test_a_measurement_is_annotated_and_keeps_its_exit_code(
+def test_measurement_is_annotated_and_keeps_its_exit_code(
     cli: Cli, session: type[FakeSession], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
@@ -149,7 +149,7 @@ def test_a_measurement_is_annotated_and_keeps_its_exit_code(
     assert "FAILED" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
-def test_a_summary_that_cannot_be_written_does_not_hide_wrong_data(
+def test_unwritable_summary_does_not_hide_wrong_data(
     cli: Cli, session: type[FakeSession], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "summary.md"))

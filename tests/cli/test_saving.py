@@ -70,7 +70,7 @@ def test_reports_are_saved_in_several_forms_at_once(
     ]
 
 
-def test_a_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
+def test_stream_is_written_once_at_the_end(tmp_path: Path) -> None:
     if sys.platform == "win32":
         pytest.skip("there are no such paths")
     pipe = tmp_path / "pipe.csv"
@@ -211,7 +211,7 @@ def test_read_only_file_system_is_refused_with_the_reason(tmp_path: Path) -> Non
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="rights of POSIX")
 @pytest.mark.parametrize("command", ["kv", "ab", "report", "compare"])
-def test_a_place_that_cannot_hold_a_report_is_refused_at_once(cli: Cli, tmp_path: Path, command: str) -> None:
+def test_unwritable_output_is_refused_at_once(cli: Cli, tmp_path: Path, command: str) -> None:
     arguments = {
         "kv": ("--driver", "dry"),
         "ab": ("ab", "--a=--synchronous=full", "--b=--synchronous=off"),

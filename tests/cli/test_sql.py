@@ -44,7 +44,7 @@ def test_scripts_are_measured_proved_and_shown(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_transfer_that_loses_updates_fails_its_check_and_exits_1(cli: Cli) -> None:
+def test_transfer_with_lost_updates_fails_its_check_and_exits_1(cli: Cli) -> None:
     words = ("sql", str(TRANSFER / "wrong.sql"), f"--setup={SCHEMA}", f"--check={INVARIANTS}", "-c4")
     said = cli(*words, *ONCE, "--duration=500ms")
     assert said.code == 1 and len(said.lines) == 1
@@ -63,7 +63,7 @@ def test_scripts_are_measured_with_and_without_a_ledger(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_database_is_copied_with_its_journal_mode_and_stays_as_it_is(cli: Cli) -> None:
+def test_database_is_copied_with_its_journal_mode_and_not_changed(cli: Cli) -> None:
     with closing(sqlite3.connect("app.db")) as connection:
         connection.executescript("PRAGMA journal_mode=delete; CREATE TABLE t (x); INSERT INTO t VALUES (1)")
     Path("add.sql").write_text("UPDATE t SET x = x + 1;")
@@ -96,7 +96,7 @@ def test_busy_transaction_is_given_up_or_retried(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_check_may_be_a_function(cli: Cli) -> None:
+def test_check_may_be_a_function(cli: Cli) -> None:
     Path("c.py").write_text(
         "def few(query):\n    assert query('SELECT count(*) FROM t') < [(20,)], 'too many'\n"
     )
@@ -162,7 +162,7 @@ def test_unusable_script_is_a_short_error_and_leaves_no_file(cli: Cli, name: str
 
 
 @pytest.mark.thorough
-def test_a_plan_and_python_name_scripts_as_the_command_line_does(
+def test_plan_and_python_name_scripts_as_the_command_line_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(TRANSFER)
@@ -206,7 +206,7 @@ def test_dry_driver_runs_scripts_without_a_database(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_window_in_which_no_transaction_ended_is_no_measurement(cli: Cli) -> None:
+def test_window_without_completed_transaction_is_an_error(cli: Cli) -> None:
     Path("slow.sql").write_text("\\sleep 1 s\nSELECT 1;\n")
     Path("s.sql").write_text("CREATE TABLE t (x);\n")
     said = cli("sql", "slow.sql", "--setup=s.sql", "-c1", *ONCE)

@@ -121,7 +121,7 @@ def test_ledger_rate_and_check_function_work_on_a_server(cli: Cli, url: str) -> 
 
 
 @pytest.mark.thorough
-def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(cli: Cli, server: str, url: str) -> None:
+def test_killed_worker_loses_no_acknowledged_write(cli: Cli, server: str, url: str) -> None:
     options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c3", "--ledger", "--duration=4s")
     with in_the_window(server, kill_worker, "sqlstress_ledger"):
         _, report = measured(cli, "sql", *options, code=4)

@@ -103,7 +103,7 @@ def test_watch_waits_for_a_process_with_the_database_open(database: Path) -> Non
     assert [path.name for path in database.parent.iterdir()] == ["app.db"]
 
 
-def test_a_watch_that_is_stopped_keeps_what_it_saw_and_leaves_the_lock(database: Path) -> None:
+def test_stopped_watch_keeps_its_results_and_leaves_the_lock(database: Path) -> None:
     report = database.with_name("watch.json")
     with process(database, HOLD) as holder:
         words = command(database, "--duration", "1h", "-o", report)
@@ -154,7 +154,7 @@ def test_hundreds_of_processes_are_watched(database: Path) -> None:
     assert all(entry["command"] for entry in found["processes"] if not entry["gone"])
 
 
-def test_a_file_on_a_network_file_system_is_watched_with_a_warning(
+def test_file_on_a_network_file_system_is_watched_with_a_warning(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     there = FileSystem("nfs4", "server:/home", "rw")

@@ -80,7 +80,7 @@ def greet(server: socket.socket, greeting: bytes) -> None:
                 connection.sendall(greeting)
 
 
-def test_a_silent_server_is_refused_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_server_is_refused_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "CONNECT_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
         assert_no_scheduler(server.getsockname()[1])
@@ -129,7 +129,7 @@ def test_host_measures_while_there_are_heartbeats() -> None:
 
 
 @pytest.mark.parametrize("silence", ["the same", "an error"])
-def test_a_host_stops_without_a_new_heartbeat(silence: str) -> None:
+def test_host_stops_without_a_new_heartbeat(silence: str) -> None:
     clock, broken = FakeClock(), False
 
     def read() -> int:
@@ -147,7 +147,7 @@ def test_a_host_stops_without_a_new_heartbeat(silence: str) -> None:
         watch.check()
 
 
-def test_a_host_reports_its_name_and_machine() -> None:
+def test_host_reports_its_name_and_machine() -> None:
     name, machine = identity()
     assert name == socket.gethostname() and machine and identity() == (name, machine)
 
@@ -268,7 +268,7 @@ def test_password_of_a_plan_is_in_no_task_of_the_cluster(
     ],
     ids=["fine", "inconclusive", "failure", "wrong data", "lost", "stopped on the host", "another version"],
 )
-def test_the_exit_code_is_the_worst_of_the_hosts(
+def test_exit_code_is_the_worst_of_the_hosts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, object], code: int
 ) -> None:
     fleet, _, lines = run_fleet(monkeypatch, tmp_path, answers)

@@ -62,7 +62,7 @@ def living_owner(parent: Path) -> Iterator[Path]:
         other.communicate("done\n")
 
 
-def test_a_fresh_marked_folder_is_made_and_removed(folders_in: Path) -> None:
+def test_fresh_marked_folder_is_made_and_removed(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         assert folder.path.parent == folders_in
         marker = json.loads((folder.path / MARKER).read_text(encoding="utf-8"))
@@ -77,7 +77,7 @@ def test_a_fresh_marked_folder_is_made_and_removed(folders_in: Path) -> None:
         assert first.path.is_dir()
 
 
-def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
+def test_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=True) as folder:
         fill(folder.path, OURS)
     assert {path.name for path in folder.path.iterdir()} == set(OURS)
@@ -100,7 +100,7 @@ def test_foreign_files_stay_when_a_folder_is_removed(folders_in: Path) -> None:
 
 
 @fault("parent", "a folder whose run was killed", "the next start removes it")
-def test_the_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
+def test_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
     path = abandoned(folders_in)
     with RunFolder(folders_in, keep=False) as folder:
         assert list(folders_in.iterdir()) == [folder.path]
@@ -117,7 +117,7 @@ def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path
 
 
 @fault("parent", "the folder of a run that is alive", "it is left alone")
-def test_a_folder_with_a_living_owner_is_left_alone(folders_in: Path) -> None:
+def test_folder_with_a_living_owner_is_left_alone(folders_in: Path) -> None:
     with living_owner(folders_in) as path:
         fill(path, OURS)
         assert remove_abandoned(folders_in) == []

@@ -35,7 +35,7 @@ def test_many_workers_all_work(tmp_path: Path, workers: int) -> None:
 
 @large
 @pytest.mark.long
-def test_a_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
+def test_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
     trial = measured(
         tmp_path, "-c", "4", "-b", "1000", "--key-space", "100000", "--duration", "1s", "--repeat", "1"
     )

@@ -100,7 +100,7 @@ def test_idle_time_between_operations_is_in_no_latency(done: list[tuple[int, int
     ("seconds", "bin_ns"),
     [(0.05, BIN_NS), (2, BIN_NS), (60, BIN_NS), (60.1, 100_166_667), (3600, 6 * NS_PER_S)],
 )
-def test_a_bin_is_a_tenth_of_a_second_unless_the_window_is_long(seconds: float, bin_ns: int) -> None:
+def test_bin_is_a_tenth_of_a_second_unless_the_window_is_long(seconds: float, bin_ns: int) -> None:
     window = Window(0, 500, 500 + round(seconds * NS_PER_S))
     assert window.bin_ns == bin_ns
     assert -(-(window.closes_ns - window.opens_ns) // window.bin_ns) <= MAX_BINS

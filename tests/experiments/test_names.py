@@ -41,7 +41,7 @@ def named_in(tree: ast.AST) -> Iterator[str]:
                     yield f"{holder}.{attribute}"
 
 
-def test_a_module_of_the_core_names_no_experiment() -> None:
+def test_core_modules_name_no_experiment() -> None:
     core = {name: tree for name, tree in trees().items() if not name.startswith(NAMING)}
     assert len(core) > 100
     named = {name: sorted(set(named_in(tree))) for name, tree in core.items()}

@@ -81,7 +81,7 @@ def test_plan_can_name_the_experiment() -> None:
 
 
 @pytest.mark.parametrize(("sql", "problems"), [("SELECT 1", 0), ("DELETE FROM log WHERE number = 3", 1)])
-def test_a_row_that_is_gone_is_found(sql: str, problems: int, tmp_path: Path) -> None:
+def test_missing_row_is_reported(sql: str, problems: int, tmp_path: Path) -> None:
     case = Case("appends", spec=Appending(9))
     work = open_work(case, tmp_path, 1, {})
     work.prepare(nothing)

@@ -49,7 +49,7 @@ def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, 
 
 @pytest.mark.thorough
 @fault("resources", "the disk full while the second case is preloaded", "exit 4; the first case is kept")
-def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> None:
+def test_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> None:
     with small_disk(tmp_path, 12_000) as place:
         code, errors, report = struck(place, "preparing", 2, *KV, "-c", "1,2", "--key-space", "20000")
     first, second = report.runs
@@ -116,7 +116,7 @@ def test_full_disk_with_a_checkpointer_is_reported(tmp_path: Path) -> None:
 
 @FULL_UNDER_LOAD
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
-def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path, driver: str) -> None:
+def test_full_disk_in_the_window_is_reported_and_data_verified(tmp_path: Path, driver: str) -> None:
     options = ("--wal-autocheckpoint", "0", "--driver", driver, "--key-space", "100", "-c", "2")
     with small_disk(tmp_path, 8000) as place:
         code, errors, report = struck(place, "connected", 1, *KV, *options)
@@ -135,7 +135,7 @@ def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path
 
 @pytest.mark.thorough
 @FULL_UNDER_LOAD
-def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_full_disk_at_checkpoints_loses_no_acknowledged_write(tmp_path: Path) -> None:
     size = ("--users", "2000", "--picks", "50", "--items", "1000", "--synchronous", "off", "--quiet")
     options = ("keys", "--schema=no-key", "--id-type=int", "-c2", "--repeat=1", "--wal-autocheckpoint=50")
     with small_disk(tmp_path, 1500) as place:
@@ -167,7 +167,7 @@ def test_full_disk_at_verifying_fails_no_check_and_keeps_the_figures(tmp_path: P
     "the disk full while the report is saved",
     "exit 4; the old report stays whole, the new one is in the temporary folder",
 )
-def test_a_full_disk_at_saving_keeps_the_report_elsewhere(
+def test_full_disk_at_saving_keeps_the_report_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     databases = tmp_path / "databases"

@@ -57,7 +57,7 @@ def start_again(place: Path) -> None:
 @KILLED_AT_ANY_MOMENT
 @pytest.mark.thorough
 @pytest.mark.parametrize(("experiment", "moment"), mostly_long(EVERYWHERE, HERE_AND_THERE))
-def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str, moment: str) -> None:
+def test_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS[experiment], "-o", "report.json") as command:
         children = command.children()
         command.process.kill()
@@ -73,7 +73,7 @@ def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: 
     "SIGKILL to `ab` while another Python measures",
     "the other Python stops; the next start removes the folder",
 )
-def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
+def test_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     with Command(tmp_path, "ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500") as command:
         command.await_load(2)
@@ -87,7 +87,7 @@ def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
 
 @KILLED_AT_ANY_MOMENT
 @pytest.mark.long
-def test_a_hundred_kills_leave_no_process_and_one_folder_at_most(
+def test_hundred_kills_leave_no_process_and_one_folder_at_most(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     draw = Random("kills")

@@ -128,7 +128,7 @@ mknod -m 666 /dev/urandom c 1 9 && exec {program} "$@"
     "exit 0; a file in the temporary folder serves instead",
 )
 @pytest.mark.parametrize("script", ["forbidden", thorough("hidden")])
-def test_a_missing_dev_shm_is_replaced_by_a_temporary_file(script: str) -> None:
+def test_missing_dev_shm_is_replaced_by_a_temporary_file(script: str) -> None:
     user = few_processes(100)  # skips without root
     text = {
         "forbidden": FORBIDDEN.format(mode=755, user=" ".join(user), program=" ".join(PROGRAM)),
@@ -150,7 +150,7 @@ def test_a_missing_dev_shm_is_replaced_by_a_temporary_file(script: str) -> None:
 
 @NO_SHARED_MEMORY
 @posix
-def test_a_limited_address_space_is_named(tmp_path: Path) -> None:
+def test_limited_address_space_is_reported(tmp_path: Path) -> None:
     if sys.platform != "linux":
         pytest.skip("the limit of the address space is tested on Linux")
     import resource

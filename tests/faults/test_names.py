@@ -86,7 +86,7 @@ def test_comparison_of_two_pythons_works_with_unusual_names(tmp_path: Path) -> N
 @fault("resources", "a relative `--dir` that looks like a URI of SQLite", "exit 0; it is a folder")
 @posix
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
-def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> None:
+def test_folder_named_like_a_uri_is_used_as_a_folder(tmp_path: Path, driver: str) -> None:
     (tmp_path / "file:x?mode=ro").mkdir()
     arguments = (*KV, "--driver", driver, "--dir", "file:x?mode=ro")
     code, output, errors = sqlstress(tmp_path, *arguments, program=last_option_wins())
@@ -98,7 +98,7 @@ def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> N
 @fault("resources", "a `--dir` whose name is no text", "exit 0; with apsw exit 2")
 @pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux's")
 @pytest.mark.parametrize(("driver", "expected"), [("sqlite3", 0), ("apsw", 2)])
-def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, expected: int) -> None:
+def test_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, expected: int) -> None:
     place = tmp_path / os.fsdecode(b"\xff\xfe")
     place.mkdir()
     code, output, errors = sqlstress(place, *KV, "--driver", driver)

@@ -68,7 +68,7 @@ def test_path_that_is_no_folder_is_refused(tmp_path: Path, name: str, told: str)
 @pytest.mark.thorough
 @fault("resources", "the databases' folder removed between two cases", "exit 4; the case before is kept")
 @posix
-def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> None:
+def test_vanished_folder_fails_its_case(tmp_path: Path) -> None:
     place = tmp_path / "databases"
     place.mkdir()
     report = tmp_path / "report.json"
@@ -85,7 +85,7 @@ def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> 
 @fault("resources", "the databases' folder removed before they are verified", "exit 1; no figures")
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ("kv",)))
-def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experiment: str) -> None:
+def test_folder_vanished_before_verification_fails_the_verdict(tmp_path: Path, experiment: str) -> None:
     code, errors, run = vanished(tmp_path, "verifying", experiment)
     assert (code, run.valid, run.verdict.status) == (1, (), "failed")
     assert run.error == "kv.db was deleted while it was measured"
@@ -99,7 +99,7 @@ def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experi
 )
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ()))
-def test_a_folder_that_vanishes_during_the_proof_leaves_it_open(tmp_path: Path, experiment: str) -> None:
+def test_folder_vanished_during_verification_leaves_the_verdict_open(tmp_path: Path, experiment: str) -> None:
     code, errors, run = vanished(tmp_path, "proving", experiment)
     assert (code, run.valid, run.verdict.status) == (4, (), "unknown")
     assert "the data could not be verified: cannot use kv.db: SQLITE_CANTOPEN: " in errors

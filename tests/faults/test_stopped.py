@@ -179,7 +179,7 @@ def test_closed_terminal_stops_the_command_and_its_progress_bar(tmp_path: Path) 
 
 @STOPPED_AT_ANY_MOMENT
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
-def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
+def test_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
     with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
         children = command.children()
         os.close(ours)
@@ -235,7 +235,7 @@ concurrency = 1
     ("moment", "concurrency", "keys", "duration"),
     [("preparing", 1, 1_500_000, "60s"), ("starting", 16, 1000, "60s"), ("verifying", 1, 150_000, "50ms")],
 )
-def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
+def test_stop_during_the_load_leaves_no_file_and_saves_finished_cases(
     tmp_path: Path, moment: str, concurrency: int, keys: int, duration: str
 ) -> None:
     text = MUCH.format(concurrency=concurrency, keys=keys, duration=duration)
@@ -264,7 +264,7 @@ BESIDE = ("--checkpointer", "restart", "--pinned-reader", "--checkpoint-interval
 
 @fault("stop", "SIGTERM to the program alone, in the window", "exit 130; its processes end too")
 @pytest.mark.parametrize("beside", [(), thorough(BESIDE)], ids=["workers", "and others"])
-def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, beside: tuple[str, ...]) -> None:
+def test_stop_of_the_parent_alone_ends_its_processes(tmp_path: Path, beside: tuple[str, ...]) -> None:
     arguments = ("kv", "-c", "2", "--key-space", "500", "--duration", "60s", *beside)
     with Command(tmp_path, *arguments) as command:
         workers = command.await_load(2 if not beside else 5)
@@ -291,7 +291,7 @@ def test_stop_before_the_command_line_is_loaded_shows_no_traceback(tmp_path: Pat
 @pytest.mark.thorough
 @fault("crash", "Ctrl-C or SIGTERM to a crash test in its second round", "exit 130; what was proved is kept")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name: str) -> None:
+def test_stopped_crash_test_keeps_its_results(tmp_path: Path, name: str) -> None:
     with Held(tmp_path, "starting", *EXPERIMENTS["crash"], *REPORT, count=2) as command:
         code, output, errors = stopped(command, name)
     report = saved_report(tmp_path)

@@ -163,7 +163,7 @@ def test_incomplete_results_are_dropped_after_the_time_out(
     "workers", "a worker out of memory (RLIMIT_AS) in the window", "exit 4; it says so, the next case runs"
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
-def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
+def test_worker_out_of_memory_is_reported(tmp_path: Path) -> None:
     large = ("--value-size", "500000", "--key-space", "10", "--read-ratio", "0", "--synchronous", "off")
     with Held(tmp_path, "connected", *ARGUMENTS, *large) as command:
         if sys.platform == "linux":

@@ -96,7 +96,7 @@ def test_folder_device_or_missing_file_is_refused(judge: Judge, name: str) -> No
 @pytest.mark.parametrize(
     ("name", "arguments"), [("good.json", ["report"]), thorough("good.toml", ["run", "-o", "stop"])]
 )
-def test_a_pipe_is_read_like_a_file(name: str, arguments: list[str]) -> None:
+def test_pipe_is_read_like_a_file(name: str, arguments: list[str]) -> None:
     with Path(name).open("rb") as file:
         through = run_with_limit(*arguments, "/dev/stdin", stdin=file)
     with subprocess.Popen(["cat", name], stdout=subprocess.PIPE) as cat:
@@ -146,6 +146,6 @@ def largest_report(where: str, unit: str) -> str:
         ('"runs": [', '{"case": {}}'),
     ],
 )
-def test_the_largest_report_is_read_or_refused_in_bounded_memory(where: str, unit: str) -> None:
+def test_largest_report_is_read_or_refused_in_bounded_memory(where: str, unit: str) -> None:
     Path("largest.json").write_text(largest_report(where, unit), encoding="utf-8")
     assert run_with_limit("report", "largest.json", memory=MOST_MEMORY).code in (0, 2)

@@ -166,7 +166,7 @@ while True:
 """
 
 
-def test_a_neighbour_that_syncs_keeps_the_disk_busy(tmp_path: Path) -> None:
+def test_syncs_of_another_program_keep_the_disk_busy(tmp_path: Path) -> None:
     disk = disk_of(tmp_path)
     if disk is None:
         pytest.skip("the disk of this folder is not known")

@@ -45,7 +45,7 @@ def test_processor_name_is_read_by_system_and_empty_if_missing(tmp_path: Path) -
 @pytest.mark.parametrize(
     "code", ["print('half'); raise SystemExit(1)", "import time; time.sleep(5); print('late')"]
 )
-def test_a_failing_or_hanging_sysctl_leaves_the_name_empty(code: str) -> None:
+def test_failing_or_hanging_sysctl_leaves_the_name_empty(code: str) -> None:
     assert host.processor("Darwin", sysctl=(sys.executable, "-c", code), timeout_s=0.5) == ""
 
 

@@ -52,7 +52,7 @@ class Tree:
     ("root", "path", "inner"),
     [("/", "/pod/app", "pod/app"), ("/pod", "/pod/app", "app"), ("/pod/app", "/pod/app", ""), ("/", "/", "")],
 )
-def test_the_quota_of_the_process_group_is_read(
+def test_quota_of_the_process_group_is_read(
     tmp_path: Path, unified: bool, root: str, path: str, inner: str
 ) -> None:
     tree = Tree(tmp_path, unified=unified, root=root, path=path)
@@ -64,7 +64,7 @@ def test_the_quota_of_the_process_group_is_read(
 
 
 @pytest.mark.parametrize("unified", [True, False])
-def test_the_lowest_quota_of_the_ancestors_applies(tmp_path: Path, unified: bool) -> None:
+def test_lowest_quota_of_the_ancestors_applies(tmp_path: Path, unified: bool) -> None:
     tree = Tree(tmp_path, unified=unified, root="/", path="/pod/app")
     parent = tree.limit("pod", 25_000)
     tree.limit("pod/app", 150_000)
@@ -72,7 +72,7 @@ def test_the_lowest_quota_of_the_ancestors_applies(tmp_path: Path, unified: bool
     assert tightest_group(tree.proc) == ControlGroup(parent, 0.25)
 
 
-def test_a_process_without_readable_groups_has_no_quota(tmp_path: Path) -> None:
+def test_process_without_readable_groups_has_no_quota(tmp_path: Path) -> None:
     assert tightest_group(tmp_path) is None
     tree = Tree(tmp_path, unified=True, root="/", path="/app")
     (tree.limit("app", 5) / "cpu.max").write_text("nonsense")
@@ -162,7 +162,7 @@ def limited_program() -> Iterator[tuple[str, ...]]:
     group_folder.rmdir()
 
 
-def test_a_real_quota_is_reported(tmp_path: Path, limited_program: tuple[str, ...]) -> None:
+def test_real_quota_is_reported(tmp_path: Path, limited_program: tuple[str, ...]) -> None:
     load = ("kv", "-c", "4", "--repeat", "2", "--duration", "500ms", "--driver", "dry", "-o", "q.json")
     code, output, _ = sqlstress(tmp_path, *load, program=limited_program)
     assert code == 0

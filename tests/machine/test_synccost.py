@@ -102,7 +102,7 @@ def test_percentiles_are_nearest_ranks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("percent", "expected"), [(5, 15), (20, 15), (21, 20), (40, 20), (50, 35), (99, 50), (100, 50)]
 )
-def test_a_nearest_rank_is_one_of_the_values(percent: int, expected: int) -> None:
+def test_nearest_rank_is_one_of_the_values(percent: int, expected: int) -> None:
     assert nearest_rank([50, 35, 20, 40, 15], percent) == expected
     assert nearest_rank([7], percent) == 7
 

@@ -34,7 +34,7 @@ def refusal(text: str) -> str:
     return message
 
 
-def test_the_example_report_is_written_as_its_golden_file_and_read_from_it() -> None:
+def test_example_report_is_written_as_its_golden_file_and_read_from_it() -> None:
     assert_golden("../corpus/golden-kv.json", TEXT)
     assert from_json(TEXT) == example_report()
     again = from_json(to_json(failed_report()))

@@ -47,7 +47,7 @@ def test_fan_out_is_rounded_down_and_excludes_roots_of_tables() -> None:
 
 
 @given(st.lists(tree_spaces, min_size=1, max_size=5))
-def test_a_table_and_its_indices_add_up(drawn_trees: list[TreeSpace]) -> None:
+def test_table_and_its_indices_add_up(drawn_trees: list[TreeSpace]) -> None:
     trees = [
         replace(tree, name=f"t{number}", table="t0", is_index=number > 0)
         for number, tree in enumerate(drawn_trees)

@@ -71,7 +71,7 @@ json_values = st.recursive(
 )
 
 
-def test_a_dataclass_becomes_plain_lists_and_dicts_and_back() -> None:
+def test_dataclass_becomes_plain_lists_and_dicts_and_back() -> None:
     assert to_plain(TREE) == PLAIN
     assert from_plain(Tree, json.loads(json.dumps(PLAIN))) == TREE
     assert "unit" not in to_plain(TREE)
@@ -146,7 +146,7 @@ def test_nan_and_infinity_are_refused_both_ways(number: float) -> None:
         ([Leaf], "[0]: type has no JSON form"),
     ],
 )
-def test_a_value_without_a_json_form_is_refused_with_its_path(value: object, message: str) -> None:
+def test_value_without_a_json_form_is_refused_with_its_path(value: object, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         to_plain(value)
     assert str(caught.value) == message

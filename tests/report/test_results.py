@@ -28,7 +28,7 @@ def trials(*tps: float) -> tuple[Trial, ...]:
         (("unknown", "failed", "ok"), "failed"),
     ],
 )
-def test_a_verdict_is_the_worst_of_its_checks(statuses: tuple[str, ...], status: str) -> None:
+def test_verdict_is_the_worst_of_its_checks(statuses: tuple[str, ...], status: str) -> None:
     assert Verdict(tuple(Check("any", check_status) for check_status in statuses)).status == status
 
 
@@ -47,7 +47,7 @@ def test_verdict_includes_all_checks_and_invalid_trials() -> None:
 @pytest.mark.parametrize(
     ("tps", "typical", "median"), [((3, 1, 2), 2, 2), ((4, 1, 3, 2), 2, 2.5), ((7,), 7, 7)]
 )
-def test_the_typical_trial_is_the_lower_median(tps: tuple[float, ...], typical: float, median: float) -> None:
+def test_typical_trial_is_the_lower_median(tps: tuple[float, ...], typical: float, median: float) -> None:
     run = Run(Case(), trials(*tps))
     typical_trial = run.typical()
     assert typical_trial is not None and typical_trial.tps == typical

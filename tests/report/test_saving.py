@@ -162,7 +162,7 @@ def test_report_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path, le
 
 
 @posix
-def test_a_link_with_a_name_of_ours_is_neither_followed_nor_removed(tmp_path: Path) -> None:
+def test_link_with_a_name_of_ours_is_neither_followed_nor_removed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious", encoding="utf-8")
     (tmp_path / UNFINISHED).symlink_to(victim)
@@ -230,7 +230,7 @@ def test_full_device_is_a_failure_and_stays_a_device(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_named_pipe_gets_the_text_and_stays_a_pipe(tmp_path: Path) -> None:
+def test_named_pipe_gets_the_text_and_stays_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     if sys.platform != "win32":
         os.mkfifo(pipe)

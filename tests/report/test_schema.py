@@ -40,7 +40,7 @@ def test_shipped_schema_equals_the_generated_one() -> None:
     assert json_schema.schema_text() == json_schema.generated_text(), f"stale: {COMMAND} rewrites it"
 
 
-def test_the_module_run_as_a_command_rewrites_the_shipped_file(
+def test_module_run_as_a_command_rewrites_the_shipped_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     copy = tmp_path / "json_schema.py"
@@ -64,7 +64,7 @@ def test_schema_is_valid_and_describes_every_field() -> None:
     assert json_schema._CONSTRAINTS.keys() <= known_fields
 
 
-def test_the_example_reports_are_valid() -> None:
+def test_example_reports_are_valid() -> None:
     for report in (example_report(), failed_report()):
         VALIDATOR.validate(json.loads(to_json(report)))
 
@@ -125,7 +125,7 @@ def test_wrong_type_is_refused_by_schema_and_reader(name: str, value: Any) -> No
         ("load", "read_ratio", 1.5),
     ],
 )
-def test_a_value_outside_an_enumeration_is_not_valid(part: str, name: str, value: Any) -> None:
+def test_value_outside_an_enumeration_is_not_valid(part: str, name: str, value: Any) -> None:
     plain = plain_example()
     plain["runs"][0]["case"][part][name] = value
     assert not VALIDATOR.is_valid(plain)

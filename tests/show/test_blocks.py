@@ -86,7 +86,7 @@ def test_unterminated_sequence_is_cleaned_in_time(introducer: str) -> None:
     assert time.process_time() - began < 2
 
 
-def test_a_long_text_is_cut_and_says_so() -> None:
+def test_long_text_is_cut_with_a_note() -> None:
     assert brief("x" * 5000) == "x" * 794 + " [...]"
     assert brief("x" * 800) == "x" * 800
 

@@ -40,7 +40,7 @@ FILES_20 = REPORTS["003-macos-20-files"]
 CLASSIC = with_case(classic_report(), spec=MACOS.runs[0].case.spec)
 
 
-def test_the_spread_of_several_trials_has_a_column() -> None:
+def test_spread_of_several_trials_has_a_column() -> None:
     effective = settings_read_back()
     spread, one = (
         report(run(1, 2, *trials))
@@ -76,7 +76,7 @@ VARIANTS = {
 }
 
 
-def test_a_ratio_is_shown_where_it_means_something_and_nowhere_else() -> None:
+def test_ratio_is_shown_only_for_comparable_figures() -> None:
     assert " B/A " in comparison_text(comparison(EXAMPLE, slower(0.5)))
     barred = comparison_text(comparison(MACOS, WINDOWS_1))
     assert "NOT COMPARABLE with A: B. " in barred and "B/A" not in barred and "0.16" not in barred
@@ -135,7 +135,7 @@ def test_figures_that_are_too_wide_together_have_several_tables() -> None:
     }
 
 
-def test_the_widest_figures_of_four_reports_fit() -> None:
+def test_widest_figures_of_four_reports_fit() -> None:
     def widest(run: Run) -> Run:
         trial = run.trials[0]
         huge = Latency(1, 9e17, 9e17, 9e17, None, 1)
@@ -170,7 +170,7 @@ def test_single_number_of_processes_appears_once(
     assert (table.columns[0].heading[0], table.rows[-1][0]) == (heading, case)
 
 
-def test_a_hostile_report_marks_nothing_up() -> None:
+def test_hostile_report_adds_no_markup() -> None:
     host = replace(EXAMPLE.environment.host, system="<b>\x1b[31m|Linux")
     hostile = replace(EXAMPLE, environment=replace(EXAMPLE.environment, host=host), published="[x](y)\x1b]0;")
     comparison = compare([("a|b", hostile), ("<i>", hostile)])

@@ -87,7 +87,7 @@ def test_text_stays_in_its_field_and_formulas_get_an_apostrophe(error: str, fiel
     assert rows(with_one(replace(EXAMPLE.runs[0], trials=(), error=error)))[0]["case_error"] == field
 
 
-def test_a_report_without_runs_is_a_header() -> None:
+def test_report_without_runs_is_a_header() -> None:
     assert rows(replace(EXAMPLE, runs=())) == []
     assert report_csv(replace(EXAMPLE, runs=())).startswith("created,tool_version,")
 
@@ -124,7 +124,7 @@ KV = ("read_ratio", "update_ratio", "key_space", "distribution", "key_type", "va
 BESIDE = ("begin", "checkpointer", "checkpoint_interval_s", "pinned_readers", "loop", "largest_wal_bytes")
 
 
-def test_a_row_of_an_a_b_test_names_its_arm_and_the_library_of_that_arm() -> None:
+def test_row_of_an_a_b_test_names_its_arm_and_the_library_of_that_arm() -> None:
     builds = [SqliteBuild("sqlite3", "", version, "", ()) for version in ("3.40.1", "3.51.3")]
     a, b = (Arm(name, builds=(build,)) for name, build in zip("AB", builds, strict=True))
     report = ab_report([[1.0] * 10], replace(TEST, arms=(a, b)))

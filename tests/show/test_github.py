@@ -47,13 +47,13 @@ def test_hostile_texts_start_no_command_of_their_own() -> None:
     assert all(len(line) < 5000 for line in workflow_commands(hostile_report()))
 
 
-def test_a_percent_sign_is_escaped() -> None:
+def test_percent_sign_is_escaped() -> None:
     died = Run(EXAMPLE.runs[0].case, error="100%0A full: a, b")
     (line, *_) = workflow_commands(replace(EXAMPLE, runs=(died,)))
     assert line == "::error title=Not measured%3A kv%3A 1 bucket%2C 1 process::100%250A full: a, b"
 
 
 @pytest.mark.thorough
-def test_a_summary_that_github_would_refuse_is_a_sentence() -> None:
+def test_summary_too_large_for_github_is_one_sentence() -> None:
     text = summary(*[EXAMPLE] * (MAX_SUMMARY_BYTES // len(report_markdown(EXAMPLE)) + 1))
     assert text == "The report is too large for a step's summary: save it with -o report.html.\n"

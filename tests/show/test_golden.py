@@ -65,13 +65,13 @@ SHOWN: dict[str, tuple[Callable[[Report], str], str]] = {
 @pytest.mark.parametrize(
     ("name", "suffix"), [(name, suffix) for suffix, (_, names) in SHOWN.items() for name in names.split()]
 )
-def test_a_report_is_shown_as_kept(name: str, suffix: str) -> None:
+def test_report_matches_its_golden_file(name: str, suffix: str) -> None:
     report = REPORTS.get(name, partial(corpus_report, name))()
     assert_golden(f"{name}.{suffix}", SHOWN[suffix][0](report))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_comparison_is_shown_as_kept(name: str) -> None:
+def test_comparison_matches_its_golden_file(name: str) -> None:
     assert_golden(f"compare-{name}.txt", comparison_text(VARIANTS[name]))
 
 
@@ -79,7 +79,7 @@ def test_comparison_in_markdown_is_shown_as_kept() -> None:
     assert_golden("compare-machines.md", comparison_markdown(VARIANTS["machines"]))
 
 
-def test_the_surroundings_and_the_annotations_are_shown_as_kept() -> None:
+def test_environment_and_annotations_match_the_golden_files() -> None:
     environment = example_report().environment
     serious = replace(environment, warnings=(*environment.warnings, SERIOUS))
     assert_golden("doctor.txt", doctor_text(serious, "native"))

@@ -100,7 +100,7 @@ def test_warnings_of_runs_name_their_runs_once() -> None:
     assert warned(report) == ("Warning: A worker came late. (At 4 and 8 processes on 1 and 20 buckets.)",)
 
 
-def test_a_warning_that_a_finding_repeats_is_left_to_the_finding() -> None:
+def test_warning_repeated_by_a_finding_is_left_out() -> None:
     assert [warning.code for warning in EXAMPLE.runs[3].warnings] == ["starvation"]
     assert warned(EXAMPLE) == ()
 

@@ -61,7 +61,7 @@ def check_rules(report: Report) -> None:
     assert len(outcomes(report)) == len(report.runs) + len(missing(report)) + beside
 
 
-def test_a_case_that_was_not_needed_was_skipped() -> None:
+def test_unneeded_case_counts_as_skipped() -> None:
     run = replace(EXAMPLE.runs[0], trials=(), skipped="a smaller one took too long")
     assert list(outcomes(replace(EXAMPLE, runs=(run,))).values()) == ["Skipped"]
 

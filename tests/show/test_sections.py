@@ -18,7 +18,7 @@ def test_headline_is_the_first_sentence_of_the_first_finding() -> None:
     assert headline_of(Lines(("50% gets.",)), BEST) == "Best: 1.2 million a second"
 
 
-def test_a_verdict_comes_before_findings_and_wrong_data_before_all() -> None:
+def test_verdict_comes_before_findings_and_wrong_data_before_all() -> None:
     assert headline_of(BEST, VerdictLine("PASS: no drop of 10%. So it is.")) == "PASS: no drop of 10%"
     assert headline_of(BEST, Bullets(("Steady.", "FAILED at 2 processes: a row is gone."))) == (
         "FAILED at 2 processes: a row is gone"

@@ -64,7 +64,7 @@ def test_every_format_shows_a_search_without_rates(form: str) -> None:
     assert FORMATS[form](limit_report({}))
 
 
-def test_the_page_has_a_mark_for_every_window_and_a_line_for_the_promise() -> None:
+def test_page_has_a_mark_for_every_window_and_a_line_for_the_promise() -> None:
     (plot,) = limit_plots(REPORT)
     (view,) = plot.views
     kept, broke = view.data

@@ -78,7 +78,7 @@ def test_column_of_rows_per_second_appears_if_it_fits() -> None:
     assert "2.00" not in text.split("TPS: ")[0], "the length of the windows stands in the heading"
 
 
-def test_a_report_without_runs_says_so() -> None:
+def test_report_without_runs_has_a_note() -> None:
     empty = replace(EXAMPLE, runs=())
     assert report_text(empty).endswith("\n\nNothing was measured.\n")
 
@@ -87,7 +87,7 @@ PERCENTILES = re.compile(r"\bp\d[0-9.]*\b")
 
 
 @pytest.mark.parametrize("make", VARIANTS.values())
-def test_the_legend_explains_the_percentiles_that_are_shown_and_no_others(make: Callable[[], Report]) -> None:
+def test_legend_explains_only_the_shown_percentiles(make: Callable[[], Report]) -> None:
     before, _, _ = (text := report_text(make())).partition("TPS: ")
     heading = "".join(line for line in before.splitlines() if not line.endswith("."))
     explained = re.split(r"verified\):\s", text[len(before) :])[0]
@@ -99,7 +99,7 @@ NARROWING = Table(
 )
 
 
-def test_a_legend_does_not_explain_a_column_that_left_the_table() -> None:
+def test_legend_does_not_explain_a_dropped_column() -> None:
     legend = Legend(NARROWING, lambda table: (f"{name}: a figure" for name in table.headers))
     assert draw(legend) == "first: a figure."
     assert markdown(legend) == "first: a figure; second: a figure."
@@ -185,7 +185,7 @@ def test_brief_output_of_the_example_equals_the_golden_file() -> None:
     assert_golden("report-at-first.txt", BRIEF.report(example_report()))
 
 
-def test_a_run_of_eight_rows_fills_a_screen_at_most() -> None:
+def test_run_of_eight_rows_fills_a_screen_at_most() -> None:
     report = read(REPORTS / "linux-1-and-20-files.json")
     runs = tuple(run for run in report.runs if run.case.buckets == 20)
     text = BRIEF.report(replace(report, runs=runs, planned=len(runs)))
@@ -207,7 +207,7 @@ def test_eight_rows_with_marks_and_three_conclusions_fill_a_screen() -> None:
     assert len(text.splitlines()) <= MOST_LINES
 
 
-def test_a_terminal_has_verdicts_and_warnings_in_colours() -> None:
+def test_terminal_has_verdicts_and_warnings_in_colours() -> None:
     text = coloured("Warning: slow.\n 1 process ok\n 2 processes FAILED\n- it is ok so\n")
     assert text.count("\033[0m") == 3
     assert coloured("nothing to see\n") == "nothing to see\n"

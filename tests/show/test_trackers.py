@@ -93,7 +93,7 @@ def test_failed_or_unmeasured_case_has_no_figure(write: Any) -> None:
         assert "1 bucket, 1 process" in text
 
 
-def test_the_same_case_of_two_systems_has_two_names() -> None:
+def test_case_of_two_systems_has_two_names() -> None:
     report = example_report()
     host = replace(report.environment.host, system="Windows", machine="AMD64")
     other = replace(report, environment=replace(report.environment, host=host))
@@ -146,12 +146,12 @@ def test_precision_of_a_measurement_is_not_in_the_name() -> None:
     assert names(other) == names(Case())
 
 
-def test_a_name_does_not_depend_on_the_other_cases_of_the_report() -> None:
+def test_name_does_not_depend_on_the_other_cases_of_the_report() -> None:
     whole = case_names(EXAMPLE)
     assert [case_names(replace(EXAMPLE, runs=(run,)))[0] for run in EXAMPLE.runs] == list(whole)
 
 
-def test_the_same_case_twice_gets_two_names() -> None:
+def test_repeated_case_gets_two_names() -> None:
     assert names(Case(), Case()) == ("kv: 1 bucket, 1 process", "kv: 1 bucket, 1 process (2)")
 
 

@@ -51,7 +51,7 @@ def test_zero_has_its_own_lowest_bucket() -> None:
     ("index", "possible"),
     [(-1, False), (0, True), (1, True), (0x7F7E, True), (0x7F7F, False), (0x7F80, False)],
 )
-def test_a_bucket_begins_at_zero_or_above_and_ends_at_a_finite_number(index: int, possible: bool) -> None:
+def test_bucket_begins_at_zero_or_above_and_ends_at_a_finite_number(index: int, possible: bool) -> None:
     assert is_bucket(index) is possible
 
 
@@ -77,7 +77,7 @@ def test_merging_adds_counts_in_any_order_and_changes_none_of_its_parts(parts: l
     st.lists(latencies_ns, min_size=1, max_size=200),
     st.sampled_from(["0", "0.5", "0.9", "0.99", "0.999", "1"]),
 )
-def test_a_percentile_lies_in_the_bucket_of_the_nearest_rank(values: list[int], share: str) -> None:
+def test_percentile_lies_in_the_bucket_of_the_nearest_rank(values: list[int], share: str) -> None:
     rank = max(1, math.ceil(Fraction(share) * len(values)))
     exact = sorted(values)[rank - 1]
     index = bucket_of(exact)
@@ -110,7 +110,7 @@ def test_buckets_may_be_read_again_while_recording_goes_on() -> None:
 
 
 @given(st.lists(st.lists(latencies_ns, max_size=5), max_size=5))
-def test_the_largest_latency_is_kept_exactly_whenever_buckets_are_read(batches: list[list[int]]) -> None:
+def test_largest_latency_is_kept_exactly_whenever_buckets_are_read(batches: list[list[int]]) -> None:
     recorder = Recorder()
     for batch in batches:
         recorder.record(batch)

@@ -24,7 +24,7 @@ from tests.drawing import CHARACTERS
         (" 1.5 S ", 1.5),
     ],
 )
-def test_a_duration_is_read_in_seconds(text: str, seconds: float) -> None:
+def test_duration_is_read_in_seconds(text: str, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds, rel=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_written_duration_is_read_back_within_six_digits(seconds: float) -> None
 @pytest.mark.parametrize(
     ("value", "text"), [(0, "0"), (999.4, "999"), (12_345.6, "12,346"), (1_000_000, "1,000,000")]
 )
-def test_a_count_has_thousands_separators(value: float, text: str) -> None:
+def test_count_has_thousands_separators(value: float, text: str) -> None:
     assert format_count(value) == text
 
 

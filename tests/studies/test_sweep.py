@@ -107,7 +107,7 @@ def test_sync_cost_is_measured_again_after_the_sweep(scripted: Measure) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the first cost is that of a call of Linux")
 @pytest.mark.parametrize("factor", [1, 100])
-def test_a_changed_sync_is_sampled_again(
+def test_changed_sync_is_sampled_again(
     scripted: Measure, monkeypatch: pytest.MonkeyPatch, factor: int
 ) -> None:
     before = BLANK.environment.sync

@@ -71,7 +71,7 @@ def test_byte_order_mark_is_removed_from_the_text(tmp_path: Path, encoding: str)
     ("most", "limit"),
     [(100, "100 bytes"), (64 << 10, "64 KiB"), (3 << 20, "3 MiB"), ((1 << 20) - 1, "1023 KiB")],
 )
-def test_a_larger_file_is_refused_with_the_limit(tmp_path: Path, most: int, limit: str) -> None:
+def test_larger_file_is_refused_with_the_limit(tmp_path: Path, most: int, limit: str) -> None:
     (tmp_path / "file").write_bytes(b" " * (most + 1))
     with pytest.raises(ValueError, match=rf"^it is larger than {limit}$"):
         read_text(tmp_path / "file", most)

@@ -179,7 +179,7 @@ sys.exit(main())
 """
 
 
-def test_a_signal_within_an_exec_ends_with_our_exit_code(tmp_path: Path) -> None:
+def test_signal_within_an_exec_ends_with_our_exit_code(tmp_path: Path) -> None:
     (tmp_path / "struck.py").write_text(STRUCK_WITHIN_EXEC, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "struck"], cwd=tmp_path, env=environment(), capture_output=True

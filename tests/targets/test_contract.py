@@ -43,7 +43,7 @@ def write_locks_held(case: Case, folder: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("driver", [*sorted(DRIVERS), thorough("psycopg")])
-def test_a_store_behaves_like_a_dict(driver: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_store_behaves_like_a_dict(driver: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     check_store(any_case(driver, request, 2), (1, 2), tmp_path)
 
 

@@ -119,13 +119,13 @@ def test_page_count_left_by_an_old_sqlite_is_ignored(patient: Patient) -> None:
     assert patient.walk() == expected
 
 
-def test_a_page_of_another_kind_of_tree_is_damage(patient: Patient) -> None:
+def test_page_of_another_kind_of_b_tree_is_damage(patient: Patient) -> None:
     leaf = patient.page_of_kind(LEAF)
     patient.put(offset_of(leaf), "B", 0x0A)
     assert patient.complaint() == f"page {leaf} is not a page of t"
 
 
-def test_a_child_beyond_the_end_is_damage(patient: Patient) -> None:
+def test_child_beyond_the_end_is_damage(patient: Patient) -> None:
     patient.put(offset_of(patient.page_of_kind(INTERNAL)) + 8, "I", 1_000_000)
     assert patient.complaint().startswith("something leads to page 1000000, and there are ")
 

@@ -143,7 +143,7 @@ def test_exclusive_owner_of_a_wal_is_seen_without_a_wal_index(database: Path) ->
         assert pids_by_lock(look) == {WRITE: owner.pid, EXCLUSIVE: owner.pid}
 
 
-def test_the_locks_of_a_rollback_journal_are_seen(tmp_path: Path) -> None:
+def test_locks_of_a_rollback_journal_are_seen(tmp_path: Path) -> None:
     path = make_database(tmp_path / "old.db", "delete")
     with watched(path) as locks:
         with process(path, "BEGIN IMMEDIATE") as writer:

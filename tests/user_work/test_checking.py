@@ -113,7 +113,7 @@ def checker_of(folder: Path) -> tuple[Checker, SqlitePlace]:
     return Checker(case, place), place
 
 
-def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path) -> None:
+def test_checker_leaves_no_connection_open_between_rounds(tmp_path: Path) -> None:
     checker, place = checker_of(tmp_path)
     with closing(sqlite3.connect(place.paths[0])) as connection:
         connection.execute("PRAGMA journal_mode=WAL")

@@ -46,7 +46,7 @@ def test_processes_of_one_program_are_one_holder_with_separate_holds() -> None:
     assert (one.held.longest_s, one.held.most_s) == pytest.approx((0.2, 0.4))
 
 
-def test_a_commit_between_two_samples_ends_a_hold() -> None:
+def test_commit_between_two_samples_ends_a_hold() -> None:
     (one,) = holders_by_program({1: ["tool"]}, lock_of(1, 1), lock_of(1, 1), lock_of(1, 2)).values()
     assert (one.held.samples, one.held.times) == (3, 2)
     assert one.held.longest_s == pytest.approx(0.1)

@@ -160,7 +160,7 @@ def test_file_that_is_no_database_is_a_one_line_error(
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_a_folder_or_a_pipe_is_no_database(tmp_path: Path) -> None:
+def test_folder_or_pipe_is_refused_as_database(tmp_path: Path) -> None:
     if sys.platform != "win32":
         os.mkfifo(tmp_path / "pipe")
     for name in (tmp_path, tmp_path / "pipe"):

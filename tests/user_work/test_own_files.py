@@ -203,5 +203,5 @@ def test_both_drivers_are_refused_before_they_open(kind: str, first: str, tmp_pa
         (17, None),
     ],
 )
-def test_a_name_is_that_of_a_file(name: Any, file: str | None) -> None:
+def test_name_is_that_of_a_file(name: Any, file: str | None) -> None:
     assert file_of(name) == (file and Path(file).resolve())

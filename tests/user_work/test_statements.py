@@ -34,7 +34,7 @@ END"""
         ("SELECT 1 /* never closed ; ", ["SELECT 1"]),
     ],
 )
-def test_a_text_is_split_where_statements_end(text: str, expected: list[str]) -> None:
+def test_text_is_split_at_the_ends_of_statements(text: str, expected: list[str]) -> None:
     assert [statement.text for statement in split_statements("x.sql", text)] == expected
 
 
@@ -91,7 +91,7 @@ def test_statement_that_only_reads_is_recognized(sql: str, reads: bool) -> None:
     assert one.reads is reads
 
 
-def test_a_place_counts_from_one() -> None:
+def test_position_counts_from_one() -> None:
     assert str(position_at("a", "x\nyz", 3)) == "a:2:2" and str(position_at("a", "", 0)) == "a:1:1"
 
 
@@ -111,7 +111,7 @@ FIRES = "CREATE TRIGGER t BEFORE UPDATE ON a FOR EACH ROW EXECUTE FUNCTION f()"
         ("SELECT a[1]; SELECT `b`;", ["SELECT a[1]", "SELECT `b`"]),
     ],
 )
-def test_a_text_for_a_server_is_split_where_it_ends_statements(text: str, expected: list[str]) -> None:
+def test_text_for_a_server_is_split_by_the_postgres_dialect(text: str, expected: list[str]) -> None:
     assert [statement.text for statement in split_statements("x.sql", text, dialect=POSTGRES)] == expected
 
 

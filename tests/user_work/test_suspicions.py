@@ -133,7 +133,7 @@ def test_suspicion_names_the_query_of_the_written_row() -> None:
     assert (found.first.at, found.then.at) == ("7", "write")
 
 
-def test_a_copy_is_stale_whose_source_is_read_outside_of_its_transaction() -> None:
+def test_copy_is_stale_if_its_source_was_read_outside_the_transaction() -> None:
     removes = Write(OTHER, "delete")
     pairs = copies([[write(), write(what=removes)], [write(1, Write(TABLE, "delete")), write(2, removes)]])
     assert pairs == {(TABLE, OTHER)}
@@ -238,7 +238,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_call_that_hangs_leaves_other_transactions_examined(tmp_path: Path) -> None:
+def test_hanging_call_leaves_other_transactions_examined(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(HANGS_BESIDE_A_RACE, encoding="utf-8")
     phases: dict[str, None] = {}

@@ -106,7 +106,7 @@ def test_reports_of_two_targets_are_compared_where_a_commit_is_worth_the_same(cl
     assert "LMDB 0.9" in same
 
 
-def test_the_doctor_says_which_version_there_is(cli: Cli) -> None:
+def test_doctor_says_which_version_there_is(cli: Cli) -> None:
     assert re.search(r"lmdb: LMDB 0\.\d+\.\d+ \(py-lmdb ", " ".join(cli("doctor").out.split()))
     assert "sqlite3: SQLite " in " ".join(cli("doctor", "--driver", "lmdb").out.split())
 

@@ -9,5 +9,5 @@ from conftest import CASE
 from tests.targets.like_a_dict import check_store
 
 
-def test_a_store_behaves_like_a_dict(tmp_path: Path) -> None:
+def test_store_behaves_like_a_dict(tmp_path: Path) -> None:
     check_store(CASE, (1, 2), tmp_path)

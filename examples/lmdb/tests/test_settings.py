@@ -35,7 +35,7 @@ def at(place: LmdbPlace, **settings: object) -> LmdbPlace:
         ("off", ("off", "off"), UNSAFE),
     ],
 )
-def test_a_level_is_how_an_environment_syncs_and_is_read_back_from_it(
+def test_level_is_how_an_environment_syncs_and_is_read_back_from_it(
     place: LmdbPlace, level: str | None, flags: tuple[str, str], told: str
 ) -> None:
     other = at(place, synchronous=level)
@@ -58,7 +58,7 @@ def test_levels_and_pragmas_that_are_sqlites_are_refused(place: LmdbPlace) -> No
         TARGET.checked(replace(place.case, settings=settings), Server(), anyway=False)
 
 
-def test_a_full_map_says_what_to_do_and_loses_nothing(
+def test_full_map_says_what_to_do_and_loses_nothing(
     place: LmdbPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environments, "map_size", lambda case: 1 << 16)
@@ -89,7 +89,7 @@ def test_all_processes_that_a_case_may_have_can_read_at_once(place: LmdbPlace) -
 
 
 @pytest.mark.thorough
-def test_the_map_is_larger_than_whatever_a_case_may_hold(place: LmdbPlace) -> None:
+def test_map_is_larger_than_whatever_a_case_may_hold(place: LmdbPlace) -> None:
     load = replace(place.case.spec, key_space=3000, key_type="text", batch=1000)
     for size in (8, 500, 3000, 70_000):
         case = replace(place.case, buckets=1, spec=replace(load, value_size=size))
@@ -103,7 +103,7 @@ def test_the_map_is_larger_than_whatever_a_case_may_hold(place: LmdbPlace) -> No
         other.discard()
 
 
-def test_a_process_opens_an_environment_once_and_closes_it_with_its_last_user(place: LmdbPlace) -> None:
+def test_process_opens_an_environment_once_until_its_last_user_closes(place: LmdbPlace) -> None:
     table = place.table("int", 8, 0)
     table.fill([[(1, 10)], []], nothing)
     one, other = (place.keyvalue(worker, "immediate", None) for worker in (1, 2))

@@ -1,1 +1,2 @@
-"""Crash tests: after a kill the rows show which transactions exist, and whether each is complete."""
+"""Crash tests: writers are killed, and the rows show which transactions exist and whether each is
+complete."""

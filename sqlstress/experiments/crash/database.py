@@ -1,4 +1,5 @@
-"""Database of a crash test in the parent process: creation, examination and proof after a crash."""
+"""The database of a crash test, in the parent process: creation, examination and verification after a
+crash."""
 
 from __future__ import annotations
 
@@ -22,14 +23,17 @@ from sqlstress.targets.sqlite.integrity import definitions, integrity
 from sqlstress.targets.sqlite.lock_holders import has_hot_journal
 from sqlstress.targets.sqlite.place import SqlitePlace
 
-# The proof after a crash, as pure functions: acknowledged transactions against the contents of the files.
+# Verification after a crash, as pure functions: acknowledged transactions against the contents of the files.
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds for the number of a writer's transactions in the files. They are numbered from 1."""
+    """Bounds for the number of transactions of one writer in the files.
+
+    Its transactions are numbered from 1.
+    """
 
     least: int
-    """Number of acknowledged transactions: the files must have them."""
+    """Number of acknowledged transactions: the files must have all of them."""
     most: int
     """Number of transactions that had begun: the files must have no others."""
 
@@ -38,13 +42,16 @@ class Contents(NamedTuple):
     """Contents of a file, read in one snapshot."""
 
     log: Sequence[Entry]
-    """Transactions, in the order of their commits."""
+    """Transactions in the log table, in the order of their commits."""
     rows: Mapping[Any, Any]
     """Values by key."""
 
 
 def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Check that the files have all acknowledged transactions, and none that no writer began."""
+    """Return the check that the files have all acknowledged transactions, and none that no writer began.
+
+    `told` has the bounds by writer.
+    """
     tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)
     for writer, (least, most) in told.items():
@@ -62,7 +69,7 @@ def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[
 
 
 def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[tuple[int, int]]]:
-    """Return the numbers of the transactions in the logs, by writer, and the repeated (writer, number)."""
+    """Return (numbers of the transactions in the logs, by writer; repeated (writer, number) pairs)."""
     by_writer: dict[int, set[int]] = {}
     repeated = []
     for writer, number, _ in chain.from_iterable(file.log for file in files):
@@ -74,7 +81,8 @@ def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[
 
 
 def check_whole(records: Records, files: Sequence[Contents]) -> Check:
-    """Check that all rows of each record are as its last transaction in the log wrote them."""
+    """Return the check that all rows of each record are as the record's last transaction in the log wrote
+    them."""
     tally = CheckCounter(WHOLE)
     for number, file in enumerate(files):
         file_records = records.records_in(number)
@@ -93,7 +101,7 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
 
 
 def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
-    """Return the problem if rows of a record differ from those that `entry` wrote, else an empty text.
+    """Return the problem if rows of a record differ from the rows that `entry` wrote; else an empty text.
 
     Removes the rows of the record from `left`.
     """
@@ -119,43 +127,43 @@ def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
 
 
 EXAMINER = 0
-"""Worker number of the examining process; writers count from 1."""
+"""Worker number of the examining process; writers have the numbers from 1 on."""
 
 
 class Remains(NamedTuple):
-    """State that a crash left to the next process that opens the files; numbers of files."""
+    """Number of files that a crash left for the next process to recover, by kind."""
 
     wals: int
-    """WALs to recover."""
+    """Number of WALs that must be recovered."""
     hot_journals: int
-    """Rollback journals to roll back."""
+    """Number of rollback journals that must be rolled back."""
     checkpoints: int
-    """WALs with an unfinished checkpoint."""
+    """Number of WALs with an unfinished checkpoint."""
 
 
 class ExaminedFiles(NamedTuple):
     """Result of one examination of the files."""
 
     files: Sequence[Contents]
-    """Contents by number of the file; empty if a file cannot be read."""
+    """Contents of each file; empty if a file cannot be read."""
     integrity: Check
     seconds: float
-    """Time to open and read the files, in seconds."""
+    """Time that opening and reading the files took, in seconds."""
 
 
 class CrashDatabase:
-    """Files of a crash test. `told` has the bounds for all writers of all rounds since `create`."""
+    """Files of a crash test. `told` has the bounds for each writer of all rounds since `create`."""
 
     def __init__(self, place: SqlitePlace) -> None:
         self.case, self.place = place.case, place
         self.records = Records(self.case)
         self.told: dict[int, AcknowledgedRecords] = {}
         self.schema: list[Definition] = []
-        """Schema of each file."""
+        """Schema that each file must have."""
         self._connections: list[Connection] = []
 
     def create(self) -> dict[str, str]:
-        """Create new files. Return their effective settings after a first write."""
+        """Create new files; return the effective settings after a first write."""
         self.remove()
         self.told = {}
         self.place.create_tables(TABLES, _never_interrupt)
@@ -172,7 +180,7 @@ class CrashDatabase:
         return effective
 
     def remains(self) -> Remains:
-        """Return the state that a crash left. Call it before any process opens the files."""
+        """Return the files that a crash left to recover. Call it before any process opens the files."""
         paths = self.place.paths
         return Remains(
             sum(walindex.wal_bytes(path) > 0 for path in paths),
@@ -189,8 +197,8 @@ class CrashDatabase:
                 contents, complaints = self._read(path)
             except Exception as error:
                 code = load_driver(self.case.driver).result_code(error)
-                # Such an error is the fault of this machine or program, not of the file. Errors without a
-                # code come from the binding if it cannot decode a text.
+                # Such an error is the fault of this machine or program, not of the file. An error without a
+                # code is from the binding if it cannot decode a text.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
                 # An unreadable file is checked once more, because integrity_check names the page.
@@ -205,9 +213,9 @@ class CrashDatabase:
         return ExaminedFiles(all_contents, tally.check(), time.perf_counter() - started_s)
 
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
-        """Return the contents of a file and the problems found.
+        """Return the contents of a file, and the problems.
 
-        It waits for locks with retries in Python, because writers release them only for moments.
+        Retries in Python wait for locks, because writers release their locks only for moments.
         """
         driver = load_driver(self.case.driver)
         connection = driver.connect(path, 0)
@@ -228,9 +236,9 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Require from now on exactly those transactions of dead writers that were found.
+        """Require from now on exactly those transactions of dead writers that the examination found.
 
-        Return the number of transactions that were found although they had not been acknowledged.
+        Return how many of these transactions had not been acknowledged.
         """
         found_numbers, _ = numbers_found(examined.files)
         counts = {writer: len(found_numbers.get(writer, ())) for writer in writers}
@@ -243,7 +251,7 @@ class CrashDatabase:
             self._connections.pop().close()
 
     def set_aside(self, name: str) -> None:
-        """Move the files unchanged into a folder of this name."""
+        """Move the files unchanged into a new folder with this name."""
         self.release()
         aside = self.place.where / name
         aside.mkdir()
@@ -263,7 +271,8 @@ def _never_interrupt() -> None:
 
 
 def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]:
-    """Return the contents and schema of a file, in one snapshot, and the problems of integrity_check."""
+    """Return contents and schema of a file, read in one snapshot, and the problems that integrity_check
+    reports."""
     connection.rows("BEGIN")
     try:
         log = [

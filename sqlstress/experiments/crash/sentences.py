@@ -1,4 +1,4 @@
-"""Sentences of crash, a function each; its parameters are the facts of a finding."""
+"""Sentences of crash tests: one function per sentence, whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
 
 
 def kill_verdict(kills: Kills) -> Conclusion:
-    """Return the conclusion on whether all acknowledged transactions survived."""
+    """Return the conclusion: whether all acknowledged transactions survived."""
     if kills.verdict.status == "failed":
         wrong = tuple(_failure_text(check) for check in kills.verdict.checks if check.status == "failed")
         mode = kills.case.settings.journal_mode
@@ -158,7 +158,7 @@ def kill_verdict(kills: Kills) -> Conclusion:
 
 
 def _failure_text(check: Check) -> str:
-    """Return the result of a failed check as text."""
+    """Return a clause on a failed check."""
     times = "once" if check.problems == 1 else f"{digits(check.problems)} times"
     results = {
         ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} did not match what was acknowledged",
@@ -176,5 +176,5 @@ def findings(kills: Kills) -> Iterator[Finding]:
 
 
 def rounds(kills: Kills) -> str:
-    """Return the number of rounds done as text: "3 of 100 rounds"."""
+    """Return the number of completed rounds as text, such as "3 of 100 rounds"."""
     return f"{digits(kills.rounds)} of {plural(kills.planned, 'round')}"

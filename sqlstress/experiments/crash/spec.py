@@ -1,4 +1,4 @@
-"""Options, spec and result of a crash test."""
+"""Options and result of a crash test, and the part of a case that the options set."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = (
     "survivors",
 )
 """Names of the checks after a crash: lost transactions, torn transactions, structure of the files, and
-writers that were not killed."""
+progress of writers that were not killed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Crash test: kill the writers again and again, and examine the files after every kill."""
+"""The study of a crash test: kill the writers again and again, and examine the files after every kill."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 LOOK_S = 0.001
-"""Time between two looks at the acknowledged transactions, in seconds."""
+"""Time between two readings of the number of acknowledged transactions, in seconds."""
 END_S = 30.0
 """Time limit for a killed process to end, in seconds."""
 
 
 class Victims(Pool):
-    """Writer processes of one round, numbered from 1."""
+    """Writer processes of one round, numbered from 1. They write until they are killed."""
 
     def __init__(self, case: Case, place: Place, before: int, starter: Starter = SPAWNING) -> None:
         """`before` is the number of writers that used the database in earlier rounds."""
@@ -48,7 +48,7 @@ class Victims(Pool):
         self.alive = set(self.ledgers)
 
     def begin(self) -> None:
-        """Start the work of all writers: they open the files and write until they are killed."""
+        """Let all writers begin: they open the files and write until they are killed."""
         now = time.perf_counter_ns()
         self.go(Window(now, now, FOREVER_NS))
 
@@ -57,11 +57,15 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait for more than `than` acknowledged transactions of living writers; return whether they came."""
+        """Wait until living writers have more than `than` acknowledged transactions; return False after
+        `timeout_s`.
+
+        Also return at once if a writer ends by itself.
+        """
         return self._wait_for(lambda: self.acknowledged() > than, timeout_s, LOOK_S, pulse)
 
     def let_write(self, seconds: float, pulse: Pulse) -> None:
-        """Wait, or until a writer ends by itself."""
+        """Wait for `seconds`, or until a writer ends by itself."""
         self._wait_for(lambda: False, seconds, min(seconds, TICK_S), pulse)
 
     def _wait_for(self, condition: Callable[[], bool], timeout_s: float, look_s: float, pulse: Pulse) -> bool:
@@ -74,7 +78,10 @@ class Victims(Pool):
         return True
 
     def kill(self, numbers: Collection[int]) -> None:
-        """Kill writers in quick succession, and wait until they have ended."""
+        """Kill writers in quick succession, and wait until they have ended.
+
+        Raises EnvironmentFailure after END_S.
+        """
         killed = [self._processes[number - 1] for number in numbers]
         for process in killed:
             process.kill()
@@ -87,7 +94,7 @@ class Victims(Pool):
                 )
 
     def fallen(self) -> WorkerExit | None:
-        """Return the exit of a writer that has ended by itself, or None."""
+        """Return the exit of a writer that has ended by itself; None if there is none."""
         messages = map(self._receive, wait_readable(self._living_pipes(), 0.0))
         return next((message for message in messages if isinstance(message, WorkerExit)), None)
 
@@ -96,29 +103,31 @@ class Victims(Pool):
 
 
 GOES_ON_S = 30.0
-"""Time limit for an acknowledged transaction on any disk, in seconds: a dead process holds no lock."""
+"""Time limit for the next acknowledged transaction, in seconds. It suffices for any disk: a dead process
+holds no lock."""
 
 HELD_S = 0.1
 """Time after which the examining connections are closed if no transaction was acknowledged, in seconds.
 
-A writer may need an exclusive lock."""
+A writer may need an exclusive lock, which these connections prevent.
+"""
 
 
 class KillRound:
-    """One round: kills its writers, and examines the files."""
+    """One round of a crash test: it kills its writers, and examines the files."""
 
     def __init__(self, database: CrashDatabase, victims: Victims, strike: Strike, pulse: Pulse) -> None:
         self.fallen: str | None = None
-        """Reason why a writer ended by itself, or None."""
+        """Reason why a writer ended by itself; None if no writer did."""
         self.verdicts: list[Verdict] = []
-        """Verdicts of all examinations, and on the survival of the other writers."""
+        """Verdicts of all examinations, and of the check that the other writers continue."""
         self._database, self._victims, self._strike, self._pulse = database, victims, strike, pulse
         self._told: dict[int, AcknowledgedRecords] = {}
         self._remains = Remains(0, 0, 0)
         self._finished = 0
 
     def kill(self) -> None:
-        """Start the writers and kill them: all together, or one first and then the others."""
+        """Start the writers and kill them: all together, or one writer first and the others later."""
         victims, strike = self._victims, self._strike
         victims.call()
         failed = victims.wait_ready(READY_S + READY_PER_WORKER_S * len(strike.order), self._pulse)
@@ -127,7 +136,7 @@ class KillRound:
         if not strike.held:
             self._database.release()
         victims.begin()
-        # Wait for the first transaction. The examining connections may block it, but only for HELD_S.
+        # Wait for the first transaction. The examining connections may prevent it, but only for HELD_S.
         if not strike.opening and not victims.await_more(0, HELD_S, self._pulse):
             self._database.release()
             if not victims.await_more(0, GOES_ON_S, self._pulse):
@@ -142,7 +151,8 @@ class KillRound:
         self._remains = self._database.remains()
 
     def _kill_one(self, victim: int) -> None:
-        """Kill one writer, examine the files while the others continue, and check that they do."""
+        """Kill one writer, examine the files while the others continue, and check that the others do
+        continue."""
         self._victims.kill([victim])
         acknowledged = self._victims.acknowledged()
         least = self._acknowledged_now()
@@ -162,14 +172,17 @@ class KillRound:
         self._victims.let_write(self._strike.then_s, self._pulse)
 
     def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Return the reason why the first writer ended by itself, or else `otherwise`. Also set `fallen`."""
+        """Return the reason why the first writer ended by itself; if none did, `otherwise`.
+
+        Also set `fallen`.
+        """
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
         self.fallen = self.fallen or reason
         return self.fallen
 
     def _acknowledged_now(self) -> dict[int, AcknowledgedRecords]:
-        """Return the bounds for the transactions of each writer at this moment."""
+        """Return the bounds for the number of transactions of each writer at this moment."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
             # A living writer continues: it may have finished one transaction and begun another.
@@ -179,13 +192,14 @@ class KillRound:
         return bounds
 
     def examine(self) -> None:
-        """Open the files, which recovers them, and compare their contents with the acknowledged writes."""
+        """Open the files, which recovers them, and compare their contents with the acknowledged
+        transactions."""
         examined = self._database.examine()
         self.verdicts.append(self._database.judge(examined, self._told))
         self._finished = self._database.settle(examined, self._told)
 
     def added_to(self, kills: Kills) -> Kills:
-        """Return the results so far, including this round."""
+        """Return `kills`, the results of the rounds before, with the results of this round added."""
         bounds = self._told.values()
         under_way = sum(most - least for least, most in bounds)
         return replace(
@@ -208,26 +222,28 @@ LONGEST_S = 0.1
 OPENING_SHARE = 0.25
 """Share of the rounds that kill writers soon after they begin to open the files."""
 OPENING_S = 0.02
-"""Latest time of such a kill, in seconds: opening and recovering files takes milliseconds."""
+"""Latest time of a kill during opening, in seconds: opening and recovering files takes milliseconds."""
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed before the others."""
 HELD_SHARE = 0.5
-"""Share of the rounds that find the WAL of the last round, because the files stay open until they begin."""
+"""Share of the rounds whose writers find the last round's WAL, because connections stay open until they
+begin."""
 
 
 class Strike(NamedTuple):
     """Plan of the kills in one round."""
 
     opening: bool
-    """Whether `after_s` counts from the opening of the files; otherwise from the first transaction."""
+    """Whether `after_s` counts from the opening of the files; otherwise from the first acknowledged
+    transaction."""
     after_s: float
     """Time of the first kill, in seconds."""
     order: tuple[int, ...]
     """Numbers of the writers, in the order of their kills."""
     alone: bool
-    """Whether the first writer is killed alone, and the others continue."""
+    """Whether the first writer is killed alone, and the others continue for a while."""
     then_s: float
-    """Time that the others continue before they are killed too, in seconds."""
+    """Time for which the others continue before they are killed, too, in seconds."""
     held: bool
     """Whether the examining connections stay open until the writers begin."""
 
@@ -247,7 +263,7 @@ def draw(seed: int, number: int, writers: int) -> Strike:
 
 
 ROUNDS_EACH = 50
-"""Rounds per database: many recoveries in succession, but a log that stays short."""
+"""Number of rounds per database: many recoveries in succession, but a log table that stays short."""
 
 
 def progress_of(kills: Kills) -> Progress:
@@ -258,7 +274,7 @@ def progress_of(kills: Kills) -> Progress:
 
 
 class KillStudy:
-    """Study that kills the writers of a case in every round; a step is a round."""
+    """Study that kills the writers of a case in every round. Each step is a round."""
 
     def __init__(self, kills: Kills) -> None:
         """`kills` has the case and the number of rounds; results are added to it."""
@@ -266,7 +282,7 @@ class KillStudy:
         self._rounds_each = min(ROUNDS_EACH, MOST_WRITERS // kills.case.concurrency)
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far."""
+        """Return `blank`, a report without results, with the results so far."""
         return replace(blank, results={"crash": self.kills})
 
     def steps(self, bench: Bench) -> Steps:
@@ -293,7 +309,7 @@ class KillStudy:
                 current.kill()
                 running.close()
                 if number + 1 < self.kills.planned:
-                    # The next writers start during the examination.
+                    # The next round's writers start during the examination.
                     victims = self._start(number + 1, runner, database.place, running)
                 current.examine()
                 kills = current.added_to(self.kills)
@@ -338,7 +354,7 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on all rounds: that of `kills` with the verdicts of its last round added.
+    """Return the verdict on all rounds: the verdict of `kills` with the verdicts of its last round added.
 
     Each check appears once. Its counter-examples name their round.
     """

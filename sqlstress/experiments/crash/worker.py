@@ -1,8 +1,8 @@
-"""Writer of a crash test, which runs until it is killed, and the data that must survive.
+"""A writer of a crash test, which runs until it is killed, and the data that must survive.
 
-A file has records and a log. A transaction writes all rows of one record, which lie far apart in their table,
-and adds a row to the log. So the log has all transactions in the order of their commits. Each record must be
-as its last transaction in the log wrote it.
+A file has a table of records and a log table. A record is a group of rows that lie far apart in their table.
+A transaction writes all rows of one record, and adds a row to the log. So the log has all transactions in the
+order of their commits. Each record must be as its last transaction in the log wrote it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ LOG = "INSERT INTO log (writer, number, record) VALUES (?, ?, ?)"
 
 
 class Entry(NamedTuple):
-    """Row of the log: a transaction."""
+    """Row of the log table: one transaction."""
 
     writer: int
     """Number of the writer, from 1; 0 is the process that created the file."""
     number: int
     """Number of the transaction, from 1 for each writer."""
     record: int
-    """Number of the written record, counted over all files."""
+    """Number of the record that the transaction wrote, counted over all files."""
 
 
 class Records:
@@ -60,7 +60,7 @@ class Records:
         return range(file * RECORDS, (file + 1) * RECORDS)
 
     def rows(self, entry: Entry) -> list[tuple[int, Value]]:
-        """Return the rows (key, value) of its record that a transaction writes."""
+        """Return the rows (key, value) that a transaction writes: all rows of its record."""
         keys = range(entry.record % RECORDS, RECORDS * self.width, RECORDS)
         make, first = self._values.maker(entry.writer), entry.number * self.width
         return [(key, make(first + index)) for index, key in enumerate(keys)]
@@ -74,11 +74,11 @@ class Records:
         )
 
     def created(self, record: int) -> Entry:
-        """Return the log entry, not stored in the log, for the creation of a record."""
+        """Return an entry that stands for the creation of a record; it is not stored in the log."""
         return Entry(0, record, record)
 
     def writer_of(self, value: object) -> tuple[int, int] | None:
-        """Return writer and number of the transaction that made a value; None if no transaction did."""
+        """Return (writer, number) of the transaction that made a value; None if no transaction did."""
         stamp = self._values.read(value)
         return None if stamp is None else (stamp.worker, stamp.sequence // self.width)
 
@@ -107,7 +107,10 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Source of a writer. It opens the files when the work begins, so the first writer recovers them."""
+    """Source (operations) of a writer.
+
+    It opens the files when the load begins, so the first writer recovers them.
+    """
 
     kinds = ("transaction",)
 

@@ -1,4 +1,5 @@
-"""Experiment with commands: for each number of processes, the command and an empty command."""
+"""The experiment `exec`: for each number of processes, a case with the command and a case with an empty
+command."""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.exec.work import ExecWork
 
 _KEPT_MODES = ("wal", "delete")
-"""Journal modes that are stored in the database; the others belong to a connection."""
+"""Journal modes that are stored in the database file; all others are only valid for a connection."""
 DATABASE_S = 0.3
 """Estimated time to create and check the database, in seconds."""
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the first case for a driver. Raises UsageError."""
+    """Return the case with a driver from which the other cases with this driver follow. Raises UsageError."""
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
@@ -70,7 +71,7 @@ def _check(spec: Command) -> None:
 
 
 class ExecExperiment(UserExperiment):
-    """Experiment with commands, each in a new process."""
+    """The experiment `exec`: commands, each in a new process."""
 
     name = "exec"
     spec = Command
@@ -121,10 +122,10 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield cases of the command, and of an empty command, for each number of processes, target and rate.
+        """Yield cases of the command and of an empty command, by number of processes, target and rate.
 
-        The empty command shows the cost of starting a process; it has only one target.
-        --alone and --lines omit it.
+        The empty command shows the cost of starting a process, for one target only. --alone and --lines leave
+        it out. Raises UsageError.
         """
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:

@@ -1,4 +1,4 @@
-"""Programs of the user: start, observation from outside, and end. None of their processes remains.
+"""The user's programs: start, observation from outside, and end. No process that a program started remains.
 
 A worker starts its programs one after the other, each in a new process group. A signal to the group also
 reaches the program's children, and Ctrl-C does not reach the program. Windows has no such groups, so only the
@@ -24,7 +24,8 @@ from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
 from sqlstress.user_work.source import PlainObservation
 
 _TICK_S = 0.05
-"""Interval between checks of the time limit, in seconds: a program may run longer by this time."""
+"""Interval between checks of the time limit, in seconds. A program may run longer than its limit by this
+time."""
 
 if sys.platform == "win32":
     _NEW_GROUP = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -33,12 +34,12 @@ else:
 
 
 class CommandExit(NamedTuple):
-    """End of a program."""
+    """The end of a program."""
 
     code: int
     """Exit code; if negative, minus the number of the signal that ended the program."""
     too_late: bool
-    """Whether the program was killed because it took too long."""
+    """Whether the program was killed because it exceeded its time limit."""
     left_behind: bool
     """Whether descendants outlived the program and were killed."""
     stayed: bool = False
@@ -49,7 +50,8 @@ class WatchedProgram:
     """Runner of one program at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
-        """`error` is the descriptor of the programs' standard error."""
+        """`error` is the file descriptor for the programs' standard error; `timeout_s` is the limit per
+        program."""
         self._environment, self._error, self._timeout_s = dict(environment), error, timeout_s
         self._null = os.open(os.devnull, os.O_RDWR)
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -60,13 +62,13 @@ class WatchedProgram:
 
     @property
     def pid(self) -> int | None:
-        """Process ID of the running program; None if no program is running."""
+        """Process ID of the running program; None if no program runs."""
         running = self._running
         return running.pid if running else None
 
     def end(self) -> None:
-        """Kill the running program and prevent further starts. Call it just before the process exits."""
-        self._lock.acquire()  # never released
+        """Kill the running program and prevent further starts. Call it just before this process exits."""
+        self._lock.acquire()  # Acquired for good.
         if self._running:
             _kill(self._running)
 
@@ -76,9 +78,9 @@ class WatchedProgram:
         os.close(self._null)
 
     def _start(self, words: Sequence[str], stdin: IO[bytes] | int, stdout: int) -> subprocess.Popen[bytes]:
-        """Start a program. Raises EnvironmentFailure if it cannot start."""
+        """Start a program. Raises EnvironmentFailure if the program cannot be started."""
         try:
-            # Under the lock, because `end` cannot kill a process that is just being started.
+            # The lock is needed because `end` cannot kill a process that is just being started.
             with self._lock:
                 self._running = process = subprocess.Popen(
                     words,
@@ -98,7 +100,7 @@ class WatchedProgram:
         with self._lock:
             self._running, too_late = None, self._too_late
         group_remained = _end_group(process.pid)
-        # After a kill some processes of the group may take a moment to end: they were not left behind.
+        # After a kill, processes of the group may take a moment to end: they were not left behind.
         return CommandExit(code, too_late, group_remained and not too_late)
 
     def _watch(self) -> None:
@@ -110,7 +112,7 @@ class WatchedProgram:
 
 
 class CommandStarter(WatchedProgram):
-    """Runner of commands, each to its end."""
+    """Runner of commands: each runs to its end before the next command starts."""
 
     def __init__(
         self, environment: Mapping[str, str], stdin: str | None, error: int, timeout_s: float
@@ -119,7 +121,7 @@ class CommandStarter(WatchedProgram):
         self._stdin = stdin
 
     def run(self, words: Sequence[str]) -> CommandExit:
-        """Run a command to its end. Raises EnvironmentFailure if it cannot start."""
+        """Run a command to its end. Raises EnvironmentFailure if the command cannot be started."""
         with Path(self._stdin).open("rb") if self._stdin else nullcontext(self._null) as stdin:
             process = self._start(words, stdin, self._null)
         return self._wait(process)
@@ -132,7 +134,10 @@ PATIENCE_S = 2.0
 
 
 class Dialogue(WatchedProgram):
-    """Program that answers each line of input with a line. It is started again if it has ended."""
+    """A program that answers each line of input with a line.
+
+    If it has ended, the next line starts it again.
+    """
 
     def __init__(
         self, environment: Mapping[str, str], words: Sequence[str], error: int, timeout_s: float
@@ -141,7 +146,10 @@ class Dialogue(WatchedProgram):
         self._words = words
 
     def ask(self, line: bytes) -> str | CommandExit:
-        """Return the program's answer, or its end if it gave no answer. Raises EnvironmentFailure."""
+        """Write a line to the program; return its answer, or its end if it did not answer.
+
+        Raises EnvironmentFailure if the program cannot be started.
+        """
         process = self._running or self._start(self._words, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin and process.stdout
         with self._lock:
@@ -149,7 +157,7 @@ class Dialogue(WatchedProgram):
         try:
             os.write(process.stdin.fileno(), line)
             answer = _read_line(process.stdout.fileno())
-        except OSError:  # the program has closed its input
+        except OSError:  # The program has closed its input.
             answer = b""
         with self._lock:
             self._until = math.inf
@@ -158,7 +166,7 @@ class Dialogue(WatchedProgram):
         return text if answer else self.leave()
 
     def leave(self) -> CommandExit:
-        """Close the running program's input, kill the program if it does not exit, and return its end."""
+        """Close the running program's input; kill the program if it does not exit in time; return its end."""
         process = self._running
         assert process and process.stdin and process.stdout
         with suppress(OSError):
@@ -175,7 +183,7 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the bytes read up to a complete line; empty if the writer has ended."""
+    """Return the bytes up to a complete line, at most about LONGEST_ANSWER; empty if the writer has ended."""
     received = b""
     while b"\n" not in received and len(received) < LONGEST_ANSWER:
         piece = os.read(descriptor, LONGEST_ANSWER)
@@ -199,24 +207,27 @@ def _end_group(pid: int) -> bool:
         return False
     try:
         os.killpg(pid, signal.SIGKILL)
-    except OSError:  # the group is empty; macOS reports EPERM for processes that have ended already
+    except OSError:  # The group is empty; macOS reports EPERM for processes that have ended already.
         return False
     return True
 
 
-# All commands of a worker write their standard error into one pipe, which a thread reads. So no command waits
-# for a reader, and a command that writes without end fills neither a disk nor the memory.
+# All commands of a worker write their standard error into one pipe, which a thread of the worker reads. So no
+# command waits for a reader, and a command that writes without end fills neither a disk nor the memory.
 
 
 _PIECE = 1 << 16
 KEPT = 2048
-"""Number of bytes kept from the beginning of a command's output, and from its end."""
+"""Number of bytes of a command's output that are kept from its beginning, and from its end."""
 _READ_S = 5.0
 """Time limit for reading all written output, in seconds."""
 
 
 class Ear:
-    """Reader of the standard error of a worker's commands. A mark in the pipe follows each command."""
+    """Reader of the standard error of a worker's commands.
+
+    The worker writes a mark into the pipe after each command.
+    """
 
     def __init__(self, heard: Callable[[str], None]) -> None:
         """`heard` is called on another thread with the output of each command, which may be empty."""
@@ -229,14 +240,14 @@ class Ear:
         self._thread.start()
 
     def ended(self) -> None:
-        """Write the mark after a command that has ended."""
+        """Write the mark. Call it after a command has ended."""
         self._ended += 1
         os.write(self.theirs, self._mark)
 
     def caught_up(self) -> None:
         """Wait until the output of all ended commands is read, or until a time limit.
 
-        A process left behind may still write.
+        The limit is needed because a process that a command left behind may still write.
         """
         until = time.monotonic() + _READ_S
         while self._read_texts < self._ended and time.monotonic() < until:
@@ -254,7 +265,7 @@ class Ear:
             os.close(self._ours)
 
     def _read_pipe(self) -> None:
-        with suppress(OSError):  # the worker has ended
+        with suppress(OSError):  # The worker has ended.
             while piece := os.read(self._ours, _PIECE):
                 *texts, self._unread = (self._unread + piece).split(self._mark)
                 for text in texts:
@@ -264,7 +275,7 @@ class Ear:
                     self._heard((self._begin + self._end).decode(errors="replace"))
                     self._read_texts += 1
                     self._begin = self._end = b""
-                # The end of the text may be part of a mark.
+                # The last bytes may be the beginning of a mark.
                 sure = max(0, len(self._unread) - len(self._mark) + 1)
                 self._keep(self._unread[:sure])
                 self._unread = self._unread[sure:]
@@ -277,8 +288,7 @@ class Ear:
 
 # Share of its time in which a command has the database open (the rest is starting and ending), and whether it
 # has the original of a copy open.
-#
-# Both are sampled from Linux' list of the open files of a process. This needs no help from the command, and
+# Both are sampled from Linux's list of the open files of a process. This needs no help from the command, and
 # does not open the database. Other systems have no such list.
 
 
@@ -287,27 +297,31 @@ EVERY_S = 0.02
 
 
 WORKED, STRAYED, REACHED = range(3)
-"""Indexes of the shared flags of a trial.
+"""Indices of the shared flags of a trial.
 
 WORKED: an operation has succeeded. STRAYED: a command had the original of the copy open. REACHED: a command
-had the database of the trial open."""
+had the trial's database open.
+"""
 
 
 class Opened:
     """Sampler of the open files of a worker's commands while they run."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command's process ID. `original` is a path; empty if there is no copy."""
+        """`pid` returns the running command's process ID, or None.
+
+        `original` is a path; empty if there is no copy. `flags` are the shared flags of the trial.
+        """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None
         self._open = self._closed = 0
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
-        if sys.platform == "linux" and Path(database).is_file():  # not the address of a server
+        if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop sampling and return two counts of samples: with the database open, and without.
+        """Stop sampling; return the number of samples with the database open, and without, as observations.
 
         A count of 0 is left out.
         """
@@ -328,15 +342,15 @@ class Opened:
                 self._flags[STRAYED] = 1
             if is_open:
                 self._flags[REACHED] = 1
-            if pid == self._pid():  # otherwise the command has ended during the sample
+            if pid == self._pid():  # Otherwise the command ended during the sample.
                 self._open += is_open
                 self._closed += not is_open
 
 
 def family(pid: int) -> list[int]:
-    """Return a process and all its descendants."""
+    """Return the process IDs of a process and all its descendants."""
     processes = [pid]
-    for process in processes:  # the list grows during the loop
+    for process in processes:  # The list grows during the loop.
         with suppress(OSError):
             children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
             processes += map(int, children.split())
@@ -344,15 +358,15 @@ def family(pid: int) -> list[int]:
 
 
 def has_open(pid: int, database: str) -> bool:
-    """Return whether a process has a database open."""
-    with suppress(OSError):  # the process has ended
+    """Return whether a process has a database open; `database` is a path without symbolic links."""
+    with suppress(OSError):  # The process has ended.
         return any(str(link.readlink()) == database for link in Path(f"/proc/{pid}/fd").iterdir())
     return False
 
 
 def has_file_open(pid: int, file: Path) -> bool:
     """Return whether a process has a file open, under any name of the file."""
-    with suppress(OSError):  # the process has ended, or the file is missing
+    with suppress(OSError):  # The process has ended, or the file is missing.
         wanted = file.stat()
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):

@@ -1,4 +1,5 @@
-"""Refusal of commands that name the original of --database, before anything is measured."""
+"""Refusal of commands that name the original of --database instead of its copy, before anything is
+measured."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from pathlib import Path
 from sqlstress.errors import UsageError
 
 _PIECE = re.compile(r"[^\s'\"=;,()<>|&?`]+")
-"""Part of a word that may be a path, as in "--db=app.db" or in a command line for a shell."""
+"""Part of a word that may be a path, such as app.db in "--db=app.db" or in a command line for a shell."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
-"""Size of the largest file that is read as a script, in bytes."""
+"""Maximum size of a file that is read as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
 """Environment variable of commands with the path of the database."""
 _VARIABLE_WITH_DEFAULT = rf"\b{VARIABLE}\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
@@ -25,7 +26,8 @@ CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
 
 
 def refuse_original(command: Sequence[str], database: str) -> None:
-    """Raise UsageError if a word of a command, or a script that it names, is the original database."""
+    """Raise UsageError if a word of the command, or a script that the command names, names the original
+    database."""
     for word in command:
         for piece in (word, *_PIECE.findall(word)):
             if any(_is_same(path, database) for path in _paths(piece)):
@@ -44,13 +46,16 @@ def refuse_original(command: Sequence[str], database: str) -> None:
 
 
 def _contains_path(path: str, text: str) -> bool:
-    """Return whether a text contains a path, except as part of a longer name or as the variable's default."""
+    """Return whether a text contains a path.
+
+    Not counted: the path as a part of a longer name, and the path as the default value of the variable.
+    """
     name = re.escape(path) + r"(?![\w.-])"
     return re.search(name, re.sub(_VARIABLE_WITH_DEFAULT + name, "", text)) is not None
 
 
 def _paths(piece: str) -> Iterator[str]:
-    """Yield the possible paths in a part of a word, as in file:app.db?mode=rw or sqlite:////tmp/app.db."""
+    """Yield the possible paths in a part of a word, such as file:app.db?mode=rw or sqlite:////tmp/app.db."""
     yield piece
     if match := _URL.match(piece):
         rest = piece[match.end() :].partition("?")[0]
@@ -61,7 +66,7 @@ def _paths(piece: str) -> Iterator[str]:
 
 
 def _is_same(piece: str, database: str) -> bool:
-    """Return whether a path is the file of the database, also under another name."""
+    """Return whether a path is the file of the database, perhaps under another name."""
     try:
         return os.path.samefile(piece, database)  # noqa: PTH121
     except (OSError, ValueError):
@@ -69,7 +74,7 @@ def _is_same(piece: str, database: str) -> bool:
 
 
 def _scripts(command: Sequence[str]) -> Iterator[Path]:
-    """Yield the files named by a command that are small enough to be scripts."""
+    """Yield the files that a command names and that are small enough to be scripts."""
     for word in (shutil.which(command[0]) or command[0], *command[1:]):
         with suppress(OSError, ValueError):
             path = Path(word)

@@ -1,4 +1,4 @@
-"""Sentences of exec, a function each; its parameters are the facts of a finding."""
+"""Sentences of exec: one function per sentence, whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 
@@ -140,4 +140,4 @@ _LOCKED = {
         ": another process was recovering the WAL. Set a busy timeout first on every connection.",
     ),
 }
-"""The error that a program reported, and its cause and cure, by cause."""
+"""Text by cause of a lock error: the error that the program reported, the explanation and the remedy."""

@@ -1,4 +1,4 @@
-"""Presenter of exec: a row for each number of processes, exit codes, and messages of the commands."""
+"""Presentation of exec: a row for each number of processes, exit codes, and messages of the commands."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ from sqlstress.user_work.show import (
 
 _LOCKED = re.compile(r"locked|SQLITE_(BUSY|LOCKED)", re.IGNORECASE)
 OURS = "sqlstress, for the checks"
-"""Holder of the write lock that is sqlstress itself: the last connection to close takes it briefly."""
+"""Label of the write lock's holder if it is sqlstress itself: the last connection to close takes the lock
+briefly."""
 MOST_KINDS = 5
-"""Number of kinds of messages that are shown."""
+"""Maximum number of kinds of messages that are shown."""
 _FAILED = case_table.FAILED_SHARE.explained(
     ["failed: percentage of commands that did not exit with 0, or took too long"]
 )
@@ -100,20 +101,22 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def scaling(group: Group) -> Iterator[Finding]:
-    """Yield the effects of more processes or a higher rate, unless the command does nothing."""
+    """Yield findings on the effects of more processes or a higher rate; nothing for the empty command."""
     if group.case.spec.command:
         yield from throughput_findings(group)
         yield from rate_findings(group)
 
 
 MOST_STARTING = 0.9
-"""Share of the time of commands above which they start and end too much to meet on the database."""
+"""Share of a command's time in starting and ending above which commands rarely use the database at the same
+time."""
 MOMENTS_ENOUGH = 50
-"""Number of observed moments from which on their shares count."""
+"""Minimum number of samples from which the share of starting and ending is computed."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield that commands hardly meet, because they mostly start and end, if all data seems right."""
+    """Yield a finding if commands mostly start and end, so that races may stay hidden; only if no data is
+    wrong."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -122,9 +125,10 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of the time of commands in which they start and end; None if unknown.
+    """Return the share of the commands' time in which they start and end; None if unknown.
 
-    It is observed from outside; failing that, it is the time of a command that does nothing.
+    It is taken from the samples of open files. If there are too few, it is the time of the empty command
+    divided by the time of the command.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -138,7 +142,7 @@ def _share_of_starting(group: Group) -> float | None:
 
 
 def ended(group: Group) -> Iterator[Finding]:
-    """Yield the exit codes of the commands, if some are not 0."""
+    """Yield a finding on the exit codes of the commands, if some are not 0."""
     codes = count_by_kind(group, EXIT_CODE, attrgetter("what"))
     total = sum(codes.values())
     (bus_error,) = rules_of(SIGBUS)
@@ -155,7 +159,7 @@ def ended(group: Group) -> Iterator[Finding]:
 
 
 def messages(group: Group) -> Iterator[Finding]:
-    """Yield messages on standard error and answers other than ok, the most frequent first."""
+    """Yield findings on messages on standard error and answers other than ok, the most frequent first."""
     for topic in (STDERR, ANSWER):
         counts = list(count_by_kind(group, topic, attrgetter("what")).items())
         if counts:
@@ -174,7 +178,7 @@ def _is_unused(group: Group) -> bool:
 
 
 def databases(group: Group) -> Iterator[Finding]:
-    """Yield that commands did not use the copy, or that the original changed."""
+    """Yield findings on a copy that commands did not use, and on an original that changed."""
     database = group.case.spec.data.database
     if _is_unused(group):
         yield Finding(sentences.copy_unused, database=database, variable="{db}")
@@ -187,7 +191,8 @@ def databases(group: Group) -> Iterator[Finding]:
 
 
 def locked(group: Group) -> Iterator[Finding]:
-    """Yield the cause and cure of commands that did not get a lock, as far as their output tells it."""
+    """Yield findings on commands that did not get a lock: cause and remedy, as far as their output shows
+    them."""
     alone: Counter[str] = Counter()
     several: Counter[str] = Counter()
     for run in group.runs:
@@ -200,7 +205,7 @@ def locked(group: Group) -> Iterator[Finding]:
     waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
         if count := alone.pop(cause, 0) + several.pop(cause, 0):
-            # SQLITE_BUSY as soon as that has the same cause: another process still writes.
+            # SQLITE_BUSY without a wait has the same cause: another process still writes.
             busy = several.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
             yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
     if count := alone.total():
@@ -226,14 +231,14 @@ Source: https://www.sqlite.org/rescode.html
 
 
 def lock_cause(message: str) -> str:
-    """Return the cause that a message of a lock error names; empty for other messages."""
+    """Return the cause that the message of a lock error names; empty for other messages."""
     if not _LOCKED.search(message):
         return ""
     return next((cause for cause, pattern in _CAUSES.items() if pattern.search(message)), "")
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
-    """Yield the commands and processes that sqlstress had to end."""
+    """Yield findings on the commands and processes that sqlstress had to kill."""
     for kind, count in count_by_kind(group, ENDED, attrgetter("what")).items():
         cases = (run.case for run in group.runs if any(kind == seen.what for seen in _run_sightings(run)))
         if kind == TOO_LATE:
@@ -251,7 +256,7 @@ def _run_sightings(run: Run) -> Iterator[Sighting]:
 
 
 held_long = partial(lock_findings, ours=OURS)
-"""Yields the programs that held the write lock for long."""
+"""Function that yields findings on programs that held the write lock for long."""
 
 
 class ExecShown(UserPresenter):

@@ -1,4 +1,4 @@
-"""Options and spec of the experiment with commands."""
+"""Options of the experiment `exec`, and the part of a case that they set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlstress.user_work.options import NO_TARGETS, Data, DataOptions, TargetOpt
 EMPTY_COMMAND = "empty command"
 MAX_WORDS = 1000
 MAX_BYTES = 100_000
-"""Maximum size of all words together, in bytes: below the limit of every system."""
+"""Maximum size of all words of the command together, in bytes: below the limit of every system."""
 
 
 def words(value: Any) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ class Command:
     """Command that each operation runs, and its database."""
 
     data: Data = field(default_factory=Data)
-    """Database of the commands, and its checks."""
+    """Database of the commands, and the checks of its data."""
     command: tuple[str, ...] = option(
         words,
         (),
@@ -84,7 +84,7 @@ class Command:
 
     @property
     def called(self) -> str:
-        """The command as typed in a shell."""
+        """The command line as typed in a shell."""
         words = shlex.join(self.command)
         return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words or EMPTY_COMMAND
 

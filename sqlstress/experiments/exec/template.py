@@ -18,10 +18,10 @@ _PLACEHOLDERS = "{n}, {worker}, {db}, {inner} and {random:LEAST:MOST}"
 
 
 class Given(NamedTuple):
-    """Values of the placeholders in one command."""
+    """Values for the placeholders in one command."""
 
     n: int
-    """Number of the command, unique within a trial."""
+    """Number of the command, unique in a trial."""
     worker: int
     """Number of the worker, from 1."""
     db: str
@@ -29,7 +29,7 @@ class Given(NamedTuple):
     inner: int
     """Number of operations that the command must do."""
     random: Random
-    """Generator of the values of {random:LEAST:MOST}."""
+    """Generator of random numbers for {random:LEAST:MOST}."""
 
 
 Part = str | Callable[[Given], str]
@@ -43,7 +43,10 @@ _VALUES: dict[str, Callable[[Given], str]] = {
 
 
 def parse(words: Sequence[str]) -> tuple[Word, ...]:
-    """Split words into texts and placeholders. Raises UsageError for an unknown placeholder."""
+    """Return the words, each split into texts and placeholders.
+
+    Raises UsageError for an unknown placeholder.
+    """
     return tuple(map(_split_word, words))
 
 
@@ -53,7 +56,7 @@ def fill(words: Sequence[Word], given: Given) -> list[str]:
 
 
 def has_number(words: Sequence[str]) -> bool:
-    """Return whether the command contains the placeholder {n}."""
+    """Return whether the words contain the placeholder {n}. Raises UsageError for an unknown placeholder."""
     return any(part is _VALUES["n"] for word in parse(words) for part in word)
 
 

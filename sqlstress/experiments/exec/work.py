@@ -1,4 +1,4 @@
-"""Parent's half of the experiment with commands."""
+"""The parent's part of the experiment `exec`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key in the data shared by the trials of a sweep: error message of a load that was stopped."""
+"""Key, in the data that the trials of a sweep share, of the error message of a load that was stopped."""
 LONG_NS = 86_400 * NS_PER_S
 """A day, in ns. With relatime, a read updates the access time if the last read was before the last change, or
 longer ago than a day."""
@@ -50,10 +50,10 @@ LOOKS_ENOUGH = 50
 
 
 class ExecWork(UserWork):
-    """Parent's half of one trial. No process started by a command outlives it."""
+    """The parent's part of one trial of exec. No process that a command started outlives the trial."""
 
     redefines = True
-    """Whether the load may change the schema: commands may create tables."""
+    """Whether the workers may change the schema: commands may create tables."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -66,7 +66,8 @@ class ExecWork(UserWork):
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
-        """Original of the commands' copy; None without a copy, and for the empty command."""
+        """Monitor of the original of the commands' copy; None if there is no copy, and for the empty
+        command."""
 
     def create(self, pulse: Pulse) -> None:
         if _STOPPED in self._carry:
@@ -99,7 +100,7 @@ class ExecWork(UserWork):
                 self._losers.update(opener.pid for opener in openers.seen if opener.deleted_wal)
 
     def _check_original(self) -> None:
-        """Raise EnvironmentFailure if commands use the original; no later trial begins."""
+        """Raise EnvironmentFailure if commands use the original; later trials do not begin."""
         if self._original:
             strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
             try:
@@ -110,7 +111,7 @@ class ExecWork(UserWork):
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         self._end_all()
-        # The following checks may change the files of the copy.
+        # The checks that follow may change the files of the copy.
         self._copy_is_untouched = self._original is not None and self._original.copy_is_untouched
         self._copy_is_unread = self._original is not None and self._original.copy_is_unread
         return super().verify(outcomes, pulse)
@@ -127,7 +128,7 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
-        """Yield sightings of an unused copy and of changes to the original."""
+        """Yield observations of an unused copy and of changes to the original."""
         if original.unexplained:
             yield Sighting(ORIGINAL, original.unexplained, 1)
         if original.users:
@@ -143,19 +144,20 @@ class ExecWork(UserWork):
         super().discard()
 
     def _end_all(self) -> None:
-        """Kill processes that left their process group, and those of a killed worker."""
+        """Kill processes that have left their process group, and processes of a worker that was killed."""
         if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
 
 
 def end_marked(name: str, value: str) -> int:
-    """Kill all other processes whose environment has a variable with this value. Return their number.
+    """Kill all other processes whose environment has the variable `name` with this value; return their
+    number.
 
     It does not matter which process started them, or whether that process still exists.
     """
     killed = []
     for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):  # the process has ended, or is another user's
+        with suppress(psutil.Error, OSError):  # The process has ended, or belongs to another user.
             if process.pid != os.getpid() and process.environ().get(name) == value:
                 killed.append(process)
                 process.kill()
@@ -163,17 +165,18 @@ def end_marked(name: str, value: str) -> int:
     return len(killed)
 
 
-# The original of the copy is compared with its state before the load about ten times a second, while the
-# workers sample the open files of their commands (Linux). It is not opened here, because on POSIX closing it
-# would drop the locks of a connection that the process calling `sqlstress.measure` may have.
+# The state of the original is compared with its state before the load about ten times a second, while the
+# workers sample the open files of their commands (Linux). The original is not opened here: on POSIX, closing
+# it would drop the locks of a connection that the calling program of `sqlstress.measure` may have.
 
 
 State = dict[str, tuple[int, int]]
-"""Size in bytes and time of the last change in ns, by name: the database, its WAL and its journal."""
+"""Size in bytes and time of the last change in ns, by file name: the database, its WAL and its journal."""
 
 
 def state_of(database: Path) -> State:
-    """Return the state of a database and of the files next to it that hold data."""
+    """Return the state of a database file, of its WAL and of its rollback journal; missing files are left
+    out."""
     state: State = {}
     for suffix in ("", "-wal", "-journal"):
         path = database.with_name(f"{database.name}{suffix}")
@@ -184,7 +187,7 @@ def state_of(database: Path) -> State:
 
 
 def changes(before: State, now: State) -> str:
-    """Return a description of the changes between two states; empty if there are none."""
+    """Return a text on the changes between two states; empty if there are none."""
     texts = []
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name), now.get(name)
@@ -200,9 +203,11 @@ def changes(before: State, now: State) -> str:
 
 
 def marked_unread(file: Path) -> int | None:
-    """Set a file's access time far back, so that any read changes it. Return that time, in ns.
+    """Set a file's access time far back, so that any read changes it; return the access time that was set, in
+    ns.
 
-    None if the file system does not update access times (noatime), which a test file next to it shows.
+    None if the file system does not update access times (noatime), which a test file next to it shows, or on
+    an error.
     """
     probe = file.with_name(f"{file.name}-probe")
     try:
@@ -221,17 +226,18 @@ def marked_unread(file: Path) -> int | None:
 
 
 class Original:
-    """Observation of the original during one load, and of the trial's copy."""
+    """Monitor of the original during one load, and of the trial's copy of it."""
 
     def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
-        """`marker` is an environment variable of all commands of the trial: name and value."""
+        """`marker` is (name, value) of an environment variable that all commands of the trial have."""
         self._path, self._copy, self._marker = Path(os.path.realpath(database)), copy, marker
         self._before, self._copy_before = state_of(self._path), state_of(copy)
         self._read_ns = marked_unread(copy)
         self.unexplained = ""
-        """Description of changes of the original by an unknown program; empty if it did not change."""
+        """Text on changes of the original by an unknown program; empty if there were none."""
         self.users: tuple[str, int] | None = None
-        """Description of changes while another program had the original open, and its process number."""
+        """Text on changes while another program had the original open, and this program's process ID; else
+        None."""
 
     @property
     def copy_is_untouched(self) -> bool:
@@ -240,7 +246,7 @@ class Original:
 
     @property
     def copy_is_unread(self) -> bool:
-        """Whether no program has read the copy since the load began; False if that is unknown.
+        """Whether no program has read the copy since the load began; False if unknown.
 
         SQLite reads the first bytes of each database that it opens.
         """
@@ -249,7 +255,11 @@ class Original:
         return False
 
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
-        """Raise EnvironmentFailure if a command of the trial has opened or changed the original."""
+        """Raise EnvironmentFailure if a command of the trial has opened or changed the original.
+
+        `opened_by_command` and `copy_was_opened` are results of the workers' samples: a command had the
+        original open, or the copy.
+        """
         if opened_by_command:
             raise self._failure("uses", "a command has it open")
         now = state_of(self._path)

@@ -1,4 +1,4 @@
-"""Worker's half of the experiment with commands: an operation is a process, from its start to its end.
+"""The worker's part of the experiment `exec`: an operation is a process, from its start to its end.
 
 With --lines, an operation is a line that a process reads and answers.
 """
@@ -31,24 +31,27 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import ConnectionInfo
 
 TRIAL = "SQLSTRESS_TRIAL"
-"""Environment variable of commands with the key of the trial."""
+"""Environment variable of the commands whose value identifies the trial."""
 FAILED_ALIKE = 10
-"""Number of identical failures from the first command on, after which a worker gives up."""
+"""Number of identical failures from the first command on after which a worker gives up."""
 _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
 class CommandFailed(Exception):
-    """Operation that failed or took too long."""
+    """An operation failed or took too long."""
 
 
 def open_source(*arguments: Any) -> ProgramSource:
-    """Return the source for a case, with or without --lines."""
+    """Return the worker's part of a case, with or without --lines."""
     case: Case = arguments[0]
     return LineSource(*arguments) if case.spec.lines else CommandSource(*arguments)
 
 
 class ProgramSource(UserSource):
-    """Source whose operations are done by programs. It counts their ends and their messages."""
+    """Source (a worker's operations) whose operations programs do.
+
+    It counts the ends of programs and their messages.
+    """
 
     _topic, _noun = STDERR, "commands"
     _output_reader: Ear
@@ -64,7 +67,7 @@ class ProgramSource(UserSource):
         self._ends = Counter[str]()
         self._failed = 0
         *_, self._flags, trial = shared
-        # With a target that stores nothing, no command runs.
+        # For a target that stores nothing, no command runs.
         self._runs = place.stores
         self.calls: Sequence[Callable[[Any], Any]] = (self._run if self._runs else lambda _: None,)
         if place.stores:
@@ -72,7 +75,8 @@ class ProgramSource(UserSource):
 
     def _begin(self, directions: ConnectionInfo, trial: str) -> None:
         if sys.platform != "win32":
-            # Commands must handle SIGINT as in a shell. They would inherit an ignored or blocked signal.
+            # Commands must handle SIGINT as in a shell. Otherwise they would inherit an ignored or blocked
+            # signal.
             signal.signal(signal.SIGINT, lambda *_: None)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._address = directions.address
@@ -104,7 +108,7 @@ class ProgramSource(UserSource):
         return Given(number, self.worker, self._address, self.case.spec.inner, self.random)
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Release the numbers of operations that were not done."""
+        """Use the numbers of prepared operations that were not run for later operations."""
         self._number -= (len(chunk.kinds) - done) * self.case.concurrency
 
     def _count(self, ended: CommandExit) -> None:
@@ -116,9 +120,9 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise CommandFailed, or EnvironmentFailure if no operation can succeed.
+        """Raise CommandFailed; EnvironmentFailure if all operations so far failed in the same way.
 
-        That is assumed if all operations so far failed in the same way, and not on a lock.
+        Failures because of a lock do not count as failures in the same way: they may succeed later.
         """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
@@ -183,7 +187,7 @@ class CommandSource(ProgramSource):
 
 
 class LineSource(ProgramSource):
-    """Source that starts a program once, which reads a line for each operation."""
+    """Source that starts a program once; the program reads a line for each operation."""
 
     _dialogue: Dialogue
     _opened: Opened
@@ -195,7 +199,8 @@ class LineSource(ProgramSource):
         self._dialogue = Dialogue(variables, words, self._output_reader.theirs, spec.timeout_s)
         self._opened = Opened(self._address, spec.data.database, lambda: self._dialogue.pid, self._flags)
         on_parent_end(self._dialogue.end)
-        # The first line comes before the load: no latency includes the start, and errors are reported.
+        # The first line is written before the load, so that no latency includes the program's start, and
+        # errors are reported at once.
         answer = self._dialogue.ask(self._line())
         if isinstance(answer, CommandExit) or not _is_answer(answer):
             self._output_reader.ended()
@@ -217,28 +222,28 @@ class LineSource(ProgramSource):
             self._flags[WORKED] = 1
             return
         if isinstance(answer, CommandExit):
-            self._output_reader.ended()  # its last output has the reason
+            self._output_reader.ended()  # The program's last output has the reason.
             self._count(answer)
         elif _is_answer(answer):
             self._keep(error_line(answer.removeprefix("error").lstrip(" :")) or "error")
         else:
-            # Further lines may follow, which would be taken for answers to later operations.
+            # Further lines may follow, which would count as answers to later operations.
             self._dialogue.leave()
             self._keep(f"unexpected answer: {answer!r:.100}")
         try:
             self._fail()
         except EnvironmentFailure:
             if self._dialogue.pid is not None:
-                self._dialogue.leave()  # this worker ends, and no other process knows the program
+                self._dialogue.leave()  # This worker ends, and no other process knows the program.
             raise
 
     def _close(self) -> None:
         if self._dialogue.pid is not None and self._dialogue.leave().stayed:
             self._ends[STAYED] += 1
         samples = self._opened.sightings()
-        if self.case.spec.data.database:  # they show whether the copy was used
+        if self.case.spec.data.database:  # The samples show whether the copy was used.
             self.seen.sightings = samples
-        self.seen.reconnected = True  # the program has closed the database, and may have removed the WAL
+        self.seen.reconnected = True  # The program has closed the database, and may have removed the WAL.
         self._dialogue.close()
 
 

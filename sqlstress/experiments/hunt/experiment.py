@@ -1,4 +1,4 @@
-"""Experiment of a hunt: rounds with a random load."""
+"""The experiment behind `hunt`: a round is a trial with a random load."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HuntSpec(StudySpec):
-    """Study of a hunt."""
+    """Declaration of the study that runs a hunt."""
 
     result = Hunt
     result_key = ("hunt", "found")
@@ -35,7 +35,7 @@ class HuntSpec(StudySpec):
 
 
 class HuntExperiment(Experiment):
-    """Hunt: rounds with a random load."""
+    """The experiment `races`: rounds of the hunt's own load."""
 
     name = "races"
     spec = Round
@@ -72,7 +72,7 @@ class HuntExperiment(Experiment):
     many_files = False
 
     def cases(self, request: Request[Round, Hunting]) -> Iterator[Case]:
-        yield request.case  # fields to be drawn are None
+        yield request.case  # Fields of the case that are None are drawn for each round.
 
     def work_label(self, case: Case) -> str:
         return "a round of a hunt"

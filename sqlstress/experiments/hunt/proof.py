@@ -1,4 +1,4 @@
-"""Checks of a round, as pure functions: of each snapshot, and of the final database."""
+"""Checks of a round, as pure functions: of each snapshot that a process reads, and of the final database."""
 
 from __future__ import annotations
 
@@ -15,38 +15,44 @@ WRITES, SUMS, STALE, TORN, DAMAGED = (
     "snapshots",
     "soundness while in use",
 )
-"""Names of the checks: no acknowledged write and no amount is lost; no read is older than a commit
-acknowledged before it began; each snapshot is a single state; SQLite reports no damage."""
+"""Names of the checks: no acknowledged write is lost; no amount is lost; no read is older than a commit that
+was acknowledged before the read began; each snapshot is a single state; SQLite reports no damage."""
 TOTAL = ACCOUNTS * EACH
-"""Sum of all accounts, which never changes."""
+"""Sum of the amounts of all accounts, which never changes."""
 
 
 class Doubt(NamedTuple):
-    """Violation of a check that a process found."""
+    """Violation of a check that a process observed: name of the check, and a sentence."""
 
     check: str
     text: str
 
 
 class SnapshotState(NamedTuple):
-    """Results of one read transaction, with bounds from before and after it. Writers count from 0."""
+    """Results of one read transaction, with bounds from before and after it. Writers count from 0.
+
+    Writers number their transactions from 1.
+    """
 
     acknowledged: Sequence[int]
-    """Last transaction acknowledged before the snapshot, by writer."""
+    """Last transaction that was acknowledged before the read transaction began, by writer."""
     seen: Sequence[int]
-    """Last transaction that this process had read earlier, by writer."""
+    """Last transaction that this process had read in earlier snapshots, by writer."""
     counts: Mapping[int, int]
-    """Number of committed transactions, by writer."""
+    """Number of committed transactions in the snapshot, by writer."""
     sums: tuple[Any, Any]
-    """Sum of all accounts, read from the table and from an index."""
+    """Sum of all amounts, read from the table and read from an index."""
     parts: Mapping[int, int]
-    """Last transaction in the writer's own rows, by writer."""
+    """Last transaction that wrote any of the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """If rows are inserted and deleted: writer, first and last transaction in the log, number of rows."""
+    """Per writer: (writer, first transaction in the log, last transaction in the log, number of rows).
+
+    Empty unless transactions also insert and delete rows.
+    """
     again: Mapping[int, int]
-    """Counts, read again before the read transaction ended."""
+    """`counts`, read again before the read transaction ended."""
     begun: Sequence[int]
-    """Last transaction begun when the read transaction had ended, by writer."""
+    """Last transaction that had begun when the read transaction had ended, by writer."""
 
 
 def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
@@ -91,22 +97,23 @@ def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
 
 
 class Writer(NamedTuple):
-    """Acknowledged transactions of one writer."""
+    """Acknowledged transactions of one writer, which are numbered from 1."""
 
     number: int
     """Number of the writer, from 0."""
     acknowledged: int
-    """Last acknowledged transaction."""
+    """Number of the last acknowledged transaction."""
     begun: int
-    """Last begun transaction: the last acknowledged one, or the next, whose outcome is unknown."""
+    """Number of the last transaction that began: the last acknowledged, or the next, whose outcome is
+    unknown."""
     last: Mapping[int, int]
-    """Last acknowledged transaction that wrote a row, by row of the writer; 0 if none did."""
+    """Last acknowledged transaction that wrote a row, by row of the writer; 0 if no transaction did."""
 
 
 def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) -> Iterator[str]:
-    """Yield the lost transactions of a writer, from the final contents of the database.
+    """Yield a text for each lost transaction of a writer, from the final contents of the database.
 
-    `counts` has the number of transactions by writer, `parts` the last transaction of each row.
+    `counts` has the number of transactions by writer, `parts` the last transaction that wrote each row.
     """
     number, acknowledged, last_begun, last = writer
     unknown = {last_begun} - {acknowledged}
@@ -127,7 +134,10 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
 
 
 def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
-    """Yield the rows (number, transaction, filler) that no single transaction can have written."""
+    """Yield a text for each row (number, transaction, filler) that no single transaction can have written.
+
+    `size` is the length of the filler in bytes.
+    """
     for row, transaction, filler in rows:
         is_valid = isinstance(transaction, int) and 0 <= transaction < 1 << 32
         if not is_valid or filler != filler_of(transaction, size):
@@ -135,5 +145,5 @@ def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
 
 
 def _as_text(value: Any) -> str:
-    """Return a value as text; in a damaged database it may have any type."""
+    """Return a value as text. In a damaged database it may have any type."""
     return f"{value:,}" if isinstance(value, int) else f"{value!r:.40}"

@@ -54,19 +54,19 @@ class Hunting:
 BUILTIN_LOAD = "races"
 """Name of the hunt's own load, which is used if the user gives no work."""
 WAL_RESET = "sqlite-wal-reset-bug"
-"""Code of a known bug of SQLite, as in warnings."""
+"""Code of a known bug of SQLite, the same as in warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Round in which the checks failed."""
+    """A round in which checks failed."""
 
     case: Case
-    """Load of the round; with the hunt's own load it includes the schedule of pauses."""
+    """Load of the round. For the hunt's own load it includes the schedule of pauses."""
     verdict: Verdict
-    """Results of the checks, with counterexamples."""
+    """Results of the checks, with counter-examples."""
     schedule: Schedule | None = None
-    """Pauses of the processes of the user's work; None with the hunt's own load, because they are in
+    """Pauses of the processes that run the user's work; None for the hunt's own load, whose pauses are in
     `case`."""
     tries: int = 0
     """Number of times that the round was repeated."""
@@ -78,13 +78,12 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """Search for races."""
+    """A search for races, with its result."""
 
     driver: str
     """Name of the driver."""
     work: str
-    """Experiment of the cases that were run: races for the hunt's own load, or the experiment of the user's
-    work."""
+    """Experiment of the rounds: "races" for the hunt's own load, or the experiment of the user's work."""
     seed: int
     """Seed from which the rounds were drawn."""
     max_time_s: float
@@ -94,18 +93,17 @@ class Hunt:
     pauses: bool = True
     """Whether processes paused inside SQLite."""
     checked: bool = True
-    """Whether the user's own checks ran; always true with the hunt's own load."""
+    """Whether the user's own checks ran; always true for the hunt's own load."""
     rounds: int = 0
     """Number of completed rounds."""
     operations: dict[str, int] = field(default_factory=dict)
     """Number of operations in these rounds, by kind."""
     seconds: float = 0.0
-    """Time until a fault was found or the search ended, in seconds."""
+    """Time until a round failed or the search ended, in seconds."""
     found: Witness | None = None
-    """First round in which a fault was found; None if no fault was found."""
+    """First round that failed; None if no round failed."""
     smallest: Witness | None = None
-    """Smallest round derived from `found` in which the fault still occurred; None if it was not searched
-    for."""
+    """Smallest round derived from `found` that still failed; None if there is none or no search for it."""
     known: str | None = None
     """Code of a known bug of this SQLite version that may be the cause; None if there is none."""
     error: str | None = None

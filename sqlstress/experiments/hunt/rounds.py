@@ -1,8 +1,9 @@
-"""Rounds of a hunt: random ones, and smaller variants of a round that failed.
+"""Rounds of a hunt: random rounds, and smaller variants of a round that failed.
 
 Half of the rounds are crowds: several processes run checkpoints while writers continue, and few readers block
-them. This finds races of checkpoints. The other half varies everything. Pauses are short and frequent, or
-long and rare as in PCT (Burckhardt et al., 2010), at all calls or at few kinds of calls.
+the checkpoints. Such rounds show races of checkpoints. The other half varies everything. Pauses are short and
+frequent, or long and rare as in PCT (Burckhardt et al., 2010). They are at all kinds of calls, or at few
+kinds.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from sqlstress.target import DEFAULT
 from sqlstress.targets.sqlite import shim
 
 CROWDS = 0.5
-"""Share of the rounds that aim at races of checkpoints."""
+"""Share of the rounds that are crowds, which aim at races of checkpoints."""
 LONG_S, SHORT_S = 0.05, 0.001
-"""Longest pause if pauses are rare, and if they are frequent, in seconds."""
+"""Longest pause if pauses are rare, and longest pause if they are frequent, both in seconds."""
 SHORTEST_NS = 1000
 """Shortest pause, in ns."""
 LEFT_OUT: dict[str, Any] = {
@@ -43,13 +44,14 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Defaults of a round without random choices: no commit waits for a disk; the rest as in SQLite."""
+"""Values of a round without random choices: no commit waits for the disk; all other values are SQLite's
+defaults."""
 
 
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
-    """Return a round of a hunt. Fields that are None in `base` are chosen at random.
+    """Return round `number` of a hunt. Fields that are None in `base` are drawn at random.
 
-    With `as_given` they get the values of LEFT_OUT instead.
+    With `as_given` these fields get the values of LEFT_OUT instead.
     """
     random = Random(f"{base.seed}:round:{number}")
     if as_given:
@@ -127,7 +129,7 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
         else tuple(random.sample(POINTS, random.choice((1, 2, 4))))
     )
     scale = 20 if are_rare else 1
-    # If few kinds of calls pause, they can pause more often.
+    # If only few kinds of calls pause, the pauses can be more frequent.
     rates = (3, 10, 50, 200) if points == POINTS else (1, 2, 5)
     return {
         "pause_at": points,
@@ -139,10 +141,10 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
 
 
 def scheduled(random: Random, given: Schedule) -> Schedule:
-    """Return the pauses for the user's own work. Fields that are None in `given` are chosen at random.
+    """Return pauses for the user's own work. Fields that are None in `given` are drawn at random.
 
-    In applications most races occur between a read and the following write. At this point a connection takes
-    the write lock, so some schedules pause only there.
+    In applications most races occur between a read and the write that follows it. There a connection takes
+    the write lock, so some schedules pause only at this call.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -160,7 +162,7 @@ def scheduled(random: Random, given: Schedule) -> Schedule:
 
 
 _OTHER_FIELDS = ("readers", "holders", "reopen", "churn", "filler", "batch", "keys")
-"""Fields of a round other than writers, checkpointers and pauses."""
+"""Fields that smaller variants of a round set to the value in LEFT_OUT."""
 _PAUSES = {
     "writer_pause": ("writers",),
     "reader_pause": ("readers", "holders"),
@@ -169,7 +171,7 @@ _PAUSES = {
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield smaller rounds of the built-in load, beginning with those that leave out most."""
+    """Yield smaller variants of a round of the hunt's own load; the first variants leave out most."""
     spec: Round = case.spec
     usual = {name: LEFT_OUT[name] for name in _OTHER_FIELDS}
     yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
@@ -187,7 +189,8 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
-    """Yield smaller rounds of the user's own work: fewer processes, no pauses, or pauses at fewer calls."""
+    """Yield smaller variants of a round of the user's work: fewer processes, no pauses, or fewer kinds of
+    pauses."""
     for count in _less(case.concurrency, 1):
         yield replace(case, concurrency=count), schedule
     if schedule.pause:
@@ -196,7 +199,7 @@ def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
 
 
 def _less(count: int, least: int) -> Iterator[int]:
-    """Yield some smaller counts, not below `least`, the smallest first."""
+    """Yield some counts from `least` to below `count`, the smallest first."""
     yield from dict.fromkeys(
         smaller_count
         for smaller_count in (least, least + 1, count // 2, count - 1)
@@ -205,7 +208,7 @@ def _less(count: int, least: int) -> Iterator[int]:
 
 
 def _parts(points: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the halves of a list of calls, then the list without each of its quarters."""
+    """Yield the two halves of a list of kinds of calls, then the list without each of its quarters."""
     if len(points) > 1:
         middle = len(points) // 2
         yield points[:middle]
@@ -217,7 +220,7 @@ def _parts(points: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _with(case: Case, **changes: Any) -> Case:
     spec = replace(case.spec, **changes)
-    # Without processes of a role its pause has no effect.
+    # If no process has a role, the pause of this role has no effect.
     absent = {name: 0 for name, roles in _PAUSES.items() if not any(getattr(spec, role) for role in roles)}
     spec = replace(spec, **absent)
     return replace(case, concurrency=sum(counts(spec).values()), spec=spec)
@@ -227,22 +230,22 @@ def _set(case: Case, **changes: Any) -> Case:
     return replace(case, settings=replace(case.settings, **changes))
 
 
-# Sources of rounds: the built-in load, or the user's work.
+# Sources of rounds: the hunt's own load, or the user's work.
 
 
 class Drawn(NamedTuple):
-    """Round to run."""
+    """A round to run."""
 
     case: Case
     schedule: Schedule | None = None
-    """Pauses of its processes; None if the case has them."""
+    """Pauses of the round's processes; None if the case contains them."""
 
 
 class OwnRounds:
-    """Rounds of the built-in load."""
+    """Source of rounds with the hunt's own load."""
 
     def __init__(self, base: Case, hunting: Hunting) -> None:
-        """Fields that are None in `base` are chosen at random."""
+        """Fields that are None in `base` are drawn at random."""
         self._base, self._hunting = base, hunting
 
     def draw(self, number: int) -> Drawn:
@@ -263,7 +266,7 @@ class OwnRounds:
 
 
 def _option_words(part: Any, usual: Mapping[str, Any]) -> list[str]:
-    """Return the options of a part of a case that differ from `usual`, as words of a command line."""
+    """Return the options of a part of a case whose values differ from `usual`, as words of a command line."""
     words = []
     for field, option in options_of(cast(Any, type(part))).items():
         value = getattr(part, field)
@@ -279,10 +282,13 @@ def _value_text(value: Any) -> str:
 
 
 class UserRounds:
-    """Rounds of the user's own work: its cases in turns, each with new pauses."""
+    """Source of rounds with the user's work: its cases take turns, and each round has new pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are chosen at random. `command` has the words of the command."""
+        """Fields that are None in `given` are drawn at random.
+
+        `command` has the words of the hunt's command.
+        """
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:
@@ -306,7 +312,10 @@ class UserRounds:
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return a function that returns the pauses of a process in the round, from the process number."""
+    """Return the function from the number of a process in the round to the schedule of its pauses.
+
+    The function returns None for a process without pauses.
+    """
     case, schedule = one
 
     def words_of(process: int) -> list[int] | None:

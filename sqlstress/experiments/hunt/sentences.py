@@ -1,4 +1,4 @@
-"""Sentences of hunt, a function each; its parameters are the facts of a finding."""
+"""Sentences of hunt: one function per sentence, whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def hunt_found(*, took_ns: float, wrong: Sequence[str], library: str | None = No
 
 
 class Repeats(NamedTuple):
-    """The repeats of a round."""
+    """Number of failures among the repetitions of a round, and number of repetitions."""
 
     failed: int
     tries: int

@@ -1,4 +1,4 @@
-"""Presentation of a hunt: rounds, verdict, smallest round that fails, and the command to repeat it."""
+"""Presentation of a hunt: rounds, verdict, smallest round that fails, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FAULTS = {
     "integrity_check": _DAMAGED,
     "quick_check": _DAMAGED,
 }
-"""Fault of SQLite, as the predicate of a sentence, by name of the failed check."""
+"""Fault of SQLite by name of the failed check, as the predicate of a sentence."""
 DONE = {WRITER: "commit", READER: "read", HOLDER: "long read", CHECKPOINTER: "checkpoint"}
 EVERYWHERE = Schedule().pause_at
 
@@ -86,7 +86,7 @@ def _causes(group: Group) -> Iterator[Finding]:
 
 
 def library(report: Report, hunt: Hunt) -> str:
-    """Return the library in which the hunt took place, with its version."""
+    """Return the name and version of the library in which the hunt took place."""
     versions = [
         f"{build.library} {build.version}"
         for build in report.environment.builds
@@ -152,7 +152,7 @@ def _repetitions(hunt: Hunt, first: Witness) -> Iterator[Finding]:
 
 
 def _load(witness: Witness) -> str:
-    """Return the load of a round: "8 writers; journal WAL; pauses: each writer at 1 of 100 calls"."""
+    """Return the load of a round, such as "8 writers; journal WAL; pauses: each writer at 1 of 100 calls"."""
     case, spec, schedule = witness.case, witness.case.spec, witness.schedule
     if schedule:
         rates = {"process": schedule.pause}
@@ -175,10 +175,10 @@ def _load(witness: Witness) -> str:
 
 
 def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
-    """Return a description of a round's pauses: "; pauses: each writer at 1 of 100 calls".
+    """Return a text on a round's pauses, such as "; pauses: each writer at 1 of 100 calls".
 
-    `rates` has, by role, the number of calls of which one pauses; 0 means no pauses. `points` has the kinds
-    of calls that may pause.
+    `rates` has a number by role: one of this number of calls pauses; 0 means no pauses. `points` has the
+    kinds of calls that may pause.
     """
     pauses = [f"each {role} at 1 of {digits(rate)} calls" for role, rate in rates.items() if rate]
     if not pauses:

@@ -1,4 +1,4 @@
-"""Spec of a round of a hunt: its processes, their pauses and its database."""
+"""Options of a round of a hunt: its processes, their pauses and its database."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ POINTS = (
     "delete",
     "write-lock",
 )
-"""Calls of SQLite's VFS around which a process may pause, in the order of native/pauses.h."""
+"""Kinds of calls of SQLite's VFS (its interface to files) around which a process may pause; as in
+native/pauses.h."""
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
-    """Return a parser of a list of these names, "a,b". The schema does not list them."""
+    """Return a parser of a list of these names, such as "a,b". The schema does not list the names."""
     parse = choices(*names)
     return lambda value: parse(value)
 
@@ -65,7 +66,7 @@ def _longest_pause_s() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Load and pauses of one round."""
+    """Load and pauses of one round of the hunt's own load."""
 
     writers: int = option(
         whole_number(1, MAX_PER_ROLE),
@@ -146,7 +147,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Pauses of the processes of the user's own work, equal for all processes."""
+    """Pauses in a round of the user's work, the same for all processes."""
 
     pause_at: tuple[str, ...] = _pause_at()
     pause: int = option(
@@ -160,7 +161,7 @@ class Schedule:
 
 
 SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
-"""SQLite settings that are drawn in addition to a `Round`."""
+"""SQLite settings that are drawn at random in addition to a `Round`."""
 
 
 class Role(NamedTuple):
@@ -168,7 +169,7 @@ class Role(NamedTuple):
 
     name: str
     number: int
-    """Number of the process within its role, from 0."""
+    """Number of the process among the processes with this role, from 0."""
 
 
 def counts(spec: Any) -> dict[str, int]:
@@ -187,41 +188,43 @@ def role_of(spec: Any, process: int) -> Role:
 
 
 def pause_rate(spec: Any, role: str) -> int:
-    """Return N if a process with this role pauses at one in N calls; 0 means it never pauses."""
+    """Return N if a process with this role pauses at one in N calls; 0 means that it never pauses."""
     rate: int = {WRITER: spec.writer_pause, CHECKPOINTER: spec.checkpointer_pause}.get(
         role, spec.reader_pause
     )
     return rate
 
 
-# Contents of the database, and the words in shared memory with the transactions of each writer.
+# The tables of the database, and the words in shared memory with the transactions of each writer.
 
 ACCOUNTS, EACH = 8, 1000
-"""Number of rows between which amounts are moved, and the initial amount of each. Their sum never changes."""
+"""Number of accounts (rows between which amounts are moved), and their initial amount. Their sum never
+changes."""
 LOG_ROWS = 40
-"""Number of rows that each writer keeps in the log."""
+"""Number of rows that each writer keeps in the table log."""
 
 TABLES = (
-    # Number of committed transactions of each writer.
+    # The number of committed transactions of each writer.
     "CREATE TABLE writer (id INTEGER PRIMARY KEY, n INTEGER)",
-    # Rows of each writer, with the number of the last transaction that wrote them.
+    # Rows of each writer, with the number of the last transaction that wrote the row.
     "CREATE TABLE part (id INTEGER PRIMARY KEY, writer INTEGER, n INTEGER, filler BLOB)",
     "CREATE INDEX part_by_n ON part (writer, n)",
     "CREATE TABLE account (id INTEGER PRIMARY KEY, amount INTEGER)",
     "CREATE INDEX account_by_amount ON account (amount)",
-    # Last transactions of each writer; rows are inserted and deleted.
+    # The last transactions of each writer; rows are inserted and deleted.
     "CREATE TABLE log (writer INTEGER, n INTEGER, filler BLOB, PRIMARY KEY (writer, n)) WITHOUT ROWID",
 )
 
 WORDS_PER_WRITER = 8
-"""Distance of two writers' words in shared memory, in words: a cache line."""
+"""Number of 64-bit words per writer in shared memory: a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
-"""Indices of a writer's words: its last begun transaction, and its last acknowledged transaction."""
+"""Indices of a writer's words: its last transaction that began, and its last acknowledged transaction."""
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return the filler that a transaction writes to its rows, which shows a mixture of two transactions.
+    """Return the filler that a transaction writes to its rows, `size` bytes.
 
-    `transaction` is 0 for rows that no transaction has written.
+    It shows if a row is a mixture of two transactions. `transaction` is 0 for rows that no transaction has
+    written.
     """
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

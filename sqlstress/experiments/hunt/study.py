@@ -1,4 +1,5 @@
-"""Study of a hunt: rounds until one fails or the time is over. A failed round is then shrunk."""
+"""The study of a hunt: rounds until a round fails or the time is over. A failed round is then made
+smaller."""
 
 from __future__ import annotations
 
@@ -28,18 +29,18 @@ from sqlstress.target import stores_nothing
 from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS
 
 AGAIN, MOST_AGAIN = 5, 15
-"""Number of repetitions of a failed round, and their maximum if it does not fail again."""
+"""Number of repetitions of a failed round, and their maximum if the round does not fail again."""
 MOST_TRIES = 8
-"""Maximum number of runs of a smaller round."""
+"""Maximum number of runs of a smaller variant of a round."""
 ENOUGH = 2
-"""Number of failures after which a smaller round replaces the larger one."""
+"""Number of failures after which a smaller variant replaces the larger round."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
 _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
 """Topics of the sightings for which a trial is kept although its data is right."""
 
 
 class HuntStudy:
-    """Study of a hunt; a step is a round."""
+    """A hunt as a study. Each step is a round."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class HuntStudy:
         shrink_time_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`hunt` has the settings; results are added to it. `clock` returns seconds."""
+        """`hunt` has the settings; results are added to it. `clock` returns the time in seconds."""
         self.hunt, self._rounds, self._shrink_time_s, self._clock = hunt, rounds, shrink_time_s, clock
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
@@ -61,7 +62,7 @@ class HuntStudy:
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
     def steps(self, bench: Bench) -> Steps:
-        """Run rounds until one fails or the time is over, and shrink the failed round."""
+        """Run rounds until one fails or the time is over; make a failed round smaller."""
         self._begun = self._clock()
         try:
             yield from self._search(bench)
@@ -113,7 +114,7 @@ class HuntStudy:
             self.hunt = replace(self.hunt, known=WAL_RESET)
 
     def _shrink(self, bench: Bench) -> Steps:
-        """Repeat the failed round, and search for the smallest round that still fails."""
+        """Repeat the failed round, and search for the smallest variant of it that still fails."""
         witness, deadline_s = self.hunt.found, self._clock() + self._shrink_time_s
         if not witness or not self._shrink_time_s:
             return
@@ -143,9 +144,10 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Return the result of a smaller round. To replace `best` it must fail twice.
+        """Run a smaller variant of a round repeatedly; return it with the numbers of runs and of failures.
 
-        The more rarely `best` failed, the more often the smaller round is tried.
+        The variant must fail ENOUGH times to replace `best`. The more rarely `best` failed, the more often
+        the variant is run.
         """
         witness = Witness(
             candidate.case, best.verdict, candidate.schedule, command=self._rounds.command(candidate)
@@ -161,7 +163,7 @@ class HuntStudy:
         return witness
 
     def _failed_trial(self, bench: Bench, current: Drawn) -> Trial | None:
-        """Run a round; return its trial if it failed, else None."""
+        """Run a round; return its trial if the round failed, else None."""
         label = f"making it smaller, {current.case.concurrency} processes"
         self._progress(bench, label, self._clock() - self._begun, self.hunt.max_time_s + self._shrink_time_s)
         trial = self._run(bench, current)
@@ -178,18 +180,18 @@ def _count_try(witness: Witness, failed: bool) -> Witness:
     return replace(witness, tries=witness.tries + 1, failed=witness.failed + failed)
 
 
-# Requests for a hunt: with the built-in load, or in the user's work.
+# Requests for a hunt: with the hunt's own load, or with the user's work.
 
 USUAL = {"duration": "1s", "warmup": "0s", "concurrency": "4", "ledger": True}
-"""Defaults of the user's work that are different in a hunt."""
+"""Defaults of options of the user's work that differ in a hunt."""
 _PAUSE_OPTIONS = ("pause-at", "pause", "longest-pause")
 
 
 def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
     """Return the hunt that unparsed options request. Raises UsageError.
 
-    The option `load` has the command of the user's work and its words, if any. Without it the hunt uses the
-    built-in load.
+    The option `load` has the command of the user's work and the command's words. Without this option the hunt
+    uses its own load.
     """
     hunt_options = {name: value for name, value in given.items() if name != "load"}
     if not (load := given.get("load")):
@@ -257,7 +259,7 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
 
 
 def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a hunt in the user's work, except for the number of processes."""
+    """Yield the words of a hunt with the user's work, except for the number of processes."""
     yield from ("sqlstress", "hunt", command)
     for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):
@@ -268,11 +270,12 @@ def _command_words(command: str, options: Mapping[str, Option], values: Mapping[
 
 
 def _hunting_options() -> dict[str, Option]:
-    """Return the options of a hunt in the user's work, without those of the work, by name."""
+    """Return the options of a hunt with the user's work, by name, without the options of the work."""
     all_options = (option for group in (Hunting, Schedule) for option in options_of(group).values())
     return {option.name: option for option in all_options if option.name != "load"}
 
 
 def _suits_hunt(experiment: Experiment) -> bool:
-    """Return whether an experiment suits a hunt: our processes use SQLite, within a window."""
+    """Return whether an experiment suits a hunt: our processes use SQLite, and operations count in a
+    window."""
     return experiment.windowed and experiment.opens_database and experiment.study is None

@@ -1,4 +1,4 @@
-"""Worker of a round: it writes, reads or runs checkpoints, and reports violations."""
+"""A worker of a round: it writes, reads or runs checkpoints, and reports violations of the checks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 MOST_DOUBTS = 5
 """Maximum number of violations that a process keeps."""
 HELD_S = (0.001, 0.2)
-"""Shortest and longest time that a holder keeps its read transaction open, in seconds."""
+"""Shortest and longest time for which a holder keeps its read transaction open, in seconds."""
 PROTOCOL = 15
-"""SQLITE_PROTOCOL: SQLite gave up beginning a read, because other processes kept changing the WAL."""
+"""SQLITE_PROTOCOL: SQLite failed to begin a read, because other processes kept changing the WAL."""
 
 COUNTS = "SELECT id, n FROM writer"
 PARTS = "SELECT writer, max(n) FROM part GROUP BY writer"
@@ -44,7 +44,7 @@ LOG = "SELECT writer, min(n), max(n), count(*) FROM log GROUP BY writer"
 
 
 class HuntSource(SelfDriven):
-    """Source that performs its role until the window closes or SQLite reports damage."""
+    """A worker's part of a round: it acts in its role until the window closes or SQLite reports damage."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -104,7 +104,7 @@ class HuntSource(SelfDriven):
         self._operate = prepare()
 
     def _is_expected(self, error: Exception) -> bool:
-        """Return True for a lock error, False for damage, which is recorded. Raise other errors."""
+        """Return True for a lock error; False for damage, which is recorded. Re-raise other errors."""
         code = self._client.result_code(error)
         if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
             name = f"{self._role.name} {self._role.number + 1}"
@@ -163,7 +163,7 @@ class HuntSource(SelfDriven):
         return checkpoint
 
     def _make_reader(self) -> Callable[[], None]:
-        """Return a function that reads a snapshot, with the counts twice, and checks it."""
+        """Return a function that reads a snapshot, its counts twice, and checks it."""
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")
@@ -198,5 +198,5 @@ class HuntSource(SelfDriven):
 
 
 def _numbers_by_key(rows: list[Row]) -> dict[int, int]:
-    """Return rows of a key and a number as a dict; -1 for a value that is no number in a damaged database."""
+    """Return rows (key, number) as a dict. A value that is no number, in a damaged database, becomes -1."""
     return {key: value if isinstance(value, int) else -1 for key, value in rows}

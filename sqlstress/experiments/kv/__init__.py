@@ -1,1 +1,2 @@
-"""The key-value workload: random gets and replaces, and the proof that no write was lost."""
+"""The key-value workload: random gets and replaces, and the verification that no acknowledged write was
+lost."""

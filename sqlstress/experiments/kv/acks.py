@@ -1,24 +1,21 @@
-"""Acknowledgements in shared memory, so that the writes of a killed worker count too.
+"""Acknowledgements in shared memory, so that the writes of a killed worker count, too.
 
 Every worker has an area of 64-bit words that no other process writes:
 
-    meta    operations in the current chunk, sequence number of its first row
-    stamps  begin and end of each operation of the chunk; 0 means not done yet
-    rows    the slot of each row of the chunk's operations
-    written
-            a byte for each of these rows: 1 if it is written, 0 if it is only read or was given up
-    sequences, begins, ends
-            for each slot, the worker's last acknowledged write to it; sequence 0 means none
-    counts  for each counter, the worker's acknowledged updates
+meta number of operations in the current chunk, sequence number of its first row stamps begin and end of each
+operation of the chunk; 0 means not done yet rows the slot of each row of the chunk's operations written a
+byte for each of these rows: 1 if it is written, 0 if it is only read or its operation failed sequences,
+begins, ends for each slot, the worker's last acknowledged write to it; sequence 0 means no write counts for
+each counter, the number of the worker's acknowledged updates
 
-A slot stands for a key. If keys times workers would take too much memory, only a subset of the keys,
-selected by a hash, has slots. The keys of the published script are not known in advance, so each of its
-slots stands for one set by the worker.
-When a chunk is done, its writes are folded into the last three arrays. After the death of a worker, the
-parent folds the unfinished chunk.
+A slot is the record of the last write to one key. A chunk is the list of operations that the timed loop runs
+without other work in between. If keys times workers would take too much memory, only a part of the keys,
+selected by a hash, has slots. The keys of the published script (`--preset classic`) are not known in advance,
+so there each slot records one write of the worker. When a chunk is done, its writes are copied to the last
+three arrays. After the death of a worker, the parent copies the acknowledged writes of the unfinished chunk.
 
-The stamps are a row of begins and a row of ends. In a closed loop every operation begins when the
-previous one ends, so the two rows overlap, shifted by a word: a single store sets an end and a begin.
+The stamps are a row of begins and a row of ends. In a closed loop every operation begins when the previous
+operation ends, so the two rows overlap, shifted by a word: one write sets both an end and a begin.
 """
 
 from __future__ import annotations
@@ -38,40 +35,44 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MEMORY_BUDGET = 256 << 20
-"""Maximum size of the acknowledgements of all workers, in bytes."""
+"""Maximum size of the acknowledgements of all workers together, in bytes."""
 MAX_CHUNK_ROWS = 1024
 META = 8
 COUNTERS = 16
-"""Number of counters in every bucket, for read-modify-write transactions."""
+"""Number of counters in every bucket (database file), for transactions that read a counter and write it
+back."""
 
 _STRETCH = 512
 
 UNTRACKED = -1
-"""Slot number of a key that has no slot."""
+"""Stands for the slot of a key that has no slot: its last write is not recorded."""
 
 
 class Shape(NamedTuple):
-    """Sizes of the parts of a worker's area."""
+    """Sizes of the parts of a worker's area of shared memory."""
 
     width: int
-    """Rows per operation."""
+    """Number of rows per operation."""
     operations: int
-    """Maximum number of operations in a chunk."""
+    """Maximum number of operations in a chunk: the operations that the loop runs without other work in
+    between."""
     slots: int
-    """Number of tracked keys."""
+    """Number of keys whose last write is recorded."""
     counters: int
-    """Number of counters in all files together."""
+    """Number of counters in all buckets together."""
     idle: bool = False
-    """Whether operations may begin later than the previous one ended; begins are then stored separately."""
+    """Whether operations may begin later than the previous operation ended. If so, begins are stored
+    separately."""
 
     @property
     def ends_from(self) -> int:
-        """Index in `stamps` of the first end. The first begin has index 0."""
+        """Index of the first end in `stamps`. The first begin has the index 0."""
         return self.operations if self.idle else 1
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Words in `meta`, `stamps`, `rows`, `written`, in the last writes to the slots, and in `counts`."""
+        """Number of words in `meta`, `stamps`, `rows`, `written`, the last writes to the slots, and
+        `counts`."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
@@ -82,7 +83,7 @@ class Shape(NamedTuple):
 
 
 def shape_of(case: Case) -> Shape:
-    """Return the shape of each worker's area."""
+    """Return the sizes of each worker's area for a case."""
     load = case.spec
     if case.workload == "classic":
         return Shape(1, MAX_CHUNK_ROWS, case.ops or 0, 0)
@@ -92,26 +93,27 @@ def shape_of(case: Case) -> Shape:
 
 
 class AckArea:
-    """One worker's area, as named slices of the shared words."""
+    """One worker's area, split into the parts that the module's docstring lists."""
 
     def __init__(self, words: Any, shape: Shape, worker: int) -> None:
-        """`words` must be 64-bit integers in a writable memoryview of format "q"."""
+        """`words` must be a writable memoryview of 64-bit integers (format "q"); `worker` counts from 1."""
         self.shape = shape
         start, parts = (worker - 1) * shape.words, []
         for length in shape.parts:
             parts.append(words[start : start + length])
             start += length
-        # The three words of a slot are adjacent, so that storing a write costs one cache miss, not three.
+        # The three words of a slot are adjacent, so that storing a write costs one cache miss instead of
+        # three.
         self.meta, stamps, self.rows, written, self.last, self.counts = parts
         self.stamps = Stamps(stamps[: shape.operations], stamps[shape.ends_from :])
         self.written = written.cast("B")
         self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
-        """Store the rows that the next chunk will write, before it writes any; `rows` is an array("q").
+        """Store the rows that the next chunk will write. Call it before the chunk begins.
 
-        Every row of the chunk has a sequence number, counted from `first`, whether it is written or not. A
-        written row must be tracked.
+        `rows` is an array("q") with the slot of each row, `written` a flag per row. Every row has a sequence
+        number, counted from `first`, whether it is written or not. A written row must have a slot.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -120,34 +122,35 @@ class AckArea:
         self.meta[0] = operations
 
     def give_up(self, operation: int) -> None:
-        """Mark an operation of the chunk, numbered from 0, as one without writes."""
+        """Mark an operation of the chunk, numbered from 0, as an operation without writes."""
         width = self.shape.width
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Store the writes of the chunk's completed operations; calling it twice is harmless.
+        """Store the writes of the chunk's completed operations as last writes; calling it twice is harmless.
 
-        `rows` has the slots of all rows of the chunk.
+        `rows` has the slot of each row of the chunk.
         """
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
-        if width > 1:  # all rows of an operation share its stamps
+        if width > 1:  # All rows of an operation share the operation's stamps.
             by_row = (chain.from_iterable(map(repeat, stamp, repeat(width))) for stamp in stamps)
         done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
-            # The sequence number comes last: see `enter` in native/record.c.
+            # The sequence number is stored last: see `enter` in native/record.c.
             begins[slot] = begin
             ends[slot] = end
             sequences[slot] = sequence
 
     def mark_settled(self) -> None:
-        """Mark the chunk as done and folded."""
+        """Mark the chunk as done: its writes are stored as last writes."""
         self.meta[0] = 0
 
     def settle_after_death(self) -> dict[int, int]:
-        """Fold the acknowledged operations of a dead worker's last chunk.
+        """Store the acknowledged writes of a dead worker's last chunk as last writes.
 
-        Return {sequence number: slot} of the operation in progress: its writes may or may not be stored.
+        Return {sequence number: slot} of the operation that was in progress: its writes may or may not be in
+        the database.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
@@ -160,12 +163,12 @@ class AckArea:
 
 
 def area_of(case: Case, words: Any, worker: int) -> AckArea:
-    """Return a worker's area within the array that the parent shares with the workers."""
+    """Return a worker's area in the array that the parent shares with the workers; `worker` counts from 1."""
     return AckArea(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return the description of rows and acknowledged writes for the C code.
+    """Return the part of a plan for the C code that describes keys, values and acknowledged writes.
 
     `first` is the first worker's area.
     """
@@ -185,10 +188,10 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the latest begin of any worker's write to each slot; 0 means no write.
+    """Return the latest begin of an acknowledged write of any worker, by slot.
 
-    Works in stretches, because lists of the columns of many workers would take several times the shared
-    memory.
+    0 means that there is no write. It works on _STRETCH slots at a time: lists of all slots of many workers
+    would take several times the shared memory.
     """
     columns = [area.begins for area in areas]
     if len(columns) == 1:
@@ -201,12 +204,15 @@ def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
 
 
 def tracking_flags(rows: Iterable[int]) -> bytes:
-    """Return a flag per row for `announce`: 1 if the row has a slot, else 0."""
+    """Return a flag per row for `announce`: 1 if the row has a slot, else 0. `rows` has slots."""
     return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:
-    """The mapping from keys to slots. With room for all keys, a key's number is its slot."""
+    """Mapping from the number of a key to its slot.
+
+    If there are slots for all keys, the number is the slot.
+    """
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys
@@ -214,7 +220,7 @@ class Slots:
         self.step = coprime(keys)
 
     def slot(self, number: int) -> int:
-        """Return the slot of a key's number, or UNTRACKED."""
+        """Return the slot of a key, or UNTRACKED if the key has no slot."""
         if self.all_tracked:
             return number
         scattered = number * self.step % self.keys

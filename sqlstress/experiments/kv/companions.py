@@ -1,4 +1,5 @@
-"""Processes that run next to the workers: a checkpointer, a reader that pins the WAL, a WAL watcher."""
+"""Companions: processes next to the workers. A checkpointer, a reader that holds a snapshot, a WAL
+watcher."""
 
 from __future__ import annotations
 
@@ -19,24 +20,29 @@ if TYPE_CHECKING:
 
 
 _SLEEP_S = 0.02
-"""Maximum delay until a companion notices the end of the trial, in seconds."""
+"""Maximum delay until a companion notices that the trial has ended, in seconds."""
 MOST = 600
-"""Maximum number of stretches in a series."""
+"""Maximum number of intervals with a value in a series."""
 PATIENCE_MS = 1000
-"""Busy timeout of a checkpoint, in ms. A RESTART or TRUNCATE that waits for a reader blocks all writers."""
+"""Busy timeout of a checkpoint, in ms. A RESTART or TRUNCATE checkpoint that waits for a reader blocks all
+writers."""
 
 
 class Timing:
-    """The schedule of a companion process; times are in perf_counter_ns."""
+    """Schedule of a companion's work: rounds with pauses between them.
+
+    All times are in ns of perf_counter_ns.
+    """
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
         self._window, self._ended = window, ended
 
     def rounds(self) -> Iterator[None]:
-        """Yield repeatedly until the end, with pauses of the interval.
+        """Yield once per round, with a pause of `interval_ns` after each round, until the window closes or
+        the trial ends.
 
-        The end is the closing of the window: an operation that waits for a lock at that time is the last.
+        An operation that waits for a lock at that time is the last.
         """
         while not self.over():
             yield
@@ -45,29 +51,32 @@ class Timing:
                 time.sleep(min(left_ns / NS_PER_S, _SLEEP_S))
 
     def over(self) -> bool:
-        """Return whether the trial or its window has ended."""
+        """Return whether the trial has ended or its window has closed."""
         return self._ended() or time.perf_counter_ns() >= self._window.closes_ns
 
     def within(self, at_ns: int) -> int | None:
-        """Return the time since the opening of the window, in ns; None outside the window."""
+        """Return the time since the opening of the window, in ns; None if `at_ns` is outside the window."""
         opens_ns = self._window.opens_ns
         return at_ns - opens_ns if opens_ns <= at_ns < self._window.closes_ns else None
 
 
 class Stretches:
-    """One value for each stretch of time with an observation; at most MOST stretches.
+    """Values over time: one value per interval that has an observation, at most MOST intervals.
 
-    If there are too many, pairs of neighbours are merged. So the sum of the values (or their maximum,
-    depending on `fold`) stays exact, however long the trial is.
+    If there are too many intervals, pairs of neighbours are merged. So the sum of the values (or their
+    maximum, if `fold` is `max`) stays exact, however long the trial is.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
-        """`fold` combines two values: `add` or `max`."""
+        """`width_ns` is the length of an interval.
+
+        `fold` combines two values of an interval: `add` or `max`.
+        """
         self._name, self._unit, self._width_ns, self._fold = name, unit, width_ns, fold
         self._values: dict[int, int] = {}
 
     def add(self, at_ns: int, value: int) -> None:
-        """Add a value observed `at_ns` after the opening of the window."""
+        """Add a value that was observed `at_ns` ns after the opening of the window."""
         while at_ns // self._width_ns >= MOST:
             self._width_ns *= 2
             values, self._values = self._values, {}
@@ -79,14 +88,14 @@ class Stretches:
         self._values[place] = self._fold(self._values[place], value) if place in self._values else value
 
     def series(self) -> Series:
-        """Return the values in time order, each with the start of its stretch."""
+        """Return the values in the order of time, each with the start of its interval."""
         places = sorted(self._values)
         values = tuple(self._values[place] for place in places)
         return Series(self._name, self._unit, values, tuple(place * self._width_ns for place in places))
 
 
 class Checkpointer:
-    """A process that runs PRAGMA wal_checkpoint on each file in turn."""
+    """A companion that runs PRAGMA wal_checkpoint on each file in turn."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
@@ -95,10 +104,12 @@ class Checkpointer:
         self._files = self._client.connect_all()
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
         for connection in self._files:
-            connection.rows(f"PRAGMA busy_timeout={patience_ms}")  # replaces our own busy handler, if any
+            # Replaces the driver's own busy handler, if it has one.
+            connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Checkpoint from the common start on; report the checkpoints that end within the window."""
+        """Run checkpoints from the common start on; return figures of the checkpoints that end within the
+        window."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -116,7 +127,7 @@ class Checkpointer:
 
 
 class CheckpointAnswers:
-    """Results of the checkpoints within the window."""
+    """Figures of the checkpoints that ended within the window, by interval."""
 
     def __init__(self, width_ns: int, files: int) -> None:
         self._figures = (
@@ -130,12 +141,13 @@ class CheckpointAnswers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Add an answer that came `at_ns` after the opening of the window (None: outside the window).
+        """Add the answer of a checkpoint that ended `at_ns` ns after the opening of the window.
 
-        An answer is (busy, frames, checkpointed). `busy` does not tell whether frames were left in the WAL.
-        The other two are -1 if the checkpoint could not read the WAL. A checkpoint is stuck if it left frames
-        and got no further than the previous checkpoint. Frames alone are no sign of that: any short read
-        makes a checkpoint leave frames, but the next checkpoint gets further.
+        None if outside it. An answer is (busy, frames, checkpointed). `busy` does not say whether frames were
+        left in the WAL. The other two numbers are -1 if the checkpoint could not read the WAL. A checkpoint
+        is stuck if it left frames and got no further than the previous checkpoint. Leaving frames alone is no
+        sign of being stuck: any short read makes a checkpoint leave frames, but the next checkpoint gets
+        further.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -148,12 +160,12 @@ class CheckpointAnswers:
                 figure.add(at_ns, value)
 
     def series(self) -> list[Series]:
-        """Return the counts and times by stretch."""
+        """Return the counts and times, by interval."""
         return [figure.series() for figure in self._figures]
 
 
 class PinnedReader:
-    """A process that holds a snapshot of every file from before the load until the trial ends."""
+    """A companion that holds a snapshot of every file, taken before the load, until the trial ends."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._client = place.client(0)
@@ -163,7 +175,7 @@ class PinnedReader:
             connection.rows("SELECT count(*) FROM sqlite_schema")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Do nothing until the trial is over."""
+        """Keep the snapshots until the trial has ended; return no values."""
         while not ended():
             time.sleep(_SLEEP_S)
         return []
@@ -173,13 +185,16 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """A process that samples every WAL once per interval. Its figures are sums and maxima over the files."""
+    """A companion that samples every WAL once per interval.
+
+    Its figures are sums and maxima over the files.
+    """
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Sample all files repeatedly while the window is open."""
+        """Sample all files repeatedly while the window is open; return the values over time."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
         frames = Stretches(width_ns, series.WAL_FRAMES, "frames", max)
@@ -194,7 +209,7 @@ class WalWatcher:
             indexes = [index for path in self._files if (index := walindex.read(path))]
             size.add(at_ns, sum(sizes))
             largest.add(at_ns, max(sizes))
-            if len(indexes) == len(sizes):  # otherwise the sum would leave out some files
+            if len(indexes) == len(sizes):  # If a file is missing, the sum would be too small.
                 frames.add(at_ns, sum(index.frames for index in indexes))
                 checkpointed.add(at_ns, sum(index.checkpointed for index in indexes))
         return [figure.series() for figure in (frames, checkpointed, size, largest)]

@@ -1,4 +1,4 @@
-"""The key-value experiment, and its preset: the published script's measurement."""
+"""The key-value experiment, and its preset `classic`: the measurement of a published benchmark script."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.show import KeyValueShown
     from sqlstress.experiments.kv.work import KeyValueWork, PresetWork
 
-# Selection of cases: targets, options that apply to them, contradictions.
+# Selection of cases: targets, options that apply to them, and contradictions between options.
 
 
 _OF_ANY = (*SETTINGS, "begin")
-"""Options that are refused if they have no meaning for any selected target."""
+"""Options that are refused if they apply to none of the selected targets."""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
-"""Options that are refused if they have no meaning for one of the selected targets."""
+"""Options that are refused if they do not apply to all of the selected targets."""
 _FREE = frozenset(
     {"buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset"}
 )
-"""Options that the user may combine with `--preset classic`."""
+"""Options that may be combined with `--preset classic`."""
 PUBLISHED = Case(
     workload="classic",
     duration_s=0.0,
@@ -72,21 +72,24 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case that `--preset classic` measures; None means that the script does not set the value."""
+"""Case that `--preset classic` measures. A value of None means that the script does not set it."""
 MAX_DATA_BYTES = 1 << 40
-"""Maximum size of all values together, in bytes. Every key is preloaded with a value."""
+"""Maximum size of all values together, in bytes. Before the load, every key gets a value."""
 MAX_TRANSACTION_BYTES = 1 << 30
-"""Maximum bytes written per transaction: the worker holds them in memory."""
+"""Maximum number of bytes that a transaction writes, because the worker holds them in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the first option that requests a companion process; "" if there is none."""
+    """Return the name of the first option that requests a companion (an additional process).
+
+    "" if none does.
+    """
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of passes with a fixed number of operations: 1 unless --repeat is given."""
+    """Return the number of passes if the number of operations is fixed: 1 unless --repeat is given."""
     return request.case.repeat if "repeat" in request.given else 1
 
 
@@ -98,7 +101,7 @@ def _published(request: LoadRequest) -> Case:
 
 
 def _contradictions(request: LoadRequest) -> Iterator[tuple[str, str]]:
-    """Yield each given option that contradicts the published script, with the behaviour of the script."""
+    """Yield (name of a given option that contradicts the published script, behaviour of the script)."""
     contradicting = request.given - _FREE
     if name := _companion(request):
         yield name, "has none"
@@ -169,7 +172,7 @@ def _check_checkpointing(request: LoadRequest) -> None:
 
 
 def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
-    """Return the loop for these drivers: native if no option or driver rules it out."""
+    """Return the loop for these drivers: native (C), unless an option or a driver rules it out."""
     loop, at_a_rate = request.spec.loop, request.case.arrivals
     if at_a_rate and loop == "native":
         raise UsageError("--loop native does not support --rate. Use --loop python.")
@@ -183,15 +186,16 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
 
 
 WINDOW_S, PASSES = 0.2, 10
-"""Default length of a window in seconds, and default number of windows per case."""
+"""Default length of a window, in seconds, and default number of windows per case."""
 
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
-"""Estimated seconds per operation, per key that is restored and proved, and per file."""
+"""Estimated time per operation, per key that is restored and verified, and per file, in seconds."""
 
 
 def _load_s(case: Case) -> float:
-    """Return the estimated duration of a trial in seconds, without the time for the keys."""
+    """Return the estimated duration of a trial, in seconds, without the time that depends on the number of
+    keys."""
     operations = (case.ops or 0) * case.concurrency
     load = case.duration_s + case.warmup_s if case.ops is None else operations * OPERATION_S
     return load + BUCKET_S * case.buckets
@@ -218,7 +222,7 @@ class KeyValueExperiment(Experiment):
     )
     options = (
         *common("concurrency", "buckets"),
-        # Many short windows are better than few long ones, because the cases alternate more often.
+        # Many short windows are better than few long windows, because the cases alternate more often.
         otherwise("duration", default=format_duration(WINDOW_S)),
         otherwise("warmup", default="30ms"),
         *common("ops", *OPEN_LOOP_OPTIONS),
@@ -240,7 +244,10 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases by layout, then concurrency, target and rate. Raises UsageError."""
+        """Yield the cases, sorted by number of buckets, then concurrency, target and rate.
+
+        Raises UsageError.
+        """
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(
@@ -266,16 +273,17 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return the case's options as text.
+        """Return the case's options as text, by name.
 
-        The checkpointer is a single trait, with all its consequences.
+        The checkpointer is a single trait (an option that may differ between cases of a table), which
+        includes all its consequences.
         """
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = supported_traits(case)
         if case.name:
             return traits
         if checkpointing.mode != "none":
-            traits["wal-autocheckpoint"] = DEFAULT_TEXT  # a checkpointer forces 0
+            traits["wal-autocheckpoint"] = DEFAULT_TEXT  # A checkpointer forces the value 0.
         pause = (
             f" every {format_duration(checkpointing.interval_s)}"
             if checkpointing.interval_s != default.interval_s
@@ -336,7 +344,7 @@ class KeyValueExperiment(Experiment):
 
 
 class ClassicExperiment(KeyValueExperiment):
-    """The published script, which `kv --preset classic` measures."""
+    """The experiment `classic`: a published benchmark script, which `kv --preset classic` measures."""
 
     name = "classic"
     command = CommandLine()
@@ -357,7 +365,7 @@ class ClassicExperiment(KeyValueExperiment):
         return ""
 
     def estimated_s(self, case: Case) -> float:
-        return _load_s(case)  # the script fills no table
+        return _load_s(case)  # The script fills no table before the load.
 
     def misses_long_waits(self, case: Case) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Keys, numbered 0 to key_space - 1: their encoding, random choice and buckets."""
+"""Keys, numbered 0 to key_space - 1: their form in the database, their random choice and their buckets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
-"""Function that draws `count` key numbers, as an array("q")."""
+"""Function that draws a number of keys; it returns their numbers as an array("q")."""
 
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
@@ -32,23 +32,26 @@ _MASK = (1 << 64) - 1
 
 
 def to_text(number: int) -> str:
-    """Return the text key of a number. Text keys sort like their numbers."""
+    """Return the text key with a number. Text keys sort like their numbers."""
     return f"key{number:012d}"
 
 
 def to_blob(number: int) -> bytes:
-    """Return the 16-byte blob key of a number. Neighbours sort far apart, like random identifiers."""
+    """Return the 16-byte blob key with a number.
+
+    Keys with neighbouring numbers are far apart in the order of keys.
+    """
     return (number * _MIX & _MASK).to_bytes(8, "big") + number.to_bytes(8, "big")
 
 
 def encoder(key_type: str) -> Callable[[int], Key]:
-    """Return the function from a key's number to the key in the database."""
+    """Return the function from a key's number to the key in the database; `key_type` is one of KEY_TYPES."""
     encoders: dict[str, Callable[[int], Key]] = {"int": int, "text": to_text, "blob": to_blob}
     return encoders[key_type]
 
 
 def number_of(key: object, key_type: str) -> int | None:
-    """Return the number of a key that was read; None if it is not a valid key."""
+    """Return the number of a key that was read; None if `key` is not a valid key of this type."""
     try:
         if key_type == "int" and isinstance(key, int):
             return key if key >= 0 else None
@@ -64,7 +67,7 @@ def number_of(key: object, key_type: str) -> int | None:
 
 
 def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
-    """Return the function that draws key numbers for one worker; `worker` counts from 0."""
+    """Return the function that draws keys for one worker; `worker` counts from 0."""
     key_space = load.key_space
     if load.distribution == "zipfian":
         return _zipfian(key_space, random)
@@ -75,10 +78,11 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Draw uniformly: random fractions times the key space, computed for all keys in one long integer.
+    """Return a function that draws keys with equal probability; it computes all keys in one long integer.
 
-    Each key takes 64 bits. The product needs as many bits as the key space has; the others are random. With
-    100,000 keys no key is preferred by more than one part in 10**9, with 10**8 keys by one in 1,000.
+    A key is a random fraction times the key space, computed with 64 bits. The product needs as many bits as
+    the key space has; the other bits are the random fraction. With 100,000 keys the probabilities differ by
+    at most one part in 10**9, with 10**8 keys by one part in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -97,7 +101,7 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """Constants of Gray's method for a key space, and the step that scatters ranks over it."""
+    """Constants of Gray's method for a key space, and the step that spreads ranks over the key space."""
 
     total: float
     second: float
@@ -115,7 +119,8 @@ def zipf(key_space: int) -> Zipf:
 
 
 def _zipfian(key_space: int, random: Random) -> Draw:
-    """Draw ranks by Gray's method and scatter them over the key space by a fixed permutation.
+    """Return a function that draws keys with a Zipf distribution: a rank, mapped to a key by a fixed
+    permutation.
 
     Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, as used by
     YCSB; theta is 0.99 as in YCSB.
@@ -135,7 +140,8 @@ def _zipfian(key_space: int, random: Random) -> Draw:
 
 
 def zeta(count: int) -> float:
-    """Return the sum of 1/i**ZIPF_THETA for i = 1 to count; beyond 10,000 terms by Euler-Maclaurin."""
+    """Return the sum of 1/i**ZIPF_THETA for i = 1 to `count`; terms beyond 10,000 are approximated by
+    Euler-Maclaurin."""
     theta, exact = ZIPF_THETA, min(count, 10_000)
     total = math.fsum(i**-theta for i in range(1, exact + 1))
     if count > exact:
@@ -145,32 +151,32 @@ def zeta(count: int) -> float:
 
 
 def coprime(count: int) -> int:
-    """Return a step coprime to `count`: its multiples modulo `count` are a permutation."""
+    """Return a step that is coprime to `count`, so that its multiples modulo `count` are a permutation."""
     step = int(count * 0.6180339887) | 1
     while math.gcd(step, count) != 1:
         step += 2
     return step
 
 
-# The bucket of a key: stable across processes, Python runs and targets.
-# The parent computes the bucket of every key once and shares it with the workers, so that they hash nothing.
-# Python's hash() is salted in every process, so it is never used. CRC-32 alone preserves the regularity of
-# regular keys: every 524,288th integer would leave half of eight buckets empty. MurmurHash3's last step
-# removes that regularity.
+# The bucket of a key: the same in all processes, Python runs and targets.
+# The parent computes the bucket of every key once and shares the result with the workers, so that workers
+# hash nothing. Python's hash() is never used, because it is salted in every process. CRC-32 alone would keep
+# the regularity of regular keys: every 524,288th integer would leave half of eight buckets empty.
+# MurmurHash3's last step removes this regularity.
 
 
 _MASK_32 = (1 << 32) - 1
 
 
 def key_bytes(key: Key) -> bytes:
-    """Return the bytes that are hashed: big-endian two's complement, UTF-8, or the blob itself."""
+    """Return the bytes of a key that are hashed: big-endian two's complement, UTF-8, or the blob itself."""
     if isinstance(key, int):
         return key.to_bytes(8, "big", signed=True)
     return key.encode() if isinstance(key, str) else key
 
 
 def scatter(number: int) -> int:
-    """Return the number mapped by a permutation of 32-bit numbers that leaves no trace of their order.
+    """Return the image of a number under a permutation of 32-bit numbers that removes all regularity.
 
     Source: fmix32 of MurmurHash3, Austin Appleby, public domain.
     """
@@ -180,7 +186,7 @@ def scatter(number: int) -> int:
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the bucket, 0 to buckets - 1, of a key."""
+    """Return the bucket of a key, 0 to buckets - 1."""
     return scatter(crc32(key_bytes(key))) % buckets
 
 
@@ -190,15 +196,16 @@ def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
 
 
 class Placement:
-    """Keys by bucket. The parent computes and shares them, unless there is only one bucket.
+    """The keys of each bucket. The parent computes them and shares them, unless there is only one bucket.
 
     If a transaction replaces several rows, the keys of a bucket form pairs. Both keys of a pair are always
-    written together, so that a torn transaction is visible. If the number of rows is odd, the transaction
-    also writes a key without a partner: the last keys of each bucket belong to no pair.
+    written in the same transaction, so that a torn transaction is visible. If the number of rows is odd, the
+    transaction also writes a key without a partner: the last keys of each bucket belong to no pair.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
-        """`bucket_table` has the bucket of each key, `order` the keys by bucket; None with one bucket."""
+        """`bucket_table` has the bucket of each key, `order` the keys sorted by bucket; both None with one
+        bucket."""
         self.buckets, self.batch = case.buckets, case.spec.batch
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None
@@ -210,21 +217,21 @@ class Placement:
         self.pairs = [int(self.size(bucket) * paired_share) // 2 for bucket in range(len(self.starts) - 1)]
 
     def bucket(self, number: int) -> int:
-        """Return the bucket of a key."""
+        """Return the bucket of a key, given its number."""
         return self.table[number] if self.table is not None else 0
 
     def members(self, bucket: int) -> Sequence[int]:
-        """Return the keys of a bucket, in ascending order."""
+        """Return the numbers of the keys of a bucket, in ascending order."""
         members = slice(self.starts[bucket], self.starts[bucket + 1])
         return range(members.stop) if self.order is None else self.order[members]
 
     def member(self, bucket: int, position: int) -> int:
-        """Return the key at a position within a bucket."""
+        """Return the number of the key at a position in a bucket."""
         index = self.starts[bucket] + position
         return self.order[index] if self.order is not None else index
 
     def position(self, bucket: int, number: int) -> int:
-        """Return the position of a key within its bucket."""
+        """Return the position of a key in its bucket."""
         if self.order is None:
             return number
         start = self.starts[bucket]
@@ -235,7 +242,7 @@ class Placement:
         return self.starts[bucket + 1] - self.starts[bucket]
 
     def check_room(self) -> None:
-        """Raise UsageError if a bucket has too few distinct keys for a transaction."""
+        """Raise UsageError if a bucket has too few distinct keys for one transaction."""
         for bucket, pairs in enumerate(self.pairs):
             size = self.size(bucket)
             if self.batch > 1 and (pairs < self.batch // 2 or size - 2 * pairs < self.batch % 2):

@@ -1,4 +1,7 @@
-"""Findings on key-value loads: waits for the lock, growth of the WALs, time of the slowest operations."""
+"""Findings on key-value loads: waits for the lock, growth of the WALs, time of the slowest operations.
+
+A finding is a sentence of the report with its facts.
+"""
 
 from __future__ import annotations
 
@@ -34,25 +37,27 @@ from sqlstress.target import takes
 from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds, for reporting that an operation waited during all of it.
+"""Minimum length of a window, in seconds, to report that an operation waited during the whole window.
 
-In shorter windows, uneven shares of the processes reveal the waits."""
+In shorter windows, uneven shares of the processes reveal such waits.
+"""
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window that is certain to show a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Factor by which waits must be shorter than USUAL_BUSY_TIMEOUT_S to be no sign of such a long wait."""
+"""Waits that are shorter than USUAL_BUSY_TIMEOUT_S by this factor are no sign of such a long wait."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
-"""Kinds of operations: COMMITS write, or end with a write; GETS only read."""
+"""Kinds of operations. COMMITS write, or end with a write; GETS only read."""
 MIN_SUGGESTED_BUCKETS = 20
-"""Minimum number of buckets to suggest: every process then usually finds a free file."""
+"""Minimum number of buckets (files) to suggest: every process then usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""Share of the throughput of fewer files below which more files are not suggested."""
+"""More files are not suggested if their throughput, as a share of that with fewer files, is below this
+value."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files from which more are not suggested: each costs every process a connection."""
+"""Number of files above which more files are not suggested: each costs every process a connection."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield the number of operations that gave up on a locked database, their waiting time, and a remedy."""
+    """Yield a finding on operations that gave up on a locked database: number, waiting time, remedy."""
     number, cases = tally(group, lambda trial: trial.failed)
     if group.case.server or not number:
         return
@@ -99,10 +104,10 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return the remedy for starvation, if the report shows that the write lock caused it.
+    """Return the remedy for starvation; None unless the report shows that the write lock caused it.
 
-    Uneven shares of the processes are evidence of that, or an account of the time with enough waiting for the
-    lock. A long wait alone is not.
+    Uneven shares of the processes show this, and so does a recorded time with enough waiting for the lock. A
+    long wait alone does not.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -114,11 +119,11 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind in any process of any pass.
+    """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    If shares are uneven, the few processes that got the lock dominate the p99 of all operations. None if
-    shares are even or unknown, or if a pass has no figures per process. All passes count, as in the p99 of
-    all operations, so that the result is never below it.
+    None if not meaningful. If shares are uneven, the few processes that got the lock dominate the p99 of all
+    operations. None if shares are even or unknown, or if a pass has no figures per process. All passes count,
+    as in the p99 of all operations, so that the result is never below that p99.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -128,12 +133,12 @@ def worst_p99_ns(run: Run, kind: str) -> float | None:
 
 
 def _p99_ns(worker: WorkerResult, kind: str) -> float:
-    # A process without a write has waited for one all the time.
+    # A process that completed no write has waited for its first write all the time.
     return finite(worker.p99_ns.get(kind, worker.longest_wait_ns if kind in COMMITS else 0.0)) or 0.0
 
 
 def _hidden_p99(group: Group) -> Iterator[Finding]:
-    """Yield the largest p99 of a single process that the p99 of all writes hides, over all cases."""
+    """Yield a finding on the largest p99 of a single process that the p99 of all writes hides."""
     candidates = [
         (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
@@ -178,16 +183,16 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 @closed_loop_only
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield the number of waits longer than the usual busy timeout, if a longer timeout hides them.
+    """Yield a finding on waits longer than the usual busy timeout, which the case's longer timeout hides.
 
-    Without such waits, yield the cases whose window was too short to show one.
+    If there is no such wait, yield a finding on the cases whose window was too short to show one.
     """
     waits = takes(group.case.driver, "busy-timeout")
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
     longer = [(run.case, number) for run in shared if (number := _count_longer_waits(run))]
-    # An operation waited for its whole window, which is too short to show a longer wait.
+    # In these runs an operation waited for its whole window, which is too short to show a longer wait.
     short = [
         run
         for run in shared
@@ -215,10 +220,11 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 
 
 def longer_window_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each case with one extra, longer window: signs of waits above USUAL_BUSY_TIMEOUT_S.
+    """Yield a finding for each case that has an additional, longer window: signs of waits above the usual
+    timeout.
 
-    Such a wait would begin in that window, but not end in it: while a process waits, each further attempt
-    is as likely to find the lock taken as the previous one.
+    A wait above USUAL_BUSY_TIMEOUT_S would begin in this window but not end in it: while a process waits,
+    each of its attempts is as likely to find the lock taken as the attempt before.
     """
     for run in group.runs:
         trial = run.longer
@@ -249,10 +255,11 @@ def _count_longer_waits(run: Run) -> int:
         if trial.failures:
             times = chain.from_iterable(failure.latency.buckets for failure in trial.failures)
             number += sum(count for bucket, count in times if bucket > least)
-        else:  # reports of older versions
+        else:  # Reports of older versions have no `failures`.
             number += trial.failed or 0
         for kind, latency in trial.latency.items():
-            if kind != "get" or run.case.settings.journal_mode != "wal":  # WAL readers wait for no lock
+            # In WAL mode readers wait for no lock.
+            if kind != "get" or run.case.settings.journal_mode != "wal":
                 number += sum(count for bucket, count in latency.buckets if bucket > least)
     return number or int(longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S)
 
@@ -264,7 +271,7 @@ FEWER_PROCESSES = "fewer processes"
 
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return ways to shorten the waits of these cases, except those that the report contradicts."""
+    """Return ways to shorten the waits of these cases, without ways that the report shows to be useless."""
     if group.met_quota:
         return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
@@ -279,9 +286,9 @@ def _try(ways: Sequence[str]) -> str:
 
 
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether more files were measured for these cases without improving throughput or fairness.
+    """Return whether more files were measured for these cases and improved neither throughput nor fairness.
 
-    The layout nearest to `files` decides; a layout with more files is preferred.
+    The measured number of files nearest to `files` decides, preferably a larger number.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -297,7 +304,8 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether more files help: fairer shares, or shorter waits if shares were fair, at no loss."""
+    """Return whether more files help: no loss of throughput, and fairer shares, or shorter waits if shares
+    were fair."""
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
     few_fairness, many_fairness = _fairness(few), _fairness(many)
@@ -314,7 +322,7 @@ def _fairness(run: Run) -> float:
     return 1.0 if jain is None else jain
 
 
-# Findings on the WALs of groups with a WAL watcher.
+# Findings on the WALs, for groups with a WAL watcher.
 
 
 PAGE_SIZE = 4096
@@ -323,20 +331,20 @@ MIN_STUCK_CHECKPOINTS = 3
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
-    """Return the trial's series of this name for all processes together; None if there is none."""
+    """Return the trial's series of this name that covers all processes; None if there is none."""
     return next(
         (candidate for candidate in trial.series if candidate.name == name and candidate.worker is None), None
     )
 
 
 def total(trial: Trial, name: str) -> int | None:
-    """Return the sum of the series of this name; None if there is none."""
+    """Return the sum of the series' values; None if the trial has no such series."""
     observed = series_of(trial, name)
     return None if observed is None else sum(observed.values)
 
 
 def most(trial: Trial, name: str) -> int | None:
-    """Return the largest value of the series of this name; None if there is none."""
+    """Return the largest of the series' values; None if the trial has no such series."""
     observed = series_of(trial, name)
     return None if observed is None else max(observed.values, default=None)
 
@@ -385,25 +393,25 @@ def checkpoints(group: Group) -> Iterator[Finding]:
 
 
 def _autocheckpoint(case: Case) -> int:
-    """Return the number of frames at which SQLite would checkpoint automatically."""
+    """Return the number of frames at which SQLite would run a checkpoint by itself."""
     return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
 
 
 def _limit(case: Case, trial: Trial) -> int:
-    """Return the size in bytes above which a WAL is reported as too large."""
+    """Return the size above which a WAL is reported as large, in bytes."""
     answer = trial.effective.get("page_size", "")
     page_size = int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
     return LARGE_FACTOR * _autocheckpoint(case) * page_size
 
 
-# Accounts of time: the waits of the slowest operations, and remedies.
+# The recorded times of `--where`: the waits of the slowest operations, and remedies.
 # A remedy is given only if every pass supports it and its effect has been measured; see docs/where.md.
 
 
 MIN_LISTED_SHARE = 0.05
 """Minimum share of the slowest operations' time at which a cause is listed."""
 LARGE_SHARE = 0.2
-"""Minimum share of a part for which a remedy is given."""
+"""Minimum share of the time of a part for which a remedy is given."""
 MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
@@ -420,12 +428,12 @@ _HOLDER_LABELS = {
 
 
 def time_accounts(run: Run) -> list[results.Where]:
-    """Return the accounts of time of a run's valid trials."""
+    """Return the recorded times of a run's valid trials, one per trial that has them."""
     return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return the share of time of each part, over all passes; empty if no pass has an account."""
+    """Return the share of time of each part, over all passes; empty if no pass has recorded times."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -445,9 +453,10 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield the case with the largest processor wait, if such waits are the largest part of its time.
+    """Yield a finding on the case with the largest share of waits for a processor, if this is its largest
+    part.
 
-    Fewer processes perform as well there.
+    With fewer processes such a case performs as well.
     """
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
@@ -458,8 +467,8 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 def _is_crowded(run: Run) -> bool:
     """Return whether our processes compete with each other for the processors.
 
-    If other programs occupy the processors, fewer processes would get even less. At a rate, the load does not
-    depend on the number of processes.
+    False if other programs occupy the processors, because fewer processes would get even less. False at a
+    rate, because the load does not depend on the number of processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
@@ -472,9 +481,10 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the causes of the slowest operations' time, for the case where they took longest.
+    """Yield a finding on the causes of the slowest operations' time, for the case with the slowest
+    operations.
 
-    Yield nothing if a CPU quota was reached, or if no case has an account of this time.
+    Yield nothing if a CPU quota was reached, or if no case has recorded times.
     """
     if group.met_quota:
         return
@@ -495,7 +505,7 @@ def slowest_operation_findings(group: Group) -> Iterator[Finding]:
 
 
 def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
-    """Return the finding on one run's slowest operations: their waits in all passes, and remedies."""
+    """Return the finding on the slowest operations of a run: their waits in all passes, and remedies."""
     total = sum(account.total_ns for account in slow)
     parts, waits = Counter[str](), Counter[str]()
     for account in slow:
@@ -522,7 +532,8 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the process that held the lock most of the time; "others" if there is no single one."""
+    """Return the name of the process that held the lock most of the time; "others" if no single process
+    did."""
     held: Counter[int] = Counter()
     for account in slow:
         held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})

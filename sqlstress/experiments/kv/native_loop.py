@@ -1,9 +1,9 @@
-"""A worker's half whose timed window runs in C: it passes a plan to C and collects the results.
+"""A worker's part of kv whose timed loop runs in C: it passes a plan to the C code and collects the results.
 
-Keys, kinds and values are drawn as in the Python loop, by an identical generator, chunk for chunk; the
+Keys, kinds and values are drawn as in the Python loop, by an identical generator, chunk for chunk. The
 acknowledgements are stored in the same shared words. In addition, the C loop compares each value that it
-reads with the worker's own last acknowledged write, and one value in 256 with that of the worker that wrote
-it.
+reads with the worker's own last acknowledged write, and one value in 256 with the last write of the worker
+that wrote it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 
 
 LARGEST_CHUNK = 64
-"""Maximum operations per chunk: so few that drawing them leaves SQLite's memory in the CPU caches."""
+"""Maximum number of operations per chunk: small enough that drawing them leaves SQLite's memory in the CPU
+caches."""
 _NO_LIMIT = -1
 
 
 class NativeSource(SelfDriven):
-    """Gets, replaces, updates, batches and pairs, in C."""
+    """A worker's gets, replaces, updates, batches and reads of pairs, run by the C loop."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -55,7 +56,7 @@ class NativeSource(SelfDriven):
             **self._work(random, placement),
             **self._acknowledgements(acks.area_of(case, words, worker)),
         }
-        """All parameters of the C loop except the window: draws, operations, acknowledgements."""
+        """All parameters of the C loop except for the window: draws, operations, acknowledgements."""
         self._findings = Findings()
 
     def _work(self, random: Random, placement: Placement) -> dict[str, Any]:
@@ -110,7 +111,8 @@ class NativeSource(SelfDriven):
             "stop": stop,
         }
         done = self.store.run(plan)
-        # The next window, if any, continues the random state and the sequence: no value is written twice.
+        # A further window continues the random state and the sequence numbers, so that no value is written
+        # twice.
         self.plan |= {name: done[name] for name in ("random", "sequence", "position")}
         self._learn(done)
         return _totals(done)
@@ -138,7 +140,7 @@ class NativeSource(SelfDriven):
 
 
 def _totals(done: dict[str, Any]) -> Totals:
-    """Return the counts as Totals, without the kinds that never occurred."""
+    """Return the results of the C loop as Totals, without kinds of operations that never occurred."""
     totals = {name: done[name] for name in ("first_ns", "last_ns", "rows", "failed", "busy", "busy_snapshot")}
     for name in ("operations", "buckets", "largest_ns"):
         counts = zip(KINDS, done[name], done["operations"], strict=True)

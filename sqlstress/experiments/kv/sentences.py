@@ -1,4 +1,4 @@
-"""Sentences of kv: one function each, whose parameters are the facts of a finding."""
+"""Sentences of kv: one function per sentence, whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 

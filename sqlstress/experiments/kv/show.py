@@ -63,12 +63,12 @@ from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 
 
 def build(group: Group) -> Table:
-    """Return the table of a group's runs."""
+    """Return the main table of a group: the runs of cases that differ in few options."""
     return table_of(case_table.rows_of(group), columns(group))
 
 
 def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
-    """Return the columns of a group's table."""
+    """Return the columns of a group's main table."""
     is_script = not experiment_of(group.case).common_start
     # The heading shows the length of a window, but not the time of a fixed number of operations.
     has_window = group.case.ops is None and not is_script
@@ -100,7 +100,8 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return the cell with operations per second of these kinds; empty unless the load is mixed."""
+    """Return the cell with the rate of these kinds of operations; the cell is empty unless the load is
+    mixed."""
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
@@ -115,7 +116,7 @@ def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
 
 
 def _done(trial: Trial, kinds: tuple[str, ...]) -> int:
-    """Return the number of completed operations of these kinds."""
+    """Return the number of completed operations of these kinds in a trial."""
     return sum(worker.operations.get(kind, 0) for worker in trial.workers for kind in kinds)
 
 
@@ -131,11 +132,11 @@ def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[ca
 
 
 WORST_MARK = "*"
-"""Mark of a p99 that belongs to a single process."""
+"""Mark of a p99 that is from a single process."""
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the percentile columns, and of WORST_MARK if a figure has it."""
+    """Return the meaning of the percentile columns; it includes WORST_MARK if a figure has the mark."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -143,7 +144,10 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column of p99 of a kind; if shares were uneven, the p99 of the slowest process."""
+    """Return the column with the p99 of a kind of operation.
+
+    If shares were uneven, it shows the slowest process.
+    """
     of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:
@@ -158,7 +162,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of checkpoints and WALs; nothing without a WAL watcher."""
+    """Yield the table of checkpoints and WALs, and a picture of the sizes; nothing without a WAL watcher."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
         columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)
@@ -177,12 +181,13 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # Too few operations have no such percentile, but other cells of the column may have one.
+    # If there are too few operations for this percentile, mark the cell as missing: other cells may have a
+    # value.
     return ms_cell(latency.p999_ns) or MISSING
 
 
 def _megabytes(size_bytes: float | None) -> str | None:
-    """Return bytes as MB."""
+    """Return a size as text in MB; None if unknown."""
     return None if size_bytes is None else count_cell(size_bytes / 1e6)
 
 
@@ -210,7 +215,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
         count_cell,
         meaning="stuck: the most in a row that left frames in the WAL and made no progress",
     ),
-    # Only in the CSV: the table shows it as a share of time.
+    # This column is only in the CSV: the table shows it as a share of time.
     Column(
         "time in checkpoints",
         csv="checkpoints_ns",
@@ -247,7 +252,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
 )
 
 
-# The size of the WALs of all files together over the window.
+# The size of all WALs together over the window.
 
 
 LEVELS = " ▁▂▃▄▅▆▇█"
@@ -256,16 +261,16 @@ WIDTH = 32
 
 
 def _sizes(group: Group) -> list[tuple[Case, Series]]:
-    """Return the cases with samples of the WAL size, and these samples."""
+    """Return (case, samples of the WAL size) for each case with samples."""
     observed = ((run.case, series_of(trial, series.WAL_SIZE)) for run, trial in group.measured())
     return [(case, sizes) for case, sizes in observed if sizes and sizes.values]
 
 
 def picture(group: Group) -> Iterator[str]:
-    """Yield a line with the WAL size over the window for each case with samples."""
+    """Yield a heading, then a line per case with its WAL size over the window; nothing without samples."""
     names = []
     for case, _ in _sizes(group):
-        # In a group with parts, `group.place` already names the differing value.
+        # In a group with parts, `group.place` already names the value that differs.
         place = f"{buckets(case.buckets)}, {processes(case.concurrency)}"
         names.append(group.place(case) if group.parts else place)
     if names:
@@ -279,7 +284,8 @@ def picture(group: Group) -> Iterator[str]:
 def bars(sizes: Series, window_ns: int) -> str:
     """Return WIDTH characters, each as high as the largest value in its part of the window.
 
-    Parts without samples keep the previous height. A window of unknown length ends with the last value.
+    A part without samples keeps the height of the part before. If `window_ns` is 0 (unknown), the window ends
+    with the last value.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
     largest = max((1, *sizes.values))
@@ -295,7 +301,7 @@ def bars(sizes: Series, window_ns: int) -> str:
 
 
 def wal_plot(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the WAL size over the window, a line for each case."""
+    """Yield the plot of the WAL size over the window, with a line for each case."""
     data: list[Plain] = []
     for case, observed in _sizes(group):
         if not observed.times_ns:
@@ -315,7 +321,7 @@ def wal_plot(group: Group) -> Iterator[Plot]:
 
 
 class KeyValueShown(LoadShown):
-    """Presenter of key-value cases: layouts with numbers of processes."""
+    """Presenter of key-value cases. Its tables compare numbers of buckets and of processes."""
 
     topics = (
         *(given_up, failure_findings, throughput_findings, rate_findings, checkpoints),
@@ -356,7 +362,7 @@ class KeyValueShown(LoadShown):
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))
-        names.pop("loop", None)  # a different loop is reported separately
+        names.pop("loop", None)  # A different loop is reported separately.
         shows_companions = names.pop("checkpointing", names) is None
         labels = [
             [f"{name.replace('_', ' ')} {getattr(case.spec, name)}" for name in names] for case in cases
@@ -369,7 +375,7 @@ class KeyValueShown(LoadShown):
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
         columns["checkpoint_interval_s"] = _checkpoint_interval_s
-        columns["loop"] = columns.pop("loop")  # the last column of the load in every version
+        columns["loop"] = columns.pop("loop")  # It is the last column of the load in every version.
         return columns
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
@@ -388,7 +394,7 @@ def _companions_label(checkpointing: Checkpointing | None) -> str:
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
-    # For a differing part of the load, every value is listed once.
+    # If a part of the load differs between groups, each of its values is listed once.
     parts = [
         listing(list(dict.fromkeys(map(part, loads))), "or")
         for part in (
@@ -409,12 +415,12 @@ _DESCRIBED = frozenset(
     {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
     | {"loop", "where"}
 )
-"""Options of the load that a sentence above the table describes, or the table itself."""
+"""Options of the load that the table or a sentence above it describes."""
 _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield the remaining options that differ from their default in some part: "made-up 1 or 5"."""
+    """Yield the other options that differ from their default in some part, such as "made-up 1 or 5"."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)
@@ -423,7 +429,7 @@ def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[s
 
 
 def _companions_phrase(checkpointing: Checkpointing) -> str:
-    """Return a text on the companion processes: "during the load a RESTART checkpoint every 20ms"."""
+    """Return a text on the companions, such as "during the load a RESTART checkpoint every 20ms"."""
     parts = []
     if checkpointing.mode != "none":
         every = format_duration(checkpointing.interval_s)
@@ -443,7 +449,7 @@ def _mix(load: Load) -> str:
     return f"{', '.join(parts)}{begins}"
 
 
-# Columns of the CSV. Each option of the load has a column by its declaration.
+# Columns of the CSV. The declaration of each option of the load makes a column.
 
 
 def _load(run: Run) -> Load | None:
@@ -456,6 +462,6 @@ def _checkpointing(run: Run) -> Checkpointing | None:
 
 
 def _checkpoint_interval_s(run: Run) -> float | None:
-    """Return the pause between checkpoints, in seconds; None without companion processes."""
+    """Return the pause between checkpoints, in seconds; None if there are no companions."""
     load = _load(run)
     return load.checkpointing.interval_s if load and load.checkpointing else None

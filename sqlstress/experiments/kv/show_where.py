@@ -1,4 +1,5 @@
-"""Accounts of the time, case by case: all passes together, as shares in a table and as plots."""
+"""Presentation of the recorded times of `--where`, case by case: all passes together, as shares and as
+plots."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ _PARTS: dict[str, tuple[tuple[str, str], str]] = {
     results.BINDING: (("", "binding"), "the driver's binding (the rest)"),
     results.HARNESS: (("", "harness"), "drawing keys, counting, proving"),
 }
-"""Heading on two lines and meaning of each part."""
+"""Heading (on two lines) and meaning of each part of the time."""
 _NAMES = {part: f"{first} {second}".strip() for part, ((first, second), _) in _PARTS.items()}
 _NAMES |= {results.CHECKPOINT: "checkpoint", results.PROCESSOR: "processor"}
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the shares of the time; nothing without --where."""
+    """Yield the table with the shares of the time; nothing without --where."""
     if not any(time_accounts(run) for run in group.runs):
         if any(getattr(run.case.spec, "where", False) and run.valid for run in group.runs):
             yield Paragraph(
@@ -50,7 +51,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _limits(group: Group) -> str:
-    """Return sentences on the limits of these accounts."""
+    """Return sentences on the limits of the recorded times; "" if there are none."""
     accounts = [account for run in group.runs for account in time_accounts(run)]
     remarks = []
     if any(run.case.rate for run in group.runs if time_accounts(run)):
@@ -93,7 +94,7 @@ _SHARES = tuple(
 )
 
 
-# Plots of the accounts of time: a bar for each case, and a timeline of its slowest operation.
+# Plots of the recorded times: a bar for each case, and a timeline of its slowest operation.
 
 
 _SPANS = {
@@ -103,11 +104,11 @@ _SPANS = {
     results.CHECKPOINT: ("checkpoints", 11),
     results.SYNC: ("syncs", 11),
 }
-"""Label and line width of each kind of span. Later kinds are drawn on top."""
+"""Label and line width of each kind of span (a period with one activity). Later kinds are drawn on top."""
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group with accounts of time."""
+    """Yield the plots of a group; nothing without recorded times."""
     runs = [run for run in group.runs if time_accounts(run)]
     if runs:
         yield _split(group, runs)
@@ -150,7 +151,8 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
 
 
 def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
-    """Return the timeline of the longest operation: first the row of its process, then the others."""
+    """Return the timeline of the longest operation: first the row of its process, then the other
+    processes."""
     worst = max(moments, key=lambda moment: moment.length_ns)
     other_processes = sorted({process for process, *_ in worst.spans} - {worst.process})
     names = {process: name(process_name(case, process)) for process in (worst.process, *other_processes)}
@@ -160,7 +162,7 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
         "height": 130 + 26 * len(names),
         "hovermode": "closest",
     }
-    # An invisible line gives every process its row, in order, and the axis its whole length.
+    # An invisible line gives every process its row, in order, and makes the axis as long as the operation.
     frame: Plain = {
         "type": "scatter",
         "mode": "lines",
@@ -175,7 +177,7 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
 
 
 def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
-    """Yield a trace for each kind of span."""
+    """Yield a trace (the lines of one kind in the plot) for each kind of span that occurs."""
     for number, (kind, (label, width)) in enumerate(_SPANS.items()):
         x: list[float | None] = []
         y: list[str | None] = []

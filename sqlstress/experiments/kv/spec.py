@@ -1,4 +1,4 @@
-"""Options and spec of key-value cases."""
+"""Options of key-value cases, and the part of a case that they set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
 
 @dataclass(frozen=True, slots=True)
 class Checkpointing:
-    """Processes in addition to the load that checkpoint the WAL or pin it."""
+    """Options for companions: processes in addition to the workers that checkpoint the WAL or hold a
+    snapshot."""
 
     mode: str = option(
         choice(*CHECKPOINT_MODES),
@@ -126,7 +127,7 @@ class Load:
         column=None,
     )
     checkpointing: Checkpointing | None = None
-    """Processes in addition to the workers that act on the WAL; None if there are none."""
+    """Companions (processes in addition to the workers) that act on the WAL; None if there are none."""
 
 
 _UNSAID = Server()
@@ -142,18 +143,18 @@ class KvSelection:
     target: tuple[str, ...] | None = target_option(target_names(keyvalue_drivers()))
     anyway: bool = anyway_option()
     checkpointing: Checkpointing = Checkpointing()
-    """Requested processes in addition to the load."""
+    """Requested companions."""
     server: Server = _UNSAID
     """Requested server."""
 
 
 LoadRequest = Request[Load, KvSelection]
 CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
-"""Names of the processes in addition to the workers, which change or observe the WAL."""
+"""Names of the companions (processes in addition to the workers), which change or observe the WAL."""
 
 
 def companion_names(case: Case) -> tuple[str, ...]:
-    """Return the names of the processes that a case has in addition to its workers."""
+    """Return the names of the companions (processes in addition to the workers) that a case has."""
     checkpointing = case.spec.checkpointing
     if checkpointing is None:
         return ()
@@ -162,4 +163,4 @@ def companion_names(case: Case) -> tuple[str, ...]:
 
 
 USUAL_BUSY_TIMEOUT_S = 5
-"""Default busy timeout of Python's sqlite3 and of most libraries that wrap SQLite, in seconds."""
+"""Default busy timeout of Python's sqlite3 and of most libraries on top of SQLite, in seconds."""

@@ -1,4 +1,7 @@
-"""The parent's half of the key-value workload and of the published script: preload, verification."""
+"""The parent's part of the key-value workload and of the published script: preload and verification.
+
+The preload is the rows that are stored before the load.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +30,25 @@ from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""A row that was read: its key as text, its slot (None: not tracked), its write (None: not ours)."""
+"""A row that was read: (its key as text, its slot or None, its write or None).
+
+The slot is None if the key's last write is not recorded; the write is None if no write of ours made the
+value.
+"""
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys whose partition is kept for the next trial: 6 MB per layout."""
+"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials: 6 MB each
+time."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys ordered by bucket) as shared arrays.
+    """Return (bucket of each key, keys sorted by bucket) as shared arrays.
 
-    Return (None, None) with one bucket, and for the published script, whose buckets are remainders.
-
-    Millions of keys take seconds: `pulse` is called often, and may raise. The arrays are kept in `carry` for
-    later trials with the same keys, unless there are more than MAX_KEPT_KEYS keys.
+    Return (None, None) with one bucket, and for the published script, whose buckets are remainders of keys.
+    Millions of keys take seconds: `pulse` is called often, and may raise. `carry` keeps the arrays for later
+    trials with the same keys, unless there are more than MAX_KEPT_KEYS keys.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -71,7 +78,7 @@ def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[A
 
 
 class KeyValueWork(ProvenWork):
-    """The data, shared memory and verdict of one trial."""
+    """The parent's part of one trial of kv: data, shared memory and verdict."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -94,9 +101,9 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return at least `length` shared words of 0.
+        """Return a shared array of at least `length` 64-bit words, all 0.
 
-        Memory of an earlier trial is reused if large enough.
+        The array of an earlier trial is used again if it is long enough.
         """
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
@@ -108,7 +115,7 @@ class KeyValueWork(ProvenWork):
         """Create and preload every bucket; check the effective settings."""
         self.share(pulse)
         super().prepare(pulse)
-        # The cost of a call into the binding is measured once. The C loop makes no such calls.
+        # The cost of a call into the binding is measured once per driver. The C loop makes no such calls.
         if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
             self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
 
@@ -160,10 +167,11 @@ class KeyValueWork(ProvenWork):
     def _proving(
         self, areas: Sequence[acks.AckArea], deaths: int, pulse: Pulse
     ) -> Iterator[Callable[[], Check | None]]:
-        """Let C check all rows in parallel. Yield a function that returns the passed check, or None.
+        """Let the C code check all rows while the block runs. Yield a function that waits for the result.
 
-        After None, `check_keys` must find the problems. C is not used if a worker died, because Python must
-        settle the acknowledgements of dead workers first.
+        The function returns the passed check. It returns None if the C code found a problem or could not
+        check; if so, `check_keys` must check in Python. C is not used if a worker died: Python must first
+        store the acknowledgements of the dead worker's last chunk.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -177,18 +185,18 @@ class KeyValueWork(ProvenWork):
         }
         right = Check("last write", "ok", load.key_space, note=self._tracking_note())
         with self.place.proving(plan, pulse) as count_rows:
-            # No key was found twice, so `key_space` rows means that all keys are present.
+            # No key occurred twice, so `key_space` rows mean that all keys are present.
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:
-        """Return a note on the share of keys whose last write is tracked; empty if all are."""
+        """Return a note on the share of keys whose last write is recorded; empty if all are."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         return "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
 
     def history(
         self, outcomes: Sequence[Outcome], areas: Sequence[acks.AckArea], pulse: Pulse
     ) -> ReadHistory:
-        """Return all acknowledged writes, including those of workers that died."""
+        """Return all acknowledged writes, including the writes of workers that died."""
         unknown = {
             Stamp(outcome.worker, sequence): slot
             for outcome, area in zip(outcomes, areas, strict=True)
@@ -206,14 +214,14 @@ class KeyValueWork(ProvenWork):
         )
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Compare every row with the acknowledged writes."""
+        """Return the check that compares every row with the acknowledged writes."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         seen, slot_of = bytearray(keys), acks.Slots(keys, slots).slot
         rows = self._rows(seen, slot_of, pulse)
         return check_keys(history, rows, self._missing(seen, pulse), self._tracking_note())
 
     def _rows(self, key_flags: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
-        """Yield every row of every bucket. A row in the wrong bucket has neither slot nor stamp."""
+        """Yield every row of every bucket. A row in the wrong bucket has neither a slot nor a write."""
         key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
         bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
         assert self.table
@@ -233,12 +241,12 @@ class KeyValueWork(ProvenWork):
                 yield repr(key), None if slot < 0 else slot, stamp
 
     def astray(self, key: object, bucket: int) -> str:
-        """Return a text on a key in a bucket where it does not belong."""
+        """Return a text on a key in a bucket to which it does not belong."""
         assert self.table
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield every missing key, as text."""
+        """Yield every key without a row, as text. `key_flags` has a 0 for each."""
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -258,12 +266,16 @@ class KeyValueWork(ProvenWork):
 
 
 class PresetWork(KeyValueWork):
-    """The published script. Its files serve the whole sweep, and `carry` keeps their content."""
+    """The parent's part of the published script.
+
+    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials,
+    with which later trials are compared.
+    """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.salt = salt
-        # Trials form one sweep over the same files if they agree in everything but the concurrency.
+        # Trials belong to the same sweep if they differ in nothing but the concurrency.
         sweep = replace(case, concurrency=1)
         self._fresh = carry.get(("classic", case.buckets)) != sweep
         if self._fresh:
@@ -276,7 +288,7 @@ class PresetWork(KeyValueWork):
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
-        """Create the buckets before the first trial of a layout."""
+        """Create the buckets before the first trial of a sweep."""
         if self._fresh:
             assert self.table
             self.table.create(pulse)
@@ -285,10 +297,11 @@ class PresetWork(KeyValueWork):
         return trial
 
     def discard(self) -> None:
-        """Keep the data for the rest of the sweep."""
+        """Keep the files for the rest of the sweep."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Check that this trial's rows match its acknowledged writes, and that older rows are unchanged."""
+        """Return the check of this trial's rows against its acknowledged writes, and of older rows for
+        changes."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -300,9 +313,9 @@ class PresetWork(KeyValueWork):
         return check
 
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
-        """Return the keys of this trial, and the history by key instead of by set.
+        """Return the keys of this trial, and the history with keys instead of slots.
 
-        Each key is its own slot. A key that was never set has no entry, which counts as 0.
+        In this history each key is its own slot. A key that was never set has no entry, which counts as 0.
         """
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
@@ -314,7 +327,7 @@ class PresetWork(KeyValueWork):
             unknown |= {
                 stamp: drawn[position] for stamp, position in unknown.items() if stamp.worker == index + 1
             }
-            # Go through the sets in order, so that the later set of a key drawn twice remains.
+            # Go through the writes in order, so that the later write of a key that was drawn twice remains.
             for position, key in enumerate(drawn):
                 if sequence_numbers[position]:
                     sequences[index][key] = sequence_numbers[position]
@@ -324,7 +337,7 @@ class PresetWork(KeyValueWork):
         return ours, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
 
     def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
-        """Yield every row of every bucket; store rows of the right bucket in `rows`."""
+        """Yield every row of every bucket; store the rows that are in the right bucket in `rows`."""
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in with_pulses(self.table.rows(bucket), pulse):
@@ -338,15 +351,15 @@ class PresetWork(KeyValueWork):
                     yield repr(key), key, self.values.read(value) if key in ours else None
 
 
-# The proof, as pure functions that compare acknowledged writes with the content of the database.
-# For each key, the value found must be some worker's last acknowledged write to it, and no other acknowledged
-# write to that key may have begun after that write completed. Overlapping writes may end either way. A write
-# in progress when its worker died may be stored or not, but must not replace a write that began after the
-# death.
+# The verification, as pure functions that compare acknowledged writes with the content of the database.
+# For each key, the stored value must be some worker's last acknowledged write to the key, and no other
+# acknowledged write to the key may have begun after this write was completed. Of two overlapping writes,
+# either may be the last. A write that was in progress when its worker died may be stored or not, but must not
+# replace a write that began after the death.
 
 
 PRELOADED = Stamp(0, 0)
-"""Stamp of the value that a key had before the trial."""
+"""Stands for the write of the value that a key had before the trial."""
 
 
 Column = Sequence[int] | Mapping[int, int]
@@ -355,24 +368,30 @@ Column = Sequence[int] | Mapping[int, int]
 
 @dataclass(slots=True)
 class ReadHistory:
-    """Acknowledged writes, by worker (index 0 is worker 1) and slot; times are on one shared clock."""
+    """Acknowledged writes, by worker (index 0 is worker 1) and slot.
+
+    All times are on the same clock, in ns.
+    """
 
     sequences: Sequence[Column]
-    """Sequence number of the last acknowledged write; 0 means none."""
+    """Sequence number of the last acknowledged write, by worker and slot; 0 means that there is none."""
     begins: Sequence[Column]
     ends: Sequence[Column]
     latest: Column
-    """Latest begin of any worker's acknowledged write, by slot; 0 means none."""
+    """Latest begin of an acknowledged write of any worker, by slot; 0 means that there is none."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Writes in progress at a worker's death, which may or may not be stored, with their slots."""
+    """Slot of each write that was in progress when its worker died: it may be stored or not."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """Time by which a dead worker had certainly ended, by worker; it wrote nothing afterwards."""
+    """Time at which a dead worker was known to have ended, by worker. The worker wrote nothing afterwards."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why a write must not be the last one of a slot, or None."""
+        """Return the reason why the write `found` cannot be the last write to a slot.
+
+        None if the write can be the last.
+        """
         worker, sequence = found
         latest = self.latest[slot]
-        if self.unknown.get(found) == slot:  # in progress when its worker died
+        if self.unknown.get(found) == slot:  # The write was in progress when its worker died.
             if latest <= self.over.get(worker, latest):
                 return None
             later = self._last(slot)
@@ -398,12 +417,13 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the times by which dead workers had certainly ended, by worker, where known."""
+    """Return the times at which dead workers were known to have ended, by worker; unknown times are left
+    out."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
 def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
-    """Check every row that was found; `missing` are the keys that were not found."""
+    """Return the check of all stored rows; `missing` are the keys without a row."""
     tally = CheckCounter("last write")
     for key, slot, stamp in rows:
         tally.checked += 1
@@ -417,9 +437,9 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Compare counters with the acknowledged updates.
+    """Return the check of counters: stored values against acknowledged updates, both by name.
 
-    `maybe` is the number of updates by dead workers that may be stored in addition.
+    `maybe` is the number of updates by dead workers that may be stored although they were not acknowledged.
     """
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}

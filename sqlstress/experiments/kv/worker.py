@@ -1,7 +1,8 @@
-"""A worker's half of the key-value workload: random gets and replaces, prepared chunk by chunk.
+"""A worker's part of the key-value workload: random gets and replaces, prepared in chunks.
 
-Work that can be done for many operations at once is done in C functions: drawing keys, choosing kinds,
-checking the values read. Between two time stamps there is one call into the store.
+A chunk is the list of operations that the timed loop runs without other work in between. C functions do the
+work for all operations of a chunk at once: drawing keys, choosing kinds, checking the values that were read.
+Between two time stamps there is one call into the store.
 """
 
 from __future__ import annotations
@@ -27,24 +28,25 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, Refusal, RefusalStore
 
 
-# Checks of the values that a worker reads, during the run.
+# Checks of the values that a worker reads, during the load.
 
 
 EXAMPLES = 3
 
 
 class ReadCheck:
-    """Checks that writes of this trial made the values read, and that pairs come from one transaction."""
+    """Check that writes of this trial made the values that are read, and that pairs are from one
+    transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
-        # The first two bytes contain the salt.
+        # The first two bytes of a value contain the salt, a number that identifies the trial.
         salt_of: Any = SALT_SHIFT.__rrshift__ if values.size == HEADER else itemgetter(slice(2))
         self._salt_of, self._salts = salt_of, {salt_of(values.maker(worker)(0)) for worker in (0, 1)}
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the results of gets; `params` are their parameters, used for counter-examples only."""
+        """Check the results of gets; `params` are their parameters, which only counter-examples use."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -56,7 +58,8 @@ class ReadCheck:
                     findings.bad_read_examples.append(foreign_read_text(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
-        # Check the whole chunk at once, in C. Only if it fails, the slow way finds the wrong value.
+        # Check the whole chunk at once, in C functions. Only if this fails, a slow check looks for the wrong
+        # value.
         if not values:
             return True
         try:
@@ -66,7 +69,8 @@ class ReadCheck:
             return False
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
-        """Check two keys, read in one snapshot, that are always written in one transaction."""
+        """Check the rows of two keys, read in one snapshot: their values are always written in one
+        transaction."""
         findings = self.findings
         findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
@@ -87,18 +91,19 @@ class ReadCheck:
 
 
 def foreign_read_text(key: Any, value: Any) -> str:
-    """Return a text on a get that read a foreign value; None as `value` means that no row was found."""
+    """Return a text on a get that read a value of no write of this trial; `value` None means that no row was
+    found."""
     result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
     return f"a get of key {key!r} read {result}"
 
 
 def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Return a text on a get that missed the last write of its own worker."""
+    """Return a text on a get that missed the last write of its own worker, write number `last`."""
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
 
 def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Return a text on a torn pair. Each row has the key, the value and its writer's stamp."""
+    """Return a text on a torn pair. Each row is (key, value, its write or None)."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
@@ -113,14 +118,14 @@ def _writer(stamp: Stamp) -> str:
 KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
-"""Maximum total time that a worker may wait for locks without a completed write, in seconds."""
+"""Maximum total time for which a worker may wait for locks without a completed write, in seconds."""
 RESOLUTION = 1 << 16
 """Number of equally likely values from which the kind of an operation is drawn."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
 class KeyValueSource:
-    """Source of gets and single replaces; subclassed for transactions of several statements."""
+    """Source (a worker's operations) of gets and single replaces. Subclasses have other transactions."""
 
     kinds = KINDS
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
@@ -162,8 +167,8 @@ class KeyValueSource:
         gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
             return Chunk(bytearray(size), self._select_by_bucket(gets, numbers), zip(keys), keys)
-        # There is one random byte per operation. If the ratio is not a multiple of 1/256, the threshold is
-        # drawn for each chunk, so that its mean is exact.
+        # There is one random byte per operation. If the read ratio is not a multiple of 1/256, the threshold
+        # is drawn again for each chunk, so that its mean is exact.
         below = int(256 * self.case.spec.read_ratio + self.random.random())
         kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
         first = self.sequence
@@ -182,8 +187,11 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Announce the writes of the chunk, and return its rows. A kind is 0 or 1: GET or REPLACE."""
-        if self.slots.all_tracked:  # a key's number is then its slot
+        """Announce the writes of the chunk, and return the slots of its rows.
+
+        A kind is 0 or 1: GET or REPLACE.
+        """
+        if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
         slots = map(self.slots.slot, numbers)
@@ -220,7 +228,10 @@ class KeyValueSource:
             self._check_patience(chunk.kinds[:done])
 
     def _check_patience(self, kinds: bytearray) -> None:
-        """Raise if no write has succeeded for long: a fixed number of operations would never end."""
+        """Raise EnvironmentFailure if no write has succeeded for PATIENCE_S.
+
+        Otherwise a fixed number of operations might never end.
+        """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
         if self._given_up * self.case.settings.busy_timeout_ms / 1000 > PATIENCE_S:
@@ -260,8 +271,8 @@ def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
 def open_source(
     case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]
 ) -> KeyValueSource | NativeSource:
-    """Open a worker's half of a key-value case."""
-    if case.spec.loop == "native":  # workers import only the modules that they use
+    """Return a worker's part of a key-value case: the C loop or the Python loop, as the case says."""
+    if case.spec.loop == "native":  # Workers import only the modules that they use.
         from sqlstress.experiments.kv.native_loop import NativeSource
 
         return NativeSource(case, place, worker, salt, shared)
@@ -269,23 +280,23 @@ def open_source(
     return (TransactionSource if several else KeyValueSource)(case, place, worker, salt, shared)
 
 
-# A worker's half with transactions of several statements: batches, updates, reads of pairs.
+# A worker's part with transactions of several statements: batches, updates, reads of pairs.
 
 
 PAIRS_AMONG_GETS = 4
-"""With batches, one get in PAIRS_AMONG_GETS reads a pair."""
+"""If transactions write several rows, one get in PAIRS_AMONG_GETS reads both keys of a pair."""
 
 
 class TransactionSource(KeyValueSource):
-    """Source of transactions with several statements; it prepares one operation at a time.
+    """Source of transactions with several statements. It prepares its operations one by one.
 
-    A transaction of several statements hides that cost.
+    This costs more per operation, but little in comparison with a transaction of several statements.
     """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
         load = case.spec
-        # Without writes there are still two kinds of reads; `kinds` of the chunk distinguishes them.
+        # A load without writes still has two kinds of reads; `kinds` of the chunk distinguishes them.
         self.only_reads = False
         self.row_weights = (1, load.batch, 1, 2)
         self.single_statements = (GET, REPLACE, PAIR) if load.batch == 1 else (GET, PAIR)
@@ -294,7 +305,7 @@ class TransactionSource(KeyValueSource):
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
     def _counting_update(self, bucket: int) -> Operation:
-        """Return an update that acknowledges itself at once, because counts cannot be folded twice."""
+        """Return an update that acknowledges itself at once, because a count must not be added twice."""
         update, counts = self.store.updates[bucket], self.area.counts
 
         def update_and_count(counter: tuple[int]) -> None:
@@ -325,7 +336,7 @@ class TransactionSource(KeyValueSource):
         return UPDATE if drawn < self._update_below else REPLACE
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
-        """Return (call, parameters, slots of its rows) of one operation."""
+        """Return (call, parameters, slots of its rows) of one operation; `number` is the drawn key."""
         bucket, encode, member = self.placement.bucket(number), self.encode, self.placement.member
         nothing = [acks.UNTRACKED] * self.shape.width
         if kind == GET:
@@ -347,12 +358,16 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the pair of a key; a key without a pair is mapped to some pair."""
+        """Return the number of a key's pair; a key without a partner is mapped to some pair."""
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
 
     def _batch(self, bucket: int, number: int) -> list[int]:
-        """Return a batch's distinct keys: whole pairs, and one key without a partner if it is odd."""
+        """Return the distinct keys of a transaction: whole pairs, and a key without a partner if the number
+        is odd.
+
+        The drawn key `number` determines the first pair.
+        """
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
         further = (drawn % pairs for drawn in self.draw(batch // 2 - 1))
@@ -373,8 +388,9 @@ class TransactionSource(KeyValueSource):
                 self.check.pair_read(rows)
 
 
-# A worker's half of the published measurement. It draws 5,000 keys, sets each in a separate transaction (a
-# deferred BEGIN, the replace, COMMIT), shuffles them and gets each. The bucket of a key is its remainder.
+# A worker's part of the published benchmark. It draws 5,000 keys, sets each in a separate transaction (a
+# deferred BEGIN, the replace, COMMIT), shuffles the keys and gets each. The bucket of a key is the remainder
+# of its division by the number of buckets.
 # Source: the benchmark whose tables `--preset classic` reproduces; see docs/published-benchmark.md.
 
 
@@ -382,13 +398,13 @@ LARGEST_KEY = 1 << 31
 
 
 def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
-    """Return a worker's keys, in the order in which it sets them."""
+    """Return a worker's keys, in the order in which the worker sets them."""
     randint = Random(f"{case.seed}:{salt}:{worker}").randint
     return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
 
 
 class ClassicSource(KeyValueSource):
-    """Source that sets all of its keys, then gets them shuffled."""
+    """Source that sets all of its keys, then gets them in random order."""
 
     single_statements = (GET,)
 

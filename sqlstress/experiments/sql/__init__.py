@@ -1,1 +1,1 @@
-"""The user's SQL scripts, in the dialect of pgbench, run by N processes."""
+"""The experiment `sql`: the user's SQL scripts, in the dialect of pgbench, run by N processes."""

@@ -1,6 +1,6 @@
 """The built-in scripts, their tables, and the invariants of these tables.
 
-The scripts like TPC-B are those of pgbench: https://www.postgresql.org/docs/current/pgbench.html.
+The scripts that are like TPC-B are those of pgbench: https://www.postgresql.org/docs/current/pgbench.html.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
 
 class BuiltIn(NamedTuple):
     tables: str
-    """Name of the set of tables that the script needs."""
+    """Name of the set of tables that the script needs: "tpcb" or "bank"."""
     text: str
     at_server: str = ""
-    """Text for servers, whose transactions lock rows explicitly; empty means `text`."""
+    """Text for servers, on which transactions must lock rows explicitly; empty means `text`."""
 
     def text_for(self, driver: str) -> str:
-        """Return the text of the script for a driver."""
+        """Return the text of the script for a driver, which may connect to a server."""
         return self.at_server if self.at_server and serves(driver) else self.text
 
 
@@ -76,7 +76,7 @@ def _insert_rows(table: str, columns: str, count: int, values: str) -> str:
 
 
 def setup(tables: Collection[str], scale: int) -> Iterator[str]:
-    """Yield the SQL that creates and fills these tables; all targets accept it."""
+    """Yield the SQL statements that create and fill these sets of tables; all targets accept them."""
     if "tpcb" in tables:
         for name, columns in (
             ("branches", "bid INTEGER PRIMARY KEY, bbalance INTEGER"),
@@ -99,7 +99,7 @@ _SUM = "(SELECT coalesce(sum({}), 0) FROM pgbench_{})"
 
 
 def checks(scripts: Collection[str], scale: int) -> Iterator[Invariant]:
-    """Yield the invariants that hold as long as only these scripts write to their tables."""
+    """Yield the invariants of the tables. They hold if only these scripts write to the tables."""
     accounts, history = _SUM.format("abalance", "accounts"), _SUM.format("delta", "history")
     tellers, branches = _SUM.format("tbalance", "tellers"), _SUM.format("bbalance", "branches")
     if {"tpcb-like", "simple-update"} & set(scripts):

@@ -1,4 +1,4 @@
-"""The experiment with SQL scripts: its cases are scripts with numbers of processes."""
+"""The experiment `sql`: its cases differ in the scripts, the number of processes, the target and the rate."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.worker import SqlSource
 
 MAX_TEXT_BYTES = 64 << 10
-"""Maximum size of all scripts together, in bytes: every case of a report contains them."""
+"""Maximum size of all scripts together, in bytes: every case of a report contains the scripts' texts."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the first case with a driver. Raises UsageError."""
+    """Return the case with a driver from which the other cases with this driver follow. Raises UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -84,7 +84,7 @@ def _scripts(selection: SqlSelection, driver: str) -> Iterator[Scripted]:
         yield Scripted(name, options.read_text_of(name, MAX_TEXT_BYTES), weight)
 
 
-# Scripts that cannot run are refused.
+# Checks that refuse scripts that cannot run.
 
 
 def _check(spec: Scripts, driver: str) -> None:
@@ -114,7 +114,10 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Check that the transactions of a script end. Conditional statements are checked during the run."""
+    """Raise UsageError if a transaction of a script never ends, or if it does not suit --ledger.
+
+    Conditional statements are checked when they run.
+    """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
     if begins and not any(command.statement.ends for command in sql):
@@ -127,14 +130,15 @@ def _check_transaction(script: Script, *, ledger: bool) -> None:
 
 
 class _State(NamedTuple):
-    """A possible state at some position in a script."""
+    """A possible state of the connection at a position in a script."""
 
     is_open: bool
     has_written: bool
 
 
 def _check_whole(script: Script) -> None:
-    """Check that a script is one transaction: a retry would repeat statements already committed."""
+    """Raise UsageError if a script is more than one transaction: a retry would repeat committed
+    statements."""
 
     def next_state(command: Sql, state: _State) -> _State:
         sql = command.statement
@@ -197,9 +201,9 @@ class SqlExperiment(UserExperiment):
     retries_refused = False
 
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
-        """Yield the cases by concurrency, then target and rate; with --ledger, first those without it.
+        """Yield the cases, sorted by concurrency, then target and rate. Raises UsageError.
 
-        Raises UsageError.
+        With --ledger all cases without a ledger come first, so that the report shows its cost.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]
@@ -210,7 +214,7 @@ class SqlExperiment(UserExperiment):
                     yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
-        # Two scripts may have the same name.
+        # Two scripts may have the same name, so the script is not identified by it alone.
         return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:
@@ -220,7 +224,8 @@ class SqlExperiment(UserExperiment):
         try:
             scripts = read_scripts(case.spec, case.driver)
         except UsageError:
-            return True  # a report is shown whatever texts it holds, and an unreadable one may write
+            # A report is shown whatever texts it contains. A text that cannot be parsed may write.
+            return True
         return any(_may_write(sql) for script in scripts for sql in statements(script.commands))
 
     def estimated_s(self, case: Case) -> float:

@@ -1,11 +1,13 @@
 """Expressions of scripts: SQLite evaluates them, with pgbench's functions.
 
-pgbench evaluates expressions in the client, also those of scripts for a server. So a private database in
-memory evaluates them for every target: no measured connection, transaction or trace contains them.
+pgbench evaluates expressions in the client, even in scripts for a server. So for every target a private
+database in memory evaluates them: no measured connection, transaction or trace contains them.
+
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-SQLite turns an integer that overflows into a double, and a division by zero into NULL. If the operands had
-no double or NULL, such a result is an error, and so is such an argument of a function. Conditions accept it.
+SQLite turns an integer that overflows into a double, and a division by zero into NULL. If no operand was a
+double or NULL, such a result is an error, and so is such an argument of a function. Conditions accept such
+values.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 Number = int | float | None
 Value = int | float | bool | str | bytes | None
-"""Content of a variable. Expressions read text as a number."""
+"""Content of a variable. An expression reads a text as a number."""
 Variables = dict[str, Value]
 Evaluate = Callable[[Variables], Number]
 
@@ -35,20 +37,20 @@ class Expression(NamedTuple):
 
     sql: str
     variables: Mapping[str, Position]
-    """Names of the variables, each with its first place."""
+    """Names of the variables, each with the position of its first use."""
     draws: bool = False
-    """Whether it draws random numbers."""
+    """Whether the expression draws random numbers."""
     has_doubles: bool = False
-    """Whether it may be a double if all variables are integers."""
+    """Whether the value may be a double if all variables are integers."""
     has_null: bool = False
-    """Whether it may be NULL if no variable is NULL."""
+    """Whether the value may be NULL if no variable is NULL."""
 
 
 TRUE = Expression("1", {})
 
 
 class NoValue(Exception):
-    """An expression has no value. The text is the reason."""
+    """An expression has no value; the message is the reason."""
 
 
 # Values.
@@ -72,7 +74,7 @@ def _fit(number: int) -> int:
 
 
 def parse_number(text: str) -> Number:
-    """Return the number that a text means in pgbench's variables. Raises NoValue."""
+    """Return the number that a text stands for in a variable of pgbench. Raises NoValue."""
     word = text.strip().lower()
     if word in _WORDS:
         return _WORDS[word]
@@ -83,25 +85,25 @@ def parse_number(text: str) -> Number:
 
 
 def number_of(value: object) -> Number:
-    """Return the number in a variable. Raises NoValue."""
+    """Return the number in a variable; None for NULL. Raises NoValue."""
     if value.__class__ is int:
         return value
     number = value if value is None or isinstance(value, int | float) else parse_number(str(value))
-    if number != number:  # SQLite would turn it into NULL
+    if number != number:  # SQLite would turn NaN into NULL.
         raise NoValue("NaN is not a number")
     return number
 
 
 def _to_integer(value: float) -> int:
-    """Return the nearest integer; of two equally near, the even integer."""
+    """Return the nearest integer; if two are equally near, the even integer. Raises NoValue."""
     return value if isinstance(value, int) else _fit(round(value))
 
 
-# Functions. They never get NULL: `Evaluator` returns NULL for a call with NULL.
+# Functions. They never receive NULL: `Evaluator` returns NULL for a call with a NULL argument.
 
 
 _EXACT = 1 << 53
-"""Limit up to which doubles represent every integer."""
+"""Limit up to which a double represents every integer."""
 _LEAST_GAUSSIAN = 2.0
 _LEAST_ZIPFIAN, _MOST_ZIPFIAN = 1.001, 1000.0
 _MURMUR, _MURMUR_TIMES_8, _MURMUR_SHIFT = 0xC6A4A7935BD1E995, 0x35253C9ADE8F4CA8, 47
@@ -110,7 +112,7 @@ _PERMUTE_ROUNDS = 4
 
 
 def _remainder(left: float, right: float) -> int:
-    """Return the remainder as in C: with the sign of the dividend."""
+    """Return the remainder of a division as in C: with the sign of the dividend."""
     dividend, divisor = _to_integer(left), _to_integer(right)
     rest = abs(dividend) % abs(divisor)
     return -rest if dividend < 0 else rest
@@ -125,7 +127,7 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of a 64-bit integer."""
+    """Return the MurmurHash2 of a 64-bit integer. `default` is the seed if `seed` is None."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -135,7 +137,7 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of a 64-bit integer."""
+    """Return the FNV-1a hash of a 64-bit integer. `default` is the seed if `seed` is None."""
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
@@ -143,7 +145,11 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 
 
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
-    """Return the new position of an integer: a Feistel network, repeated until it is below `size`."""
+    """Return the image of an integer under a pseudorandom permutation of 0 to `size` - 1.
+
+    It is a Feistel network, repeated until its result is below `size`. `default` is the seed if `seed` is
+    None.
+    """
     count = _to_integer(size)
     if count < 1:
         raise NoValue(f"the size of permute must be above 0, not {count}")
@@ -159,7 +165,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
-    """Return the first integer of a range, and the number of integers; both bounds are included."""
+    """Return (first integer, number of integers) of a range that includes both bounds. Raises NoValue."""
     first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")
@@ -191,7 +197,10 @@ def _exponential(stream: Random, low: float, high: float, decay: float) -> int:
 
 
 def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
-    """Draw by rejection. Source: L. Devroye, Non-Uniform Random Variate Generation, p. 550-551."""
+    """Return an integer with a Zipf distribution, drawn by rejection.
+
+    Source: L. Devroye, Non-Uniform Random Variate Generation, p. 550-551.
+    """
     first, count = _range(low, high)
     if not _LEAST_ZIPFIAN <= skew <= _MOST_ZIPFIAN:
         raise NoValue(
@@ -202,7 +211,7 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
         try:
             rank = math.floor(math.pow(1 - stream.random(), -1 / (skew - 1)))
         except OverflowError:
-            continue  # far beyond any count
+            continue  # The rank is far beyond any count.
         if rank > count:
             continue
         ratio = (1 + 1 / rank) ** (skew - 1)
@@ -214,9 +223,9 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
 _RANDOM = {"random", "random_gaussian", "random_exponential", "random_zipfian"}
 """Functions whose first argument is a stream of random numbers."""
 _DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
-"""Functions that return a double for integers."""
+"""Functions that return a double even for integers."""
 _MANY = range(1, 17)
-"""Numbers of arguments of least and greatest: pgbench's limit is 16."""
+"""Possible numbers of arguments of least and greatest: pgbench's limit is 16."""
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "random": (lambda stream, low, high: _draw(stream, *_range(low, high)), 2),
     "random_gaussian": (_gaussian, 3),
@@ -239,10 +248,10 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""Functions: the implementation, then the possible numbers of arguments in SQL."""
+"""Functions by name: the implementation, then the possible numbers of arguments in SQL."""
 
 
-# Reading.
+# Parsing.
 
 
 _TOKEN = re.compile(
@@ -261,15 +270,16 @@ _KEYWORDS = {
 }
 _NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
 _PREFIX = "pgbench_"
-"""Part of the functions' names in SQL. SQLite has different functions of the same names, such as random."""
+"""Prefix of the functions' names in SQL: SQLite itself has other functions with some of the names, such as
+random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
-"""Begin of a call whose first argument becomes the seed for scripts that give none."""
+"""Begin of a call that gets the variable default_seed as an additional first argument."""
 _LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")
-"""An expression that is a single call of random. Its bounds contain no call."""
+"""An expression that is a single call of random, whose bounds contain no call."""
 
 
 def read(file: str, text: str, start: int, end: int) -> Expression:
-    """Return the expression between two positions of a text. Raises UsageError."""
+    """Return the expression between two offsets of a text. Raises UsageError."""
     parts: list[str] = []
     words: list[str] = []
     variables: dict[str, Position] = {}
@@ -314,7 +324,7 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
 
 
 class Evaluator:
-    """A SQLite database in memory with pgbench's functions, over one stream of random numbers."""
+    """A database in memory with pgbench's functions, which draw from one stream of random numbers."""
 
     def __init__(self, stream: Random) -> None:
         self._stream = stream
@@ -324,7 +334,7 @@ class Evaluator:
         self._arguments: tuple[Any, ...] = ()
 
     def _connection(self) -> sqlite3.Connection:
-        import sqlite3  # scripts without expressions need no sqlite3
+        import sqlite3  # Scripts without expressions do not need sqlite3.
 
         if self._opened is None:
             self._opened = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -335,7 +345,7 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return `call` as an SQL function that stores its exception, because sqlite3 reports no reason."""
+        """Return `call` as an SQL function that stores its exception: sqlite3 does not report the reason."""
 
         def run(*values: Any) -> Number:
             self._arguments = values
@@ -357,19 +367,20 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue for a double result if all operands were integers."""
+        """Raise NoValue for a result that is a double although all operands were integers: it has
+        overflowed."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue for a NULL result if no operand was NULL."""
+        """Raise NoValue for a result that is NULL although no operand was NULL: a division by zero."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")
 
     def problem(self, expression: Expression) -> str:
-        """Return the reason why SQLite refuses an expression; empty if it accepts it."""
+        """Return the reason why SQLite refuses an expression; empty if SQLite accepts it."""
         connection = self._connection()
         try:
             values = dict.fromkeys(expression.variables)
@@ -379,7 +390,7 @@ class Evaluator:
         return ""
 
     def compile(self, expression: Expression) -> Evaluate:
-        """Return a function from variables to the expression's value. The function raises NoValue."""
+        """Return a function from variables to the value of the expression. The function raises NoValue."""
         connection = self._connection()
         cursor, failure = connection.cursor(), connection.Error
         execute, fetch = cursor.execute, cursor.fetchone
@@ -405,12 +416,13 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster `evaluate` of a lone random(): SQLite is called only if variables have changed.
+        """Return a faster function for an expression that is a single random().
 
-        Variables are compared by identity, since 7 / 2 differs from 7 / 2.0.
+        It calls SQLite only if variables have changed. It compares variables by identity, because 7 / 2
+        differs from 7 / 2.0.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
-        held: list[tuple[str, object]] = [("", None)]  # the first call needs SQLite
+        held: list[tuple[str, object]] = [("", None)]  # The first call needs SQLite.
 
         def draw(variables: Variables) -> Number:
             nonlocal first, count, held

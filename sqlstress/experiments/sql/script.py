@@ -1,8 +1,8 @@
 """Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
 
-Scripts are read and checked together with their places in the file, and compiled to steps. The steps are as
-cheap as possible, since they count as latency. Variables are bound, never pasted into the SQL. Source:
-https://www.postgresql.org/docs/current/pgbench.html
+A script is parsed and checked with the positions in its file, then compiled to steps: functions of the
+variables. Steps must be cheap, because their time counts as latency. Variables are bound to statements and
+never pasted into the SQL. Source: https://www.postgresql.org/docs/current/pgbench.html
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Sleep(NamedTuple):
 class Sql(NamedTuple):
     statement: Statement
     prefix: str | None = None
-    """Prefix of the variables that \\gset makes of the columns; None without \\gset."""
+    r"""Prefix of the variables that \gset makes of the columns; None if no \gset follows the statement."""
 
 
 class Branch(NamedTuple):
@@ -61,7 +61,7 @@ class Branch(NamedTuple):
 
 
 class If(NamedTuple):
-    """An \\if with its branches. The condition of the last branch is always true."""
+    r"""An \if with its branches. The condition of the last branch is always true."""
 
     branches: tuple[Branch, ...]
 
@@ -75,7 +75,7 @@ class Script(NamedTuple):
 
 
 def leading(script: Script) -> int:
-    """Return the number of leading commands that only set variables, and so need no database."""
+    r"""Return the number of \set commands with which the script begins. They need no database."""
     database_commands = (
         position for position, command in enumerate(script.commands) if not isinstance(command, Set)
     )
@@ -83,7 +83,7 @@ def leading(script: Script) -> int:
 
 
 def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch]:
-    """Yield all commands and branches, in the order of the text."""
+    """Yield all commands and branches, also nested commands, in the order of the text."""
     for command in commands:
         if isinstance(command, If):
             for branch in command.branches:
@@ -94,17 +94,17 @@ def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch
 
 
 def statements(commands: Collection[Command]) -> Iterator[Sql]:
-    """Yield the SQL statements of commands, in the order of the text."""
+    """Yield the SQL statements of commands, also nested statements, in the order of the text."""
     return (command for command in walked(commands) if isinstance(command, Sql))
 
 
 def sets(commands: Collection[Command]) -> set[str]:
-    """Return the names of the variables that commands set by \\set."""
+    r"""Return the names of the variables that \set sets in these commands."""
     return {command.name for command in walked(commands) if isinstance(command, Set)}
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after commands, over all branches.
+    """Return the possible states after commands that began in one of `states`, over all branches.
 
     `moved` returns the state after a statement.
     """
@@ -116,11 +116,14 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
     return states
 
 
-# Reading scripts.
+# Parsing of scripts.
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return a checked script; `variables` are defined before it starts. Raises UsageError."""
+    """Return a checked script; `variables` are names that are defined before the script starts.
+
+    Raises UsageError.
+    """
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
         raise position_at(file, text, 0).error("the script has no SQL")
@@ -136,7 +139,8 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            break  # the names of these variables are unknown here; they are checked during the run
+            # The names of variables from \gset are unknown here; they are checked when the script runs.
+            break
         defined |= {command.name} if isinstance(command, Set) else set()
     return script
 
@@ -147,7 +151,7 @@ class _Meta(NamedTuple):
     name: str
     place: Position
     start: int
-    """Offset of its arguments."""
+    """Offset of the command's arguments in the text."""
     end: int
 
 
@@ -163,7 +167,7 @@ class _Reader:
         return Script(self._file, commands)
 
     def _cut_text(self) -> Iterator[Sql | _Meta]:
-        """Yield the statements and the lines of commands, in order."""
+        """Yield the statements and the lines with backslash commands, in order."""
         start = 0
         while True:
             script_tokens = tokens(self._file, self._text, start, dialect=self._dialect)
@@ -213,7 +217,8 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        """Return the commands up to an \\elif, \\else or \\endif and this line, or None at the end."""
+        r"""Return the commands up to the next \elif, \else or \endif of this level, and that line; None at
+        the end."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -249,7 +254,7 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        """Return the condition of an \\else or \\endif, which takes no text."""
+        r"""Return the condition of an \else or \endif, which accepts no text."""
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
                 f"unexpected text after \\{meta.name}"
@@ -276,15 +281,15 @@ class _Reader:
         return position_at(self._file, self._text, at).error(f"expected {expected}")
 
 
-# Compiling scripts to steps.
+# Compilation of scripts to steps.
 
 
 class ScriptFailed(EnvironmentFailure):
-    """Failure of a script, with its place and reason."""
+    """Failure of a script. The message has the position in the script and the reason."""
 
 
 class Compiler:
-    """Compiler for one process, with its evaluator of expressions and its database."""
+    """Compiler for one process, with the process's evaluator of expressions and its database connection."""
 
     def __init__(
         self,
@@ -293,7 +298,10 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`around` wraps the step of a statement."""
+        r"""`around` returns the step to run for a statement; its default returns the step itself.
+
+        `sleep` runs a \sleep.
+        """
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
@@ -363,7 +371,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return a step that adds its place to the error that it raises."""
+    """Return `step` with its position added to the errors that it raises."""
 
     def placed(variables: Variables) -> T:
         try:

@@ -1,4 +1,5 @@
-"""Presentation of SQL scripts: the tables of all user work, with the names and weights of the scripts."""
+"""Presentation of SQL scripts: the tables of all experiments with user work, with the scripts' names and
+weights."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from sqlstress.user_work.show import UserPresenter, suspicion_findings
 
 
 class SqlShown(UserPresenter):
-    """Presenter of SQL scripts: scripts with numbers of processes."""
+    """Presenter of SQL scripts."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         failure_findings,
@@ -34,7 +35,7 @@ class SqlShown(UserPresenter):
         spec = case.spec
         total = (
             sum(script.weight for script in spec.scripts) or 1
-        )  # all weights are 0 only in a hand-written report
+        )  # All weights are 0 only in a report written by hand.
         shares = [f"{100 * script.weight / total:.3g}% {script.name}" for script in spec.scripts]
         scripts = spec.scripts[0].name if len(spec.scripts) == 1 else listing(shares)
         tries = f", each tried up to {digits(spec.max_tries)} times" if spec.max_tries > 1 else ""

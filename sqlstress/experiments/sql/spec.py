@@ -1,4 +1,4 @@
-"""Options and spec of the experiment with SQL scripts."""
+"""Options of the experiment `sql`, and the part of a case that they set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 
 
 def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
-    """Return the pairs (name, value) of one or several NAME=VALUE. Raises ValueError."""
+    """Return the pairs (name, value) in one or several texts NAME=VALUE. Raises ValueError."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _DEFINED.fullmatch(text) if isinstance(text, str) else None
@@ -32,14 +32,14 @@ def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """Script with a transaction, in pgbench's dialect."""
+    """A script, which is one transaction, in pgbench's dialect."""
 
     name: str
-    """File, or name of the built-in script."""
+    """Path of the file, or name of the built-in script."""
     text: str
     """Text of the script."""
     weight: int = 1
-    """Relative frequency with which it is drawn."""
+    """Relative frequency with which the script is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Scripts:
     """SQL scripts of a case, and their database."""
 
     scripts: tuple[Scripted, ...] = ()
-    """Scripts. Each worker draws one at random for each transaction."""
+    """Scripts. Each worker draws a script at random for each transaction."""
     data: Data = NO_DATA
-    """Database of the scripts, and its checks."""
+    """Database of the scripts, and the checks of its data."""
     builtin_setup: tuple[str, ...] = ()
-    """Built-in tables to create: tpcb, bank."""
+    """Sets of built-in tables to create: tpcb, bank."""
     scale: int = option(
         whole_number(1, 10_000), 1, LOAD, "Value of the variable :scale, and size of the built-in tables."
     )
@@ -122,13 +122,13 @@ ScriptsRequest = Request[Scripts, SqlSelection]
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
-    """Return the scripts of a case. Raises UsageError, with the place in the file."""
+    """Return the parsed scripts of a case. Raises UsageError, with the position in the file."""
     variables, dialect = [name for name, _ in spec.define], dialect_of(driver)
     return [read(script.name, script.text, variables, dialect) for script in spec.scripts]
 
 
 def script_labels(scripts: Sequence[Scripted]) -> str:
-    """Return the names of scripts with their weights: "transfer.sql@3, read.sql"."""
+    """Return the names of scripts with their weights, such as "transfer.sql@3, read.sql"."""
     return ", ".join(
         f"{script.name}@{script.weight}" if script.weight > 1 else script.name for script in scripts
     )

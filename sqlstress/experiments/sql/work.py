@@ -1,4 +1,8 @@
-"""The parent's half: built-in tables, a check of each statement, the proof of the ledger."""
+"""The parent's part of the experiment `sql`: built-in tables, a check of each statement, a check of the
+ledger.
+
+The ledger is our table with a row for each writing transaction.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SqlWork(UserWork):
-    """One trial of SQL scripts."""
+    """The parent's part of one trial of SQL scripts."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -42,7 +46,8 @@ class SqlWork(UserWork):
         return open_calls
 
     def as_rehearsed(self) -> Case:
-        # The rehearsal always uses Python's sqlite3, and leaves out the rows of our own ledger.
+        # The rehearsal (a run on a copy of the data before the load) always uses Python's sqlite3. It has no
+        # ledger.
         spec = replace(self.case.spec, ledger=False, per_statement=False)
         return replace(self.case, driver="sqlite3", spec=spec) if not self.case.server else self.case
 
@@ -50,12 +55,12 @@ class SqlWork(UserWork):
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
             key = "PRIMARY KEY (worker, number)"
-            # Without rowids, where the target supports that.
+            # Without rowids, if the target supports such tables.
             options = "" if serves(self.case.driver) else " WITHOUT ROWID"
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
     def ready(self, pulse: Pulse) -> None:
-        """Check that the database accepts each statement; not if scripts create the tables that they use."""
+        """Check that the database accepts each statement, unless scripts create the tables that they use."""
         if self.redefines:
             return
         with self.place.reading(pulse) as reader:
@@ -79,7 +84,7 @@ class SqlWork(UserWork):
 def check_ledger(
     found: Mapping[int, tuple[int, int, int]], acknowledged: Sequence[int], dead: Sequence[bool]
 ) -> Check:
-    """Compare the ledger with the acknowledged commits: numbers from 1, none missing, none in addition.
+    """Return the check that the ledger has exactly the acknowledged commits, numbered from 1 for each worker.
 
     A worker that died may have committed one more row. `found` is (number of rows, least number, largest
     number) by worker; `acknowledged` and `dead` have an item per worker, beginning with worker 1.

@@ -1,4 +1,4 @@
-"""A worker's half: draws scripts by weight, and runs each as a transaction."""
+"""The worker's part of the experiment `sql`: it draws scripts by weight, and runs each as a transaction."""
 
 from __future__ import annotations
 
@@ -52,13 +52,16 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""Our table. A row in each transaction proves that every acknowledged commit is stored exactly once."""
+"""Name of our table. Its row for each writing transaction shows that the commit is stored exactly once."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
 
 class SqlSource(UserSource):
-    """Source that runs scripts. The leading \\set commands of a script run before its time is measured."""
+    r"""Source (a worker's operations) that runs scripts.
+
+    The \set commands with which a script begins run before its time is measured.
+    """
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -80,9 +83,11 @@ class SqlSource(UserSource):
         }
         names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
         scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
-        # Variables pass from a script to the next, unless all scripts set their variables at the start.
+        # Variables pass from a script to the next script, unless all scripts set their variables only at the
+        # start.
         self._sets_late = any(map(_changes_late, scripts))
-        # Without a database, only the cost of the harness is measured, and sleeps are not part of it.
+        # Without a database, only the cost of the harness (our code around each operation) is measured, and
+        # sleeps are no part of it.
         sleep = self.sleep if self._client else _do_nothing
         self._evaluator = Evaluator(self.random)
         self._failures = None if case.server else ScriptFailures(case)
@@ -97,7 +102,7 @@ class SqlSource(UserSource):
         ]
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, as a \\sleep of a script requests."""
+        r"""Sleep for a \sleep of a script."""
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
@@ -111,9 +116,9 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        """Return the variables of each transaction. Each continues with the variables of the previous one.
+        """Return the variables of each transaction, which begin as the variables of the previous transaction.
 
-        If scripts also set variables while they run, all transactions share one mapping.
+        If scripts also set variables while they run, all transactions share the same mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -126,7 +131,7 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return the function that runs a script. After BUSY it restarts with the same values."""
+        """Return the function that runs a script. After BUSY it restarts the script with the same values."""
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -177,7 +182,8 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            return True  # without a database a value is missing: the operation counts as not done
+            # Without a database, a script may lack a value from a row: its operation counts as failed.
+            return True
         if self._client.was_busy(error):
             return True
         place = getattr(error, "place", None)
@@ -222,7 +228,7 @@ class SqlSource(UserSource):
 
 
 def _variable_value(text: str) -> Value:
-    """Return the value of a variable on the command line: a number if it looks like one, as in pgbench."""
+    """Return the value of a variable on the command line: a number if the text is a number, as in pgbench."""
     try:
         value = parse_number(text)
     except NoValue:
@@ -232,9 +238,9 @@ def _variable_value(text: str) -> Value:
 
 
 def _changes_late(script: Script) -> bool:
-    """Return whether a script changes variables after its leading \\set commands.
+    r"""Return whether a script changes variables after the \set commands with which it begins.
 
-    A condition that draws a number counts too, because a retry must draw the same number.
+    A condition that draws a random number counts, too, because a retry must draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -243,7 +249,7 @@ def _changes_late(script: Script) -> bool:
 
 
 class NoDatabase:
-    """A database that does nothing, to measure the harness's own cost."""
+    """A connection to no database, to measure the cost of the harness (our code around each operation)."""
 
     def runs(self, sql: str) -> Step:
         return _do_nothing
@@ -254,7 +260,7 @@ class NoDatabase:
         return lambda _: ((), ((),))
 
     def rollback(self) -> None:
-        """Do nothing: there is no transaction."""
+        """Do nothing, because there is no transaction."""
 
     def in_transaction(self) -> bool:
         return False
@@ -265,7 +271,8 @@ def _do_nothing(_: Any) -> None:
 
 
 class ScriptLedger:
-    """Rows of one worker in the ledger, numbered from 1, each within the transaction that it proves."""
+    """Rows of one worker in the ledger, numbered from 1. Each row is written in the transaction that it
+    counts."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
         """`acknowledged` is the worker's word in shared memory: the number of its acknowledged commits."""
@@ -273,7 +280,7 @@ class ScriptLedger:
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return a commit that first writes the row, and is counted afterwards."""
+        """Return the commit with the row written before it, and the commit counted after it."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -286,13 +293,13 @@ class ScriptLedger:
 
 
 class StatementTimes:
-    """Latencies and end times of a statement."""
+    """Latencies of the executions of one statement."""
 
     def __init__(self) -> None:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return `run` wrapped in a timer. Its times are kept until `fold` records them."""
+        """Return `run` wrapped in a timer. The times are kept until `fold` records them."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
@@ -303,13 +310,13 @@ class StatementTimes:
         return timed
 
     def fold(self, window: Window) -> None:
-        """Record the executions that ended within the window."""
+        """Record the latencies of executions that ended within the window; forget the others."""
         opens, closes = window.opens_ns, window.closes_ns
         self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()
 
     def histogram(self) -> tuple[dict[int, int], int]:
-        """Return the histogram, and the longest latency in ns."""
+        """Return (histogram, longest latency in ns) of the recorded executions."""
         buckets = self._recorder.buckets()
         return buckets, self._recorder.largest() if buckets else 0
 
@@ -324,10 +331,10 @@ def statement_label(sql: Sql) -> str:
 
 
 class ScriptFailures:
-    """Failed statements of the scripts of a process.
+    """Counter of failed statements in the scripts of a process.
 
-    The state of a transaction follows from the script: it has no cursors that stay open, and its transactions
-    end in it. The time is that of the transaction, which ends with the failure.
+    The state of the transaction follows from the script: a script has no cursors that stay open, and its
+    transactions end in it. The recorded time is the time of the transaction, which ends with the failure.
     """
 
     def __init__(self, case: Case) -> None:
@@ -336,7 +343,8 @@ class ScriptFailures:
         self.records = self._failures.records
 
     def add(self, script: Script, error: Exception, waited_s: float) -> None:
-        """Record a failed statement, if the error has a result code of SQLite and a place."""
+        """Record a failed statement, if the error has a result code of SQLite and a position in the
+        script."""
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         place = getattr(error, "place", None)
         steps = [*statements(script.commands)]
@@ -363,7 +371,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return the facts of the last of these statements."""
+        """Return facts on the last of these statements, which failed, from the statements before it."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -383,11 +391,11 @@ class ScriptFailures:
         )
 
 
-# The rehearsal: scripts run on a copy, and their statements are traced.
+# The rehearsal: scripts run on a copy of the data, and their statements are traced.
 
 
 class RehearsalSource(SqlSource):
-    """Source that sets the place of each statement in a tracer before it runs."""
+    """Source that sets the position of each statement in a tracer before the statement runs."""
 
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -395,7 +403,7 @@ class RehearsalSource(SqlSource):
         super().__init__(case, place, 1, 0, (acknowledged,))
 
     def sleep(self, seconds: float) -> None:
-        """Return at once instead of sleeping."""
+        """Do not sleep."""
 
     def _around(self, sql: Sql, run: Step) -> Step:
         run, tracer, place = super()._around(sql, run), self._tracer, sql.statement.place
@@ -409,7 +417,7 @@ class RehearsalSource(SqlSource):
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Connect, and return the functions that run each script."""
+    """Connect; return for each script, by name, the function that runs the script."""
     source = RehearsalSource(case, place, tracer)
 
     def run(number: int) -> None:

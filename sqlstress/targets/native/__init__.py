@@ -1,7 +1,8 @@
-"""The native loop: a C extension that runs a timed window of kv with a driver's own library.
+"""The native loop: a C extension that runs kv's timed loop with the SQLite or PostgreSQL library of a driver.
 
-loop.h describes the purpose of each C file. `extension` imports the extension, and a `NativeStore` passes it
-a plan. Each target has its own way to the driver's library and connections.
+`extension` imports the C extension. A `NativeStore` passes a plan (a dictionary of all parameters) to it.
+Each target has its own way to get the driver's library and connections. The header loop.h describes the C
+files.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from sqlstress.errors import EnvironmentFailure
 if TYPE_CHECKING:
     from sqlstress.targets.views import Connections, Refusal
 
-# The import of the C extension, if it was built and its clock agrees with Python's.
+# The import of the C extension. It is available if it was built and its clock agrees with Python's.
 
 
 class NativeUnavailable(Exception):
-    """The native loop is not available, for the reason in the message."""
+    """The native loop is not available; the message is the reason."""
 
 
 _FROM_SOURCE = (
@@ -37,13 +38,13 @@ _WITH_COMPILER = (
 
 
 def _is_source() -> bool:
-    """Return whether this package is the source folder, and not an installed copy."""
+    """Return whether this package is the source folder rather than an installed copy."""
     return Path(__file__).with_name("loop.h").exists()
 
 
 @cache
 def extension() -> ModuleType:
-    """Import the C extension. Raises NativeUnavailable."""
+    """Return the imported C extension. Raises NativeUnavailable."""
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
@@ -59,7 +60,7 @@ def extension() -> ModuleType:
 
 
 def lacking(reach: Callable[[], object]) -> str | None:
-    """Call `reach`; return the reason why the native loop is not available, or None."""
+    """Call `reach`; return the message if it raises NativeUnavailable, else None."""
     try:
         reach()
     except NativeUnavailable as reason:
@@ -69,7 +70,7 @@ def lacking(reach: Callable[[], object]) -> str | None:
 
 @contextmanager
 def require_native(driver: str) -> Iterator[None]:
-    """Turn NativeUnavailable into EnvironmentFailure, for a worker whose case requires the native loop."""
+    """Turn NativeUnavailable into EnvironmentFailure, for a case that requires the native loop."""
     try:
         yield
     except NativeUnavailable as reason:
@@ -82,7 +83,8 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Endings of a loop, as in loop.h."""
+"""Endings of a run of the C loop, as in loop.h: completed, stopped by an error, too many failed writes in a
+row."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -94,7 +96,7 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
 
 
 class NativeStore:
-    """A worker's key-value interface with the whole loop in C."""
+    """A worker's access to the key-value data if the whole timed loop runs in C."""
 
     def __init__(
         self,
@@ -114,9 +116,10 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run a plan of `kv.native_loop` and return its results.
+        """Run the loop with `plan`, made by the worker of kv, and return its results by name.
 
-        Raises EnvironmentFailure if an error of the store, or too many failed writes, stopped it.
+        Raises EnvironmentFailure if an error of the store or too many failed writes in a row stopped the
+        loop.
         """
         result: dict[str, Any] = self._native.run({**plan, **self.plan})
         if result["ending"] == STOPPED:

@@ -28,8 +28,9 @@ int64_t clock_ns(void) {
 #define CREATE_WAITABLE_TIMER_HIGH_RESOLUTION 2
 #endif
 
-/* Sleep() has the resolution of the system's ticks, usually 16 ms. Python's time.sleep uses this timer, too. It exists
- * since Windows 10, version 1803.
+/* Sleep() has the resolution of the system's ticks, usually 16 ms. This timer is more exact; Python's time.sleep
+ * uses it, too. It exists since Windows 10, version 1803.
+ *
  * Source: https://learn.microsoft.com/windows/win32/api/synchapi/nf-synchapi-createwaitabletimerexw */
 void sleep_ns(int64_t ns) {
     static HANDLE timer;
@@ -64,9 +65,11 @@ void sleep_ns(int64_t ns) {
 
 #endif
 
-/* Makes the allocator keep freed memory in the process. After a write by another connection, SQLite frees the pages of
- * its cache and allocates as many again. If the end of the heap happens to be free, glibc returns these pages to the
- * system in between, and then each costs a page fault. This chance would differ from one program to the next.
+/* An allocator that keeps freed memory in the process. After a write by another connection, SQLite frees the pages
+ * of its cache and allocates the same number again. If the end of the heap happens to be free, glibc returns these
+ * pages to the system in between, and each page then costs a page fault. This chance would differ from one program
+ * to the next.
+ *
  * Source: https://man7.org/linux/man-pages/man3/mallopt.3.html */
 
 #ifdef __GLIBC__
@@ -76,7 +79,7 @@ void sleep_ns(int64_t ns) {
 
 void heap_keep(void) {
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
-    mallopt(M_MMAP_THRESHOLD, LARGEST_IN_HEAP); /* glibc no longer adapts it after the call above */
+    mallopt(M_MMAP_THRESHOLD, LARGEST_IN_HEAP); /* after the call above, glibc no longer adapts this threshold */
 }
 
 #else

@@ -8,7 +8,7 @@ int64_t clock_ns(void);
 
 void sleep_ns(int64_t ns);
 
-/* Makes the allocator keep freed memory in the process. */
+/* Make the allocator keep freed memory in the process instead of returning it to the system. */
 void heap_keep(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* engine/loop.py in C: it runs chunks of operations, with a single call of the store in each operation's time. */
+/* engine/loop.py in C: it runs chunks of operations. The measured time of an operation has one call of the store. */
 #include "clock.h"
 #include "loop.h"
 #include "where.h"
@@ -20,7 +20,7 @@ static int operate(Loop *loop, int i) {
         return store->read_pair(store, bucket, numbers);
     case UPDATE:
         code = store->update(store, bucket, *numbers);
-        /* The count is entered at once, because it cannot be entered later without the risk of entering it twice. */
+        /* The count is stored at once: a later store could add it twice. */
         if (code == SQLITE_OK) loop->acks.counts[(int64_t)bucket * COUNTERS + *numbers]++;
         IN_ORDER();
         return code;
@@ -44,8 +44,9 @@ static int give_up(Loop *loop, int i, int code, int64_t begun) {
     return 1;
 }
 
-/* Runs a chunk until the window closes, and returns the number of operations that were done or failed. The end of each
- * operation is written to shared memory at once: it is the acknowledgement, and the begin of the next operation. */
+/* Run a chunk until the window closes; return the number of operations that were completed or failed. The end of
+ * each operation is written to shared memory at once: it is the acknowledgement, and the begin of the next
+ * operation. */
 static int run_chunk(Loop *loop, int64_t begin) {
     volatile int64_t *ends = loop->acks.ends;
     loop->acks.begins[0] = begin;
@@ -66,8 +67,8 @@ static int next_size(int size, int done, int64_t took, int largest) {
     return size / 2 > FIRST_CHUNK ? size / 2 : FIRST_CHUNK;
 }
 
-/* Returns whether to continue after these operations. Without this check, a fixed number of operations would never end
- * if another program kept its lock. */
+/* Return whether to continue after these operations: false if writes have failed for too long. Without this check, a
+ * fixed number of operations would never end if another program kept its lock. */
 static int is_patient(Loop *loop, int done, int64_t *not_done) {
     int wrote = 0;
     *not_done = 0;

@@ -1,6 +1,6 @@
-/* The parts of the timed loop. Each has a counterpart in Python, which describes it and must agree with it:
- * random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py and engine/loop.py. All times are
- * nanoseconds of the shared clock. */
+/* The parts of the timed loop of a worker. Each has a counterpart in Python, which describes it and must agree with
+ * it: random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py and engine/loop.py. All times are in ns
+ * of the shared clock. */
 #ifndef SQLSTRESS_LOOP_H
 #define SQLSTRESS_LOOP_H
 
@@ -12,8 +12,9 @@
 
 enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 
-/* Stores to shared memory before this happen before the stores after it, even if the process is killed in between.
- * The processor keeps a process's own stores in order; this keeps the compiler from reordering them. */
+/* Stores to shared memory that come before this macro happen before the stores after it, even if the process is
+ * killed in between. The processor keeps a process's own stores in order; the macro keeps the compiler from
+ * reordering them. */
 #ifdef _MSC_VER
 #include <intrin.h>
 #define IN_ORDER() _ReadWriteBarrier()
@@ -21,7 +22,8 @@ enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 #define IN_ORDER() __asm__ __volatile__("" ::: "memory")
 #endif
 
-/* Likewise for another process that reads the stores at the same time: orders the processor's memory accesses, too. */
+/* Like IN_ORDER, for another process that reads the stores at the same time: it also orders the processor's memory
+ * accesses. */
 #if defined(_MSC_VER) && defined(_M_ARM64)
 #define PUBLISHED() __dmb(_ARM64_BARRIER_ISH)
 #elif defined(_MSC_VER)
@@ -30,7 +32,7 @@ enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 #define PUBLISHED() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #endif
 
-/* workload.c: Python's random generator, so that both loops draw the same numbers. */
+/* workload.c: Python's random generator, so that the C loop and the Python loop draw the same numbers. */
 
 #define RANDOM_WORDS 624
 
@@ -39,14 +41,14 @@ typedef struct {
     uint32_t next; /* index of the next word; RANDOM_WORDS if all words are used */
 } Random;
 
-/* workload.c: the drawn keys, their buckets, and their encoding in the database. */
+/* workload.c: the drawn keys, their buckets (database files), and their form in the database. */
 
 typedef enum { UNIFORM, ZIPFIAN, SEQUENTIAL } Distribution;
 typedef enum { KEY_INT, KEY_TEXT, KEY_BLOB } KeyType;
 
 typedef struct {
     Distribution distribution;
-    int64_t key_space, position;            /* position: the next key of the sequential distribution */
+    int64_t key_space, position;            /* position: number of the next key of the sequential distribution */
     double total, second, eta, alpha;       /* constants of the zipfian distribution, from kv/keys.py */
     int64_t step;
     Random random;
@@ -62,15 +64,17 @@ typedef struct {
 
 #define KEY_ROOM 32
 
-int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]); /* writes a text or blob key; returns its size */
+/* write a text or blob key; return its size in bytes */
+int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]);
 
-/* workload.c: values whose header identifies the worker and the write. */
+/* workload.c: values. The header of a value (its first eight bytes, or the integer) identifies the worker and the
+ * write. */
 
 typedef struct {
-    int64_t base;  /* header of the worker's sequence number 0 */
+    int64_t base;  /* header of the worker's write with sequence number 0 */
     int64_t salt, size;
-    uint8_t *padding; /* room for a header, then the worker's padding; NULL if values are integers */
-    uint8_t covered[8]; /* the padding's bytes at header_at */
+    uint8_t *padding; /* VALUE_HEADER bytes, then the worker's padding; NULL if values are integers */
+    uint8_t covered[8]; /* the padding's bytes that the last value's header has overwritten */
     int64_t header_at; /* offset in `padding` of the last value's header */
 } Values;
 
@@ -83,7 +87,7 @@ typedef struct {
 
 #define RAW_ROOM 48
 
-/* The value of a column, of which only the first RAW_ROOM bytes are kept. */
+/* The value of a column. Only its first RAW_ROOM bytes are kept. */
 typedef struct {
     int type;
     int64_t integer;
@@ -99,22 +103,25 @@ int64_t big_endian(const uint8_t bytes[VALUE_HEADER]);
 int64_t header_worker(int64_t header);
 int64_t header_sequence(int64_t header);
 
-/* workload.c: chunks of operations, drawn outside of the measured times. */
+/* workload.c: chunks. A chunk is the list of operations that the loop runs without other work in between. It is
+ * drawn outside the measured time. */
 
 typedef struct {
-    int simple, only_reads, batch, width; /* width: rows per operation */
+    int simple, only_reads, batch, width; /* width: number of rows per operation */
     double read_ratio;
-    uint32_t read_below, update_below; /* thresholds for a draw below 1 << 16, if there are transactions */
+    /* thresholds for a draw below 1 << 16, if transactions have several statements */
+    uint32_t read_below, update_below;
 } Mix;
 
 typedef struct {
     int count;
-    int64_t first;    /* sequence number of the first row */
+    int64_t first;    /* sequence number of the first row of the chunk */
     uint8_t *kinds;
     uint16_t *drawn;
-    int64_t *numbers; /* `width` numbers per operation: keys, or a counter; a pair uses the first two */
+    int64_t *numbers; /* `width` numbers per operation: numbers of keys, or of a counter; a pair uses the first two */
     int *buckets;
-    int64_t *headers; /* header of the value that a get has read; negative if no worker wrote the value */
+    /* for each operation, the header of the value that a get has read; negative if no worker wrote the value */
+    int64_t *headers;
 } Chunk;
 
 typedef struct {
@@ -122,8 +129,8 @@ typedef struct {
     Keys keys;
     Placement placement;
     int64_t sequence;
-    int64_t *spare; /* room for the pairs of a batch */
-    uint8_t *taken; /* a bit for each pair of a bucket: whether the pair is already in the batch */
+    int64_t *spare; /* memory for the pairs of a transaction with several rows */
+    uint8_t *taken; /* one bit for each pair of a bucket: whether the transaction already has the pair */
 } Draws;
 
 void chunk_draw(Draws *draws, Chunk *chunk, int count);
@@ -133,14 +140,14 @@ void chunk_draw(Draws *draws, Chunk *chunk, int count);
 #define EXAMPLES 3
 
 typedef struct {
-    int64_t number, header, last; /* last: the write to that key that should have been read, if it is known */
+    int64_t number, header, last; /* last: sequence number of the write that should have been read; 0 if unknown */
     Raw value;
 } BadRead;
 
 typedef struct {
     int rows;
     Raw keys[2], values[2];
-    int64_t headers[2]; /* negative if no worker wrote the value */
+    int64_t headers[2]; /* header of each value; negative if no worker wrote the value */
 } PairRead;
 
 typedef struct {
@@ -153,8 +160,8 @@ typedef struct {
 void reads_bad(Reads *reads, const BadRead *bad);
 void reads_pair(Reads *reads, const PairRead *pair, int batch);
 
-/* sqlite.c, and loop.c for a store that does nothing: the operations, each a transaction. They return a result code
- * of SQLite, which may be an extended code. */
+/* sqlite.c, and loop.c for a store that does nothing: the operations. Each is one transaction, and returns a result
+ * code of SQLite, perhaps an extended code. */
 
 typedef enum { SQL_GET, SQL_PAIR, SQL_PUT, SQL_BEGIN, SQL_COMMIT, SQL_ROLLBACK, SQL_COUNT, SQL_SET_COUNT, SQLS } Sql;
 
@@ -221,7 +228,7 @@ void acks_announce(const Acks *acks, const Chunk *chunk, int width);
 void acks_give_up(const Acks *acks, int operation, int width);
 void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads);
 
-/* record.c: the counts of operations that end inside the window. */
+/* record.c: counts of the operations that end inside the window. */
 
 #define MOST_BINS 600
 #define LATENCY_BUCKETS (0x7f7f + 1)

@@ -1,4 +1,5 @@
-/* The Python module: converts a plan (a dict) into a loop, and the results of the loop into a dict. */
+/* The Python module: it converts a plan (a dict of all parameters) into a loop, and the results of the loop into a
+ * dict. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
@@ -15,11 +16,11 @@
 
 typedef struct {
     Loop loop;
-    Py_buffer views[MOST_VIEWS]; /* Python's memory, which is not moved or freed while the views are held */
+    Py_buffer views[MOST_VIEWS]; /* memory of Python objects, which is not moved or freed as long as the views exist */
     int viewed;
 } Plan;
 
-/* Reads a plan, a dict from kv/native_loop.py, into a loop. */
+/* Conversion of a plan, a dict that kv/native_loop.py makes, into a loop. */
 
 static PyObject *field(PyObject *asked, const char *name) {
     PyObject *found = PyDict_GetItemString(asked, name);
@@ -37,7 +38,7 @@ static double real(PyObject *asked, const char *name) {
     return found ? PyFloat_AsDouble(found) : -1;
 }
 
-/* Returns the memory of a field and its length in bytes; NULL if the field is None. */
+/* Return the memory of a field, and its length in bytes in *length; NULL if the field is None. */
 static void *memory(Plan *plan, PyObject *asked, const char *name, int writable, size_t *length) {
     PyObject *found = field(asked, name);
     Py_buffer *view = &plan->views[plan->viewed];
@@ -119,8 +120,8 @@ static void read_waiting(Waiting *waiting, PyObject *asked) {
     waiting->jitter = (uint64_t)integer(asked, "jitter") | 1;
 }
 
-/* "connections" has, for each bucket, the addresses of the connection and of its library's functions. It is empty for
- * a dry store. */
+/* "connections" has, for each bucket, the addresses of its connection and of the table of SQLite's functions. It is
+ * empty for a store that does nothing. */
 static void read_connections(Store *store, PyObject *asked) {
     PyObject *connections = field(asked, "connections"), *sql = field(asked, "statements");
     if (!connections || !sql) return;
@@ -218,9 +219,9 @@ static Plan *plan_read(PyObject *asked) {
     return NULL;
 }
 
-/* Converts the results of a loop into a dict for kv/native_loop.py. */
+/* Conversion of the results of a loop into a dict for kv/native_loop.py. */
 
-/* Stores a value, which may be NULL, under a name, and drops the reference to the value. */
+/* Store a value under a name, unless it is NULL, and drop the reference to the value. */
 static void put(PyObject *result, const char *name, PyObject *value) {
     if (value && !PyErr_Occurred()) PyDict_SetItemString(result, name, value);
     Py_XDECREF(value);
@@ -232,7 +233,7 @@ static PyObject *integers(const int64_t *numbers, int count) {
     return list;
 }
 
-/* Returns the histogram of one kind of operation as {bucket: count}. */
+/* Return the histogram of one kind of operation as {bin: count}. */
 static PyObject *histogram(const uint64_t *counts) {
     PyObject *found = PyDict_New();
     for (int bucket = 0; found && bucket < LATENCY_BUCKETS; bucket++) {
@@ -390,16 +391,16 @@ static PyObject *count_pauses(PyObject *module, PyObject *nothing) {
 
 static PyMethodDef shim_functions[] = {
     {"where_begin", begin, METH_VARARGS,
-     "Tell where the time goes from now on: functions of SQLite, address of the area. Returns why not, or None."},
-    {"where_gave_up", gave_up, METH_NOARGS, "An operation was given up."},
-    {"where_end", end, METH_NOARGS, "It is over."},
+     "Start recording: address of SQLite's functions, address of the area. Return the reason for failure or None."},
+    {"where_gave_up", gave_up, METH_NOARGS, "Record that an operation failed with BUSY."},
+    {"where_end", end, METH_NOARGS, "End the recording of time."},
     {"pauses_begin", begin_pauses, METH_VARARGS,
-     "Pause from now on: functions of SQLite, and a schedule. Returns why not, or None."},
-    {"pauses_made", count_pauses, METH_NOARGS, "How often this process has paused."},
+     "Start pauses: address of SQLite's functions, schedule. Return the reason for failure or None."},
+    {"pauses_made", count_pauses, METH_NOARGS, "Return the number of pauses that this process has made."},
     {NULL, NULL, 0, NULL},
 };
 
-/* Functions of the module for the clock, the connections, the loop and the proof. */
+/* Functions of the module for the clock, the connections, the loop and the check of all rows. */
 
 static PyObject *now_ns(PyObject *module, PyObject *nothing) {
     (void)module;
@@ -446,7 +447,7 @@ static PyObject *run(PyObject *module, PyObject *asked) {
     return result;
 }
 
-/* Draws chunks of the given sizes, and returns them as (kinds, buckets, numbers). Only tests use this. */
+/* Draw chunks of the given sizes; return them as (kinds, buckets, numbers). Only tests use this function. */
 static PyObject *drawn(PyObject *module, PyObject *args) {
     PyObject *asked, *sizes;
     (void)module;
@@ -495,7 +496,7 @@ static void read_proof(Proof *proof, PyObject *asked, Plan *plan) {
     proof->seen = memory(plan, asked, "seen", 1, NULL);
 }
 
-/* Returns the number of rows of all buckets if all are right; -1 if a row is wrong or the check failed. */
+/* Return the number of rows of all buckets if all rows are right; -1 if a row is wrong or the check failed. */
 static PyObject *proved(PyObject *module, PyObject *asked) {
     Plan *plan = room(1, sizeof *plan);
     Proof proof = {0};
@@ -519,19 +520,20 @@ static PyObject *proved(PyObject *module, PyObject *asked) {
 }
 
 static PyMethodDef functions[] = {
-    {"run", run, METH_O, "Carry out a plan, without the GIL, and return what was done."},
-    {"drawn", drawn, METH_VARARGS, "Draw chunks of these sizes by a plan: (kinds, buckets, numbers) of each."},
-    {"proved", proved, METH_O, "How many rows there are, if by a plan all are right; else -1."},
-    {"latency_bucket", bucket_of, METH_O, "The bucket of the histogram in which a latency falls."},
-    {"now_ns", now_ns, METH_NOARGS, "The shared clock."},
+    {"run", run, METH_O, "Run the loop by a plan, without the GIL; return its results."},
+    {"drawn", drawn, METH_VARARGS, "Draw chunks of these sizes by a plan; return (kinds, buckets, numbers) of each."},
+    {"proved", proved, METH_O, "Check all rows by a plan; return their number if all are right, else -1."},
+    {"latency_bucket", bucket_of, METH_O, "Return the bin of the histogram for a latency in ns."},
+    {"now_ns", now_ns, METH_NOARGS, "Return the time of the clock that all processes share, in ns."},
     {"handed_over", handed_over, METH_NOARGS,
-     "The connections opened since the last call, as (address of the connection, of its SQLite's functions)."},
-    {"version_number", version_number, METH_VARARGS, "The version of the SQLite whose functions lie there."},
+     "Return the connections opened since the last call: (its address, address of its SQLite's functions)."},
+    {"version_number", version_number, METH_VARARGS,
+     "Return the version of SQLite as a number: address of its functions."},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_native", .m_doc = "The timed loop.", .m_size = -1, .m_methods = functions};
+    PyModuleDef_HEAD_INIT, .m_name = "_native", .m_doc = "The timed loop in C.", .m_size = -1, .m_methods = functions};
 
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);

@@ -1,9 +1,10 @@
-/* Pauses at SQLite's calls of its VFS, to make conflicts between processes more probable.
+/* Pauses at SQLite's calls of its VFS (its interface to files), which make conflicts between processes more
+ * probable.
  *
  * A schedule is an array of 64-bit words, which targets/sqlite/shim.py makes: the seed; the number of lengths; for
- * each point and each of its sides, the number of calls of which one pauses (0 means no pause); the lengths in ns.
- * The schedule is copied and never freed, because connections may be closed at the very end of the process.
- */
+ * each point and each of its sides (before and after the call), a number: one of this number of calls pauses, 0
+ * means no pause; the lengths in ns. The schedule is copied and never freed, because connections may be closed at
+ * the very end of the process. */
 #ifndef SQLSTRESS_PAUSES_H
 #define SQLSTRESS_PAUSES_H
 
@@ -19,7 +20,7 @@ enum {
     PAUSE_TRUNCATE,
     PAUSE_SYNC,
     PAUSE_SIZE,
-    PAUSE_LOCK, /* a lock of the database file; with a rollback journal there are no others */
+    PAUSE_LOCK, /* a lock of the database file; with a rollback journal these are the only locks */
     PAUSE_UNLOCK,
     PAUSE_CONTROL,
     PAUSE_SHM_MAP,
@@ -28,22 +29,23 @@ enum {
     PAUSE_BARRIER,
     PAUSE_FETCH,
     PAUSE_DELETE,
-    PAUSE_WRITE_LOCK, /* the write lock in all journal modes: between a read and the write that depends on it */
+    /* the write lock, in all journal modes. A pause there is between a read and the write that depends on the read. */
+    PAUSE_WRITE_LOCK,
     PAUSE_POINTS,
 };
 
 enum { PAUSE_BEFORE, PAUSE_AFTER, PAUSE_SIDES };
 
-/* Starts pauses for connections opened from now on, by a schedule of `bytes` bytes. Returns the reason if that is not
- * possible, or NULL. A second call replaces the schedule. */
+/* Make pauses, by a schedule of `bytes` bytes, in connections that are opened from now on. Return NULL, or the
+ * reason why this is impossible. A further call replaces the schedule. */
 const char *pauses_begin(const Routine *table, const void *schedule, size_t bytes);
 
-/* Returns the number of pauses that this process has made. */
+/* Return the number of pauses that this process has made. */
 int64_t pauses_made(void);
 
 extern const int64_t *pauses; /* the schedule; NULL if pauses are off */
 
-/* Pauses if a random draw says so. */
+/* Pause, if a random draw decides so. */
 void pause_drawn(int point, int side);
 
 static inline void pause_at(int point, int side) {
@@ -55,7 +57,7 @@ static inline int pause_after(int point, int result) {
     return result;
 }
 
-/* A call with possible pauses before and after it. */
+/* Value of a call, with possible pauses before and after the call. */
 #define PAUSED(point, call) (pause_at(point, PAUSE_BEFORE), pause_after(point, call))
 
 #endif

@@ -1,5 +1,6 @@
-/* The check whether all rows of a bucket agree with the History of kv/work.py. It only confirms that all are right. If
- * a row is wrong, or may be wrong, kv/work.py checks all rows and reports the faults. */
+/* The check whether all rows of a bucket agree with the acknowledged writes (ReadHistory in kv/work.py). It only
+ * confirms that all rows are right. If a row is wrong, or may be wrong, kv/work.py checks all rows in Python and
+ * reports the faults. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static int64_t digits(const uint8_t *bytes, int length) {
     return number;
 }
 
-/* Returns the number of a key in the format of key_encode; negative if the column is not such a key. */
+/* Return the number of a key in the format of key_encode; negative if the column has no such key. */
 static int64_t key_read(const Proof *proof, sqlite3_stmt *stmt) {
     const Sqlite *sqlite = &proof->sqlite;
     uint8_t room[KEY_ROOM];
@@ -33,7 +34,7 @@ static int64_t key_read(const Proof *proof, sqlite3_stmt *stmt) {
     return memcmp(bytes, room, (size_t)length) ? -1 : number;
 }
 
-/* Returns whether a value has the type or the padding that its writer uses for this sequence number. */
+/* Return whether a value has the type, or the padding, that its writer uses for this sequence number. */
 static int is_padded(const Proof *proof, sqlite3_stmt *stmt, int64_t header) {
     const Values *values = &proof->values;
     if (values->size == VALUE_HEADER) return proof->sqlite.column_type(stmt, 1) == SQLITE_INTEGER;
@@ -43,7 +44,7 @@ static int is_padded(const Proof *proof, sqlite3_stmt *stmt, int64_t header) {
     return !memcmp(bytes + VALUE_HEADER, padding + from, (size_t)(values->size - VALUE_HEADER));
 }
 
-/* Returns whether a write is the one that the key must have, because no later write was acknowledged. */
+/* Return whether a write can be the last write to a key: no later write to the key was acknowledged. */
 static int is_last(const Proof *proof, int64_t number, int64_t header) {
     const Acks *acks = &proof->acks;
     int64_t slot = acks_slot(acks, number), worker = header_worker(header);
@@ -64,8 +65,8 @@ static int is_right(const Proof *proof, sqlite3_stmt *stmt, int bucket) {
     return is_last(proof, number, header);
 }
 
-/* Finds the latest write of each slot, worker by worker in the order of memory. A search row by row would cause a cache
- * miss per worker for each row. */
+/* Find the latest acknowledged write to each slot, worker by worker in the order of memory. A search row by row
+ * would cause a cache miss per worker for each row. */
 int proof_begin(Proof *proof) {
     const Acks *acks = &proof->acks;
     proof->latest = calloc((size_t)acks->slots + 1, sizeof *proof->latest);

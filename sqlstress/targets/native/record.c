@@ -15,7 +15,7 @@ int64_t acks_slot(const Acks *acks, int64_t number) {
 void acks_announce(const Acks *acks, const Chunk *chunk, int width) {
     if (!acks->on) return;
     for (int i = 0; i < chunk->count; i++) {
-        /* This is a mask and not a branch, because the kinds are random: a processor would mispredict half of the
+        /* A mask instead of a branch, because the kinds are random: a processor would mispredict half of the
          * branches. UNTRACKED has all bits set. */
         int64_t reads = -(int64_t)(chunk->kinds[i] != REPLACE);
         for (int64_t row = (int64_t)i * width; row < (int64_t)(i + 1) * width; row++) {
@@ -37,13 +37,14 @@ void acks_give_up(const Acks *acks, int operation, int width) {
     IN_ORDER();
 }
 
-/* Enters the writes of an operation as the worker's last writes. The words of a write are adjacent: one cache miss. */
+/* Store the writes of an operation as the worker's last writes. The words of a write are adjacent, so this costs one
+ * cache miss. */
 static void enter(const Acks *acks, const Chunk *chunk, int operation, int width) {
     for (int64_t row = (int64_t)operation * width; row < (int64_t)(operation + 1) * width; row++) {
         if (!acks->written[row]) continue;
         int64_t *last = acks->last + 3 * acks->rows[row];
-        /* The sequence number is stored last. A process that reads it first, and then the end, never gets the end of
-         * an earlier write. */
+        /* The sequence number is stored last. So a process that reads it first, and then the end, never gets the end
+         * of an earlier write. */
         last[1] = acks->begins[operation];
         last[2] = acks->ends[operation];
         PUBLISHED();
@@ -51,7 +52,8 @@ static void enter(const Acks *acks, const Chunk *chunk, int operation, int width
     }
 }
 
-/* Checks a value that this worker wrote, or the preload: it must be the worker's last write to the key. */
+/* Check a value of this worker or of the preload: it must be from the worker's last write to the key, or the worker
+ * has not written the key. */
 static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *reads) {
     int64_t worker = header_worker(header), slot = acks_slot(acks, number);
     if (header < 0 || slot == UNTRACKED || (worker != 0 && worker != acks->worker)) return;
@@ -61,8 +63,8 @@ static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *r
     reads_bad(reads, &bad);
 }
 
-/* Checks a value that another worker wrote: a later write of that worker, acknowledged before this get began, has
- * replaced it. */
+/* Check a value of another worker: it is wrong if a later write of that worker to the key was acknowledged before
+ * this get began. */
 static void check_other(const Acks *acks, int64_t number, int64_t header, int64_t begin, Reads *reads) {
     int64_t worker = header < 0 ? 0 : header_worker(header), slot = acks_slot(acks, number);
     if (worker == 0 || worker == acks->worker || worker > acks->workers || slot == UNTRACKED) return;
@@ -74,12 +76,13 @@ static void check_other(const Acks *acks, int64_t number, int64_t header, int64_
     reads_bad(reads, &bad);
 }
 
-/* Number of gets of which one is compared with other workers' writes. Their words are in other processors' caches, and
- * on pages that this process may not have used yet. A check after each get takes 3% to 10% of a get's time
- * (benchmarks/results/hunt.md). */
+/* One of this number of gets is compared with the last write of another worker. These words are in other processors'
+ * caches, and on pages that this process may not have used yet. A comparison after each get would take 3% to 10% of
+ * a get's time (benchmarks/results/hunt.md). */
 #define SAMPLED 256
 
-/* Checks gets and enters writes in order, so that each get is compared with the writes acknowledged before it. */
+/* Check gets and store writes in their order, so that each get is compared with the writes that were acknowledged
+ * before it. */
 void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads) {
     for (int i = 0; i < done; i++) {
         if (chunk->kinds[i] == GET) {
@@ -102,7 +105,8 @@ void reads_bad(Reads *reads, const BadRead *bad) {
     if (reads->bad_kept < EXAMPLES) reads->bad_examples[reads->bad_kept++] = *bad;
 }
 
-/* Returns whether two keys that are always written in one transaction, and were read in one snapshot, match. */
+/* Return whether the values of a pair match: two keys, read in one snapshot, that are always written in one
+ * transaction. */
 static int is_whole(const PairRead *pair, int batch) {
     if (pair->rows != 2 || pair->headers[0] < 0 || pair->headers[1] < 0) return 0;
     int first = pair->headers[0] > pair->headers[1];
@@ -120,7 +124,8 @@ void reads_pair(Reads *reads, const PairRead *pair, int batch) {
     if (reads->torn_kept < EXAMPLES) reads->torn_examples[reads->torn_kept++] = *pair;
 }
 
-/* Returns the upper half of a 32-bit float: 128 buckets for every power of two. Source: statistics/histogram.py. */
+/* Return the upper half of the number as a 32-bit float: 128 bins for every power of two. Source:
+ * statistics/histogram.py. */
 int latency_bucket(int64_t ns) {
     float rounded = (float)(double)ns;
     uint32_t bits;
@@ -153,7 +158,8 @@ static void count(Tally *tally, int kind, int64_t ns) {
     if (ns > tally->largest[kind]) tally->largest[kind] = ns;
 }
 
-/* Counts an operation in its bin. Operations end in order, so it is nearly always the last bin in use. */
+/* Count an operation in its bin, an interval of the window. Operations end in order, so it is nearly always the last
+ * bin in use. */
 static void fill_bin(Tally *tally, int64_t end) {
     int64_t last = tally->opens + tally->bins_used * tally->bin_ns; /* end of the last bin in use */
     if (end >= last) {
@@ -172,7 +178,7 @@ void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const in
         int64_t ns = ends[i] - begins[i];
         if (ends[i] < tally->opens) continue;
         if (ends[i] >= tally->closes) {
-            if (begins[i] < tally->closes) wait_of(tally, ns); /* pending when the window closed */
+            if (begins[i] < tally->closes) wait_of(tally, ns); /* the operation was pending when the window closed */
             break;
         }
         if (chunk->kinds[i] == FAILED) {

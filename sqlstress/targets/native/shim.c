@@ -1,4 +1,5 @@
-/* The VFS shim: it passes every call to the VFS that was the default, times some calls, and may pause at any. */
+/* The VFS shim: it passes every call to the previous default VFS, measures some calls, and may pause at any call. A
+ * VFS is SQLite's interface to files. */
 #include "pauses.h"
 #include "where.h"
 
@@ -10,8 +11,8 @@
 typedef struct {
     sqlite3_file own;
     sqlite3_file *lower;
-    int syncing; /* word of the area that sums the file's syncs */
-    int is_rollback; /* whether its locks are those of a rollback journal, because no wal-index was opened */
+    int syncing; /* word of the area that sums the syncs of this file */
+    int is_rollback; /* whether its locks are those of a rollback journal: no wal-index was opened */
     Locks locks;
 } File;
 
@@ -22,7 +23,7 @@ static unsigned syncs;
 #define LOWER(file) (((File *)(file))->lower)
 #define ON(file, call, ...) LOWER(file)->methods->call(LOWER(file), ##__VA_ARGS__)
 
-/* Calls that are passed on unchanged, and may pause. */
+/* Calls that are passed on unchanged, and at which the process may pause. */
 #define PASSED_ON(call, point, parameters, ...)            \
     static int shim_##call parameters {                    \
         return PAUSED(point, ON(file, call, __VA_ARGS__)); \
@@ -60,7 +61,8 @@ static int shim_close(sqlite3_file *file) {
     return PAUSED(PAUSE_OPEN, ON(file, close));
 }
 
-/* Adds the time since `begin` to a sum, except during a checkpoint, whose time includes its writes and syncs. */
+/* Add the time since `begin` to a sum. A checkpoint's writes and syncs are left out: they are part of the
+ * checkpoint's time. */
 static void timed(int word, int64_t begin) {
     if (!checkpointing()) record_sum(word, begin, clock_ns());
 }
@@ -134,7 +136,7 @@ static int shim_shm_lock(sqlite3_file *file, int slot, int count, int flags) {
      shim_device_characteristics,    shim_shm_map, shim_shm_lock,    shim_shm_barrier,         shim_shm_unmap,    \
      shim_fetch,     shim_unfetch}
 
-/* SQLite calls only the methods of the file's version. */
+/* By the version of the file's methods: SQLite calls only methods that this version has. */
 static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2), METHODS(3)};
 
 static int64_t hash(const char *name) {
@@ -200,7 +202,7 @@ const int64_t *pauses;
 static uint64_t state;
 static int64_t made;
 
-/* xorshift64*. Threads may draw at the same time: that only changes the sequence of draws. */
+/* xorshift64*. Threads may draw at the same time: this only changes the sequence of draws. */
 static uint64_t draw(void) {
     state ^= state >> 12;
     state ^= state << 25;

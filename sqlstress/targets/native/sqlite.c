@@ -1,4 +1,4 @@
-/* Access to the driver's SQLite, which calls the entry point of an extension for each connection. */
+/* Access to the driver's SQLite: for each connection it calls the entry point of this extension. */
 #include <stdio.h>
 
 #include "clock.h"
@@ -11,8 +11,8 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-/* One thread at a time opens connections, and then takes them from here. If there are too many, the caller notices
- * that some are missing. */
+/* Connections that SQLite has passed. Only one thread at a time opens connections and then takes them from here. If
+ * there are too many, the caller notices that some are missing. */
 enum { MOST_HANDED = 10000 };
 static Handed handed[MOST_HANDED];
 static int handed_count;
@@ -23,7 +23,7 @@ void sqlite_take(Sqlite *to, const Routine *table) {
 #undef TAKE
 }
 
-/* SQLite derives this name from the name of the file, so that bindings need not pass it. */
+/* SQLite derives this function name from the name of the file, so that bindings need not pass it. */
 EXPORTED int sqlite3_native_init(sqlite3 *db, char **message, const Routine *table) {
     (void)message;
     if (handed_count < MOST_HANDED) handed[handed_count++] = (Handed){db, table};
@@ -39,7 +39,7 @@ int handed_take(const Handed **list) {
 
 /* The operations on SQLite: those of targets/sqlite/connections.py, without a binding. */
 
-/* Returns SQLite's code for the last call, and stores its message, because a rollback would replace the message. */
+/* Return SQLite's code of the last call; store its message, because a rollback would replace the message. */
 static int failed(Store *store, const Bucket *bucket) {
     int code = store->sqlite.extended_errcode(bucket->db);
     if ((code & 0xff) != SQLITE_BUSY) snprintf(store->said, sizeof store->said, "%s", store->sqlite.errmsg(bucket->db));
@@ -80,7 +80,7 @@ static sqlite3_stmt *statement(Store *store, Bucket *bucket, Sql which) {
     return *prepared;
 }
 
-/* Returns SQLITE_ROW if there is a row, SQLITE_OK if there is no row, or an error. */
+/* Return SQLITE_ROW if there is a row, SQLITE_OK if there is no further row, else the error's code. */
 static int step(Store *store, const Bucket *bucket, sqlite3_stmt *stmt) {
     int code = store->sqlite.step(stmt);
     if (code == SQLITE_ROW) return SQLITE_ROW;
@@ -161,7 +161,7 @@ static int try_update(Store *store, int which, int64_t counter) {
     Bucket *bucket = &store->buckets[which];
     const Sqlite *sqlite = &store->sqlite;
     sqlite3_stmt *count = statement(store, bucket, SQL_COUNT);
-    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL; /* failed() reports the last call */
+    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL; /* `failed` reports the last call */
     if (!set) return failed(store, bucket);
     TRY(run(store, bucket, SQL_BEGIN));
     sqlite->bind_int64(count, 1, counter);
@@ -197,7 +197,7 @@ static int read_pair(Store *store, int which, const int64_t *numbers) {
     return SQLITE_OK;
 }
 
-/* Rolls back the transaction that a failed attempt has left open. The attempt's code stays the result. */
+/* Roll back the transaction that a failed attempt has left open. The result stays the attempt's code. */
 static void recover(Store *store, Bucket *bucket) {
     if (!store->sqlite.get_autocommit(bucket->db)) run(store, bucket, SQL_ROLLBACK);
 }

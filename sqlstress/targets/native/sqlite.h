@@ -1,9 +1,10 @@
-/* The functions of SQLite that are used, from the driver's own table of functions: no SQLite is linked or bundled.
+/* The functions of SQLite that the loop uses, from the driver's own table of functions: no SQLite is linked or
+ * bundled.
  *
- * SQLite passes an sqlite3_api_routines to a loadable extension: a struct of function pointers. New pointers are only
- * added at its end, so that the position of a routine never changes.
- * Source: https://www.sqlite.org/loadext.html, and the comment on that struct in sqlite3ext.h.
- */
+ * SQLite passes an sqlite3_api_routines to a loadable extension: a struct of function pointers. New pointers are
+ * only added at its end, so that the position of a function never changes.
+ *
+ * Source: https://www.sqlite.org/loadext.html, and the comment on this struct in sqlite3ext.h. */
 #ifndef SQLSTRESS_SQLITE_H
 #define SQLSTRESS_SQLITE_H
 
@@ -42,16 +43,16 @@ typedef struct {
 } Sqlite;
 #undef ROUTINE_FIELD
 
-/* A driver's connection, as SQLite passed it to the extension. */
+/* A driver's connection and table of functions, as SQLite passed them to the extension. */
 typedef struct {
     sqlite3 *db;
     const Routine *table;
 } Handed;
 
-/* Copies the functions that are used out of a table of functions. */
+/* Copy the functions that the loop uses out of a table of functions. */
 void sqlite_take(Sqlite *to, const Routine *table);
 
-/* Points *list at the connections that SQLite passed since the last call, and returns their number. */
+/* Point *list at the connections that SQLite has passed since the last call; return their number. */
 int handed_take(const Handed **list);
 
 #define TRY(call)                             \

@@ -7,7 +7,7 @@
 #define PATIENCE 8
 #define SHORTEST_NS 50000
 
-/* xorshift64*. The jitter must not use the random generator from which a proof draws. */
+/* xorshift64*. The jitter must not use the random generator from which the operations are drawn. */
 static double unit(Waiting *waiting) {
     uint64_t x = waiting->jitter;
     x ^= x >> 12;

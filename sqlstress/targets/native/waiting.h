@@ -1,4 +1,4 @@
-/* Waits before a transaction that SQLite refused is retried, as in targets/sqlite/busy.py. */
+/* Sleeps before the retry of a transaction that SQLite refused, as in targets/sqlite/busy.py. */
 #ifndef SQLSTRESS_WAITING_H
 #define SQLSTRESS_WAITING_H
 
@@ -10,7 +10,7 @@ typedef struct {
     int64_t busy, busy_snapshot;
 } Waiting;
 
-/* Sleeps before the next attempt and returns 1, or returns 0 if the timeout has passed since `begun`. */
+/* Sleep before the next attempt and return 1; or return 0 if the timeout has passed since `begun`. */
 int waiting_again(Waiting *waiting, int attempt, int64_t begun);
 void waiting_count(Waiting *waiting, int code);
 

@@ -1,4 +1,5 @@
-/* The recording of time for `--where`: the shim's reports go into the area of shared memory that the parent reads. */
+/* The recording of time for `--where`: it writes the shim's reports into the area of shared memory that the parent
+ * reads. */
 #include <stdlib.h>
 
 #include "where.h"
@@ -11,10 +12,11 @@
 #endif
 
 static volatile int64_t *area;
-static int64_t summed; /* total length of all stretches of record_sum, inside the window or not */
+static int64_t summed; /* total length of all periods given to record_sum, inside the window or not */
 
 #ifdef __linux__
-/* The second number of this file is the time in which the thread was ready to run and waited for a processor.
+/* The second number in this file is the time in which the thread was ready to run and waited for a processor.
+ *
  * Source: https://docs.kernel.org/scheduler/sched-stats.html */
 static int schedule = -1;
 
@@ -41,7 +43,7 @@ static void processor_close(void) {}
 static int64_t processor_ns(void) { return -1; }
 #endif
 
-/* Reads the waiting for a processor once when the window has opened, and look_last() reads it at the end. */
+/* Read the time of waiting for a processor once, after the window has opened; look_last() reads it at the end. */
 static void look(int64_t now) {
     if (area[WHERE_FROM] || !area[WHERE_CLOSES] || now < area[WHERE_OPENS]) return;
     area[WHERE_FROM] = now;
@@ -65,7 +67,8 @@ static void recorder_close(void) {
     int64_t now = clock_ns();
     if (!area) return;
     look(now);
-    if (now < area[WHERE_CLOSES]) area[WHERE_CLOSES] = now; /* the run was stopped, or a fixed amount of work is done */
+    /* the measurement was stopped, or a fixed amount of work is done */
+    if (now < area[WHERE_CLOSES]) area[WHERE_CLOSES] = now;
     look_last(now);
     processor_close();
     area = NULL;
@@ -108,7 +111,7 @@ void stretch_end(Stretch stretch, int64_t now, int seen) {
     area[seen + 1] += processor - stretch.processor;
 }
 
-/* Records the begin of the current wait for a lock; 0 means that there is no wait. */
+/* Record the begin of the current wait for a lock; 0 means that there is no wait. */
 static void record_pending(int64_t since) {
     if (area) area[WHERE_PENDING] = since;
 }
@@ -117,7 +120,7 @@ static int64_t recorded_pending(void) {
     return area ? area[WHERE_PENDING] : 0;
 }
 
-/* Adds the time of one statement, without the parts that are in other sums. */
+/* Add the time of one statement, without the parts that are in other sums. */
 static void record_statement(int64_t end, int64_t own_ns) {
     if (!area) return;
     look(end);
@@ -127,11 +130,11 @@ static void record_statement(int64_t end, int64_t own_ns) {
     area[WHERE_STATEMENTS_NS] += own_ns;
 }
 
-/* Locks: waits, holds, and their begins. */
+/* Locks: waits, holds, and the times at which they began. */
 
 #define LONG_READ_NS 50000
 
-/* The current wait. A thread waits for only one lock at a time, in all its files. */
+/* The current wait. The thread waits for only one lock at a time, in all of its files. */
 static struct {
     Locks *locks;
     int kind;
@@ -147,7 +150,7 @@ int checkpointing(void) {
     return checkpoints_under_way > 0;
 }
 
-/* Records the span of the transaction that has ended last. */
+/* Record the span of the transaction that has ended last. */
 static void locks_settle(void) {
     if (!ended) return;
     record_span(SPAN_TRANSACTION, ended->file, ended->begun, ended->ended);
@@ -155,7 +158,7 @@ static void locks_settle(void) {
     ended = NULL;
 }
 
-/* Begins a transaction. Only now is the last transaction recorded, because its checkpoint belongs to it. */
+/* Begin a transaction. Only now is the previous transaction recorded, because the checkpoint after it belongs to it. */
 static void begins(Locks *locks, int64_t now) {
     locks_settle();
     if (!locks->begun) locks->begun = now;
@@ -182,9 +185,10 @@ static void wait_begins(Locks *locks, int kind) {
     record_pending(now);
 }
 
-/* A connection releases the write lock of a WAL at once if another connection has written to the WAL since its read,
- * and waits before it reads again. A connection that had nothing to write also releases it. If the same statement
- * requests the lock again, it was a wait; if the next statement starts, it was none. */
+/* Begin a wait for the write lock that may turn out to be none. A connection releases the write lock of a WAL at
+ * once if another connection has written to the WAL since its read; it then waits before it reads again. A
+ * connection that had nothing to write also releases the lock at once. If the same statement requests the lock
+ * again, it was a wait; if the next statement starts, it was not. */
 static void wait_is_presumed(Locks *locks) {
     if (waiting.locks) return;
     wait_begins(locks, SPAN_WAIT_WRITE);
@@ -201,7 +205,7 @@ static void wait_ends(int64_t now) {
     waiting.is_presumed = 0;
 }
 
-/* Cancels a presumed wait, because a new statement begins. */
+/* Cancel a wait that turned out to be none, because a new statement begins. */
 static void locks_statement(void) {
     if (!waiting.locks || !waiting.is_presumed) return;
     Locks *locks = waiting.locks;
@@ -257,9 +261,9 @@ void wal_reads(Locks *locks, int reads) {
     locks->reads_wal = reads;
 }
 
-/* Returns whether a connection that is refused the write lock continues without a wait. A writer reads first, so it
- * has a read lock. A connection without a read lock requests the write lock because it found no valid wal-index; if
- * another connection makes the index, it continues. A checkpoint's time is recorded separately. */
+/* Return whether a connection continues without a wait if it is refused the write lock. A writer reads first, so it
+ * has a read lock and must wait. A connection without a read lock requests the write lock because it found no valid
+ * wal-index; if another connection creates the index, it continues. The time of a checkpoint is recorded separately. */
 static int goes_on_without(const Locks *locks) {
     return !locks->reads_wal || locks->checkpoint_from;
 }
@@ -299,7 +303,8 @@ void wal_unlocked(Locks *locks, int slot) {
 
 static void refused_at(Locks *locks, int level, int64_t before) {
     static const int kinds[] = {0, SPAN_WAIT_READ, SPAN_WAIT_WRITE, SPAN_WAIT_ALONE, SPAN_WAIT_ALONE};
-    if (level == LOCK_EXCLUSIVE && !locks->alone_from) locks->alone_from = before; /* holds PENDING from now on */
+    /* it holds the PENDING lock from now on */
+    if (level == LOCK_EXCLUSIVE && !locks->alone_from) locks->alone_from = before;
     wait_begins(locks, kinds[level]);
 }
 
@@ -336,7 +341,7 @@ void rollback_unlocked(Locks *locks, int level) {
     if (waiting.locks != locks) ends(locks, now);
 }
 
-/* SQLite's own time: of every WHERE_EVERY-th statement of a connection, without the time inside the shim. */
+/* SQLite's own time: the time of one of WHERE_EVERY statements of a connection, without the time inside the shim. */
 
 /* Source: https://www.sqlite.org/c3ref/c_trace.html */
 enum { LONGEST = 8 };
@@ -345,8 +350,8 @@ enum { TRACE_STMT = 1, TRACE_PROFILE = 2, TRACE_CLOSE = 8 };
 
 typedef struct {
     sqlite3 *db;
-    int left; /* statements until the next timed statement */
-    int64_t begin; /* begin of the timed statement; 0 if no statement is timed */
+    int left; /* number of statements until the next timed statement */
+    int64_t begin; /* begin of the timed statement; 0 if no statement is being timed */
     int64_t recorded;
 } Watched;
 
@@ -355,7 +360,7 @@ static Trace trace;
 
 static int seen(unsigned what, void *context, void *first, void *second);
 
-/* SQLite decides before a statement begins whether to profile it, so profiling is switched on one statement ahead. */
+/* Before a statement begins, SQLite decides whether to profile it. So profiling is switched on one statement ahead. */
 static void statement_begins(Watched *watched) {
     locks_statement();
     if (watched->left-- > 0) {
@@ -366,8 +371,8 @@ static void statement_begins(Watched *watched) {
     watched->begin = recorded_pending() ? 0 : clock_ns(); /* a retry after a wait is not timed */
 }
 
-/* Limits a time to LONGEST times the mean. A longer statement lost the processor, and that time is recorded as
- * waiting for a processor. */
+/* Return a time, limited to LONGEST times the mean. A longer statement had lost the processor, and the lost time is
+ * already recorded as waiting for a processor. */
 static int64_t uninterrupted(int64_t ns) {
     static int64_t sum, count;
     if (count && ns > LONGEST * (sum / count)) ns = LONGEST * (sum / count);
@@ -378,7 +383,8 @@ static int64_t uninterrupted(int64_t ns) {
 
 static void statement_ends(Watched *watched) {
     if (watched->left > 0) return;
-    /* A statement that ends with a wait is rolled back during the wait, and the time of the rollback is part of it. */
+    /* A statement that ends with a wait is rolled back during the wait, and the time of the rollback is part of the
+     * wait. */
     if (watched->begin && !recorded_pending()) {
         int64_t now = clock_ns(), ns = now - watched->begin - (summed - watched->recorded);
         record_statement(now, uninterrupted(ns > 0 ? ns : 0));
@@ -408,7 +414,7 @@ static int opened(sqlite3 *db, char **message, const Routine *table) {
     return trace(db, TRACE_STMT | TRACE_CLOSE, seen, watched);
 }
 
-/* Times the statements of connections opened from now on. Returns whether that is possible. */
+/* Time the statements of connections that are opened from now on. Return whether this is possible. */
 static int statements_watch(const Routine *table) {
     int (*extend)(Routine) = (int (*)(Routine))table[192];
     trace = (Trace)table[214];

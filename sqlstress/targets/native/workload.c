@@ -144,8 +144,8 @@ int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]) {
 
 enum { PAIRS_AMONG_GETS = 4 };
 
-/* Draws gets and single replaces: one random byte for each. If the ratio is not a multiple of 1/256, the threshold is
- * randomly rounded for each chunk. */
+/* Draw gets and single replaces, with one random byte for each. If the read ratio is not a multiple of 1/256, the
+ * threshold is rounded at random for each chunk. */
 static void draw_simple(Draws *draws, Chunk *chunk) {
     for (int i = 0; i < chunk->count; i++)
         chunk->buckets[i] = placement_bucket(&draws->placement, chunk->numbers[i]);
@@ -167,7 +167,7 @@ static int is_taken(const Draws *draws, int64_t pair) { return draws->taken[pair
 
 static void turn(Draws *draws, int64_t pair) { draws->taken[pair >> 3] ^= (uint8_t)(1 << (pair & 7)); }
 
-/* Draws the distinct keys of a batch: whole pairs, and one key without a partner if the batch is odd. */
+/* Draw the distinct keys of a transaction: whole pairs, and one key without a partner if the number of rows is odd. */
 static void draw_batch(Draws *draws, int bucket, int64_t number, int64_t *to) {
     const Placement *placement = &draws->placement;
     const int halves = draws->mix.batch / 2;
@@ -205,7 +205,7 @@ static void draw_transaction(Draws *draws, Chunk *chunk, int i, int64_t number) 
 }
 
 static void draw_transactions(Draws *draws, Chunk *chunk) {
-    /* The drawn keys are moved to the end of `numbers`, because it is filled from its start. */
+    /* The drawn keys are moved to the end of `numbers`, because `numbers` is filled from its start. */
     int64_t *numbers = chunk->numbers + (int64_t)chunk->count * (draws->mix.width - 1);
     for (int i = chunk->count; i-- > 0;) numbers[i] = chunk->numbers[i];
     random_bytes(&draws->keys.random, (uint8_t *)chunk->drawn, 2 * (size_t)chunk->count);
@@ -216,7 +216,7 @@ static void draw_transactions(Draws *draws, Chunk *chunk) {
 void chunk_draw(Draws *draws, Chunk *chunk, int count) {
     chunk->count = count;
     chunk->first = draws->sequence;
-    draws->sequence += (int64_t)count * draws->mix.width; /* every operation uses `width` numbers */
+    draws->sequence += (int64_t)count * draws->mix.width; /* every operation uses `width` sequence numbers */
     keys_draw(&draws->keys, chunk->numbers, count);
     if (draws->mix.simple)
         draw_simple(draws, chunk);
@@ -230,8 +230,8 @@ int64_t big_endian(const uint8_t bytes[VALUE_HEADER]) {
     return (int64_t)number;
 }
 
-/* Writes the header into the padding, just before the part that follows it in the value, so that the padding is not
- * copied. The overwritten bytes are restored at the next call. */
+/* Make a value without copying its padding: write the header into the padding, just before the part that follows it
+ * in the value. The next call restores the overwritten bytes. */
 const uint8_t *value_make(Values *values, int64_t sequence) {
     uint64_t header = (uint64_t)(values->base + sequence);
     memcpy(values->padding + values->header_at, values->covered, VALUE_HEADER);
@@ -246,10 +246,11 @@ int value_is_ours(const Values *values, int64_t header) {
     return header >> SALT_SHIFT == (header_worker(header) ? values->salt : PRELOAD_SALT);
 }
 
-/* Returns whether a write of this trial can have made the value, by its salt and size. *header identifies the write. */
+/* Return whether a write of this trial can have made the value, judged by its salt and size. *header identifies the
+ * write. */
 int value_read(const Values *values, const Sqlite *sqlite, sqlite3_stmt *stmt, int column, int64_t *header) {
     if (values->size == VALUE_HEADER) {
-        /* Values of other types do not convert to a valid header, and reading the type would double the cost. */
+        /* values of other types do not convert to a valid header, and reading the type would double the cost */
         *header = sqlite->column_int64(stmt, column);
         return value_is_ours(values, *header);
     }

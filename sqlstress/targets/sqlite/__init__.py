@@ -1,4 +1,4 @@
-"""SQLite as a target: drivers, files and buckets, settings, space, damage, and the disk."""
+"""SQLite as a target: drivers, files, settings, file space, damage, and a simulated disk."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _GETS = 2_000
 class SqliteTarget(Target):
     FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal|-spare)?"
     DESCRIPTORS = 6
-    """Descriptors of the parent, which needs the most. Its idle connection has the database, the WAL and the
-    wal-index open; the connection that checks the data has the database and the WAL open; an earlier
-    connection may have left the database open.
+    """Descriptors per file of the parent, which needs more than a worker.
 
-    SQLite does not close the descriptor of a file while the same process holds a lock on it.
+    The parent's idle connection has the database, the WAL and the wal-index open. The connection that checks
+    the data has the database and the WAL open. An earlier connection may have left the database open: SQLite
+    does not close the descriptor of a file while the same process holds a lock on the file.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:
         return SqlitePlace(case, where)
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return the connection information for a file that does not exist."""
+        """Return connection information for a database file that does not exist."""
         from sqlstress.targets.views import ConnectionInfo
 
         return ConnectionInfo(str((folder / "app.db").absolute()), {})
@@ -55,7 +55,7 @@ class SqliteTarget(Target):
 
         journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
         if journal not in JOURNAL_MODES or level not in SYNCHRONOUS:
-            return ""  # the settings were not read back, or the files differ
+            return ""  # The settings were not read back, or they differ between files.
         durability = {GOOD: SYNCED, LOST: LAST_LOST}.get(power_failure_risk(journal, level).worst, UNSAFE)
         if durability == SYNCED and sys.platform == "darwin" and effective.get("fullfsync") != "1":
             durability = IN_CACHE
@@ -82,7 +82,8 @@ class SqliteTarget(Target):
         return f"SQLite {library} ({binding})"
 
     def describe(self, driver: str) -> SqliteBuild:
-        """Return the fingerprint of a driver's SQLite library, with a short in-memory measurement."""
+        """Return a description of the driver's SQLite library, with the rate of gets in a short in-memory
+        measurement."""
         from pathlib import Path
 
         from sqlstress.report import SqliteBuild

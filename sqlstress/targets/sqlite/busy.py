@@ -1,11 +1,11 @@
 """Retries of operations that SQLite refuses, and the count of its BUSY answers.
 
 SQLite's busy handler waits for locks. It does not wait where waiting cannot help: a transaction that has read
-and then wants to write gets BUSY or BUSY_SNAPSHOT at once, and has to be retried from its start.
+and then wants to write may get BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
 
-The mean wait before a retry grows with the number of workers, so that together they retry at about the
-same rate, whatever their number. A worker that has just been refused waits longest, and retries more often
-the longer it has waited.
+Before each retry a worker sleeps. The mean sleep grows with the number of workers, so that all workers
+together retry at about the same rate, whatever their number. A worker that has just been refused sleeps
+longest; the longer it has waited, the more often it retries.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 MEAN_S = 5.6e-3
-"""Mean wait, from which the waits of all attempts follow, within the next two bounds."""
+"""Mean sleep before a retry, in seconds; the next two bounds, times the number of workers, limit it."""
 LARGEST_MEAN_S = 0.7e-3
-"""Largest mean wait per worker."""
+"""Largest mean sleep, in seconds per worker."""
 SMALLEST_MEAN_S = 0.4e-3
-"""Smallest mean wait per worker."""
+"""Smallest mean sleep, in seconds per worker."""
 FIRST_FACTOR = 2.0
-"""Mean of the first wait, in mean waits."""
+"""Mean of the first sleep, as a multiple of the mean sleep."""
 MAX_ATTEMPTS = 8
-"""Number of attempts over which the mean wait would shrink to 0, if MIN_MEAN_S did not limit it."""
+"""Number of attempts over which the mean sleep would shrink to 0, if MIN_MEAN_S did not limit it."""
 MIN_MEAN_S = 60e-6
-"""Smallest mean of the last waits, per worker."""
+"""Smallest mean of the last sleeps, in seconds per worker."""
 SHORTEST_S = 50e-6
-"""Shortest sleep: the resolution of the systems' timers."""
+"""Shortest sleep, in seconds: the resolution of the systems' timers."""
 
 
 MAX_WAITS = 100
@@ -62,7 +62,7 @@ class Refusals:
 
 
 class BusyRetries:
-    """The waits of one worker, and the number of BUSY answers that it got."""
+    """Sleeps of one worker between attempts, and the number of its BUSY and BUSY_SNAPSHOT answers."""
 
     def __init__(
         self,
@@ -87,13 +87,15 @@ class BusyRetries:
         self._clock = clock
 
     def interval(self, attempt: int) -> float:
-        """Return the seconds to sleep before the next attempt; the first attempt is number 0."""
+        """Return the time to sleep before the next attempt, in seconds; the first attempt has the number
+        0."""
         jitter = 0.5 + self._random()
         patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def again(self, attempt: int, begun: float) -> bool:
-        """Sleep and return True, or return False if the timeout has passed since `begun`."""
+        """Sleep and return True; or return False if the timeout has passed since `begun`, a time in
+        seconds."""
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -111,9 +113,10 @@ class BusyRetries:
         result_code: Callable[[BaseException], int | None],
         recover: Callable[[], None],
     ) -> Callable[[Any], Any]:
-        """Wrap an operation so that it is retried as a whole while SQLite answers BUSY.
+        """Return the operation `call` with retries: repeated as a whole while SQLite answers BUSY.
 
-        `recover` ends the transaction that a failed attempt has left open.
+        `result_code` returns SQLite's code of an exception. `recover` ends the transaction that a failed
+        attempt has left open. The last error is raised after the timeout.
         """
 
         def attempt_until_done(params: Any) -> Any:
@@ -142,7 +145,7 @@ class BusyRetries:
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:
-    """Return the waits of one worker; its number seeds their jitter."""
+    """Return the object for one worker's retries; the worker's number seeds the jitter of its sleeps."""
     return BusyRetries(
         case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
     )

@@ -1,6 +1,6 @@
-"""Time that SQLite's busy handler waits for a lock that is held for a moment.
+"""Measurement of how long SQLite's busy handler waits for a lock that is released after a moment.
 
-A library built without HAVE_USLEEP sleeps whole seconds, and compile options do not show it.
+A library built without HAVE_USLEEP sleeps whole seconds, and its compile options do not show this.
 
 Source: https://www.sqlite.org/c3ref/busy_timeout.html, and sqliteDefaultBusyCallback in SQLite's main.c
 """
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.drivers import Connection
 
 HELD_S = 0.05
-"""Time for which the lock is held, in seconds."""
+"""Time after which the lock is released, in seconds."""
 COARSE_S = 0.5
-"""Wait, in seconds, from which the busy handler is considered to sleep whole seconds."""
+"""Wait from which on the busy handler is considered to sleep whole seconds, in seconds."""
 _TIMEOUT_MS = 3000
 
 
 def measure_wait(driver: str, folder: Path) -> float:
-    """Return the seconds that a writer waited for a lock that was held for HELD_S.
+    """Return how long a writer waited for a lock that was held for HELD_S, in seconds.
 
-    A database is made in `folder`, and removed.
+    A database is created in `folder`, and removed.
     """
     path, connect = folder / "wait.db", load_driver(driver).connect
     try:
@@ -39,7 +39,7 @@ def measure_wait(driver: str, folder: Path) -> float:
 
 
 def time_wait(holder: Connection, waiter: Connection) -> float:
-    """Return the seconds that `waiter` waited for the write lock of `holder`."""
+    """Return how long `waiter` waited for the write lock of `holder`, in seconds."""
     waited_s = 0.0
 
     def wait() -> None:

@@ -1,4 +1,4 @@
-"""A worker's access to SQLite files: a connection to each bucket, with statements prepared by the driver."""
+"""A worker's connections to SQLite files, one per bucket, with statements that the driver keeps prepared."""
 
 from __future__ import annotations
 
@@ -30,24 +30,33 @@ if TYPE_CHECKING:
 
 
 class SqliteClient:
-    """One worker's connections to the files of a place, opened by `connect` and `connect_all`."""
+    """One worker's connections to the files of a case, one file per bucket.
+
+    `connect` and `connect_all` open them.
+    """
 
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker` only seeds the jitter of its waits; `watch` records operations that fail with BUSY."""
+        """`worker` only seeds the jitter of retries.
+
+        `watch` records operations that fail with BUSY; None if off.
+        """
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = worker_waiting(case, worker)
         self._connections: list[Connection] = []
 
     def connect(self, bucket: int) -> Connection:
-        """Open a bucket's file with the case's settings. Raises EnvironmentFailure, with SQLite's code."""
+        """Open a bucket's file with the case's settings.
+
+        Raises EnvironmentFailure, which names SQLite's code.
+        """
         settings, path = self.case.settings, self._paths[bucket]
         try:
             connection = self._driver.connect(path, settings.busy_timeout_ms)
             try:
-                # The first connection to a WAL sets it up. Other connections get BUSY until it is done.
+                # The first connection to a WAL sets it up. Until it is done, other connections get BUSY.
                 self.retried(lambda _: pragmas.apply(connection, settings), connection.rollback)(None)
             except BaseException:
                 connection.close()
@@ -109,7 +118,7 @@ def statements_before(sql: str, begin: str) -> tuple[str, ...]:
 class SqliteStore(ClientStore):
     """The key-value store of a worker, connected to every bucket.
 
-    Raises EnvironmentFailure, with SQLite's code, if a bucket cannot be opened.
+    Raises EnvironmentFailure, which names SQLite's code, if a bucket's file cannot be opened.
     """
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
@@ -171,11 +180,11 @@ class SqliteStore(ClientStore):
         self.updates.append(client.retried(increment, connection.rollback))
 
 
-# Access of the C extension to a driver's SQLite library, and to the connections that the driver opened.
-#
-# The C extension is a Python module and a loadable extension of SQLite. A driver's SQLite calls its entry
-# point for a connection, and passes the connection and the table of SQLite's functions. A second SQLite
-# library in the process is not possible: two libraries that use one file break each other's POSIX locks.
+# Access of the C extension to a driver's SQLite library, and to the connections that the driver opened. The C
+# extension is both a Python module and a loadable extension of SQLite. When it is loaded into a connection,
+# the driver's SQLite calls its entry point and passes the connection and the table of SQLite's functions. The
+# C extension must not bring a second SQLite library into the process: two libraries that use the same file
+# break each other's POSIX locks.
 
 
 ENTRY = "sqlite3_native_init"
@@ -183,7 +192,10 @@ _JITTER_BITS = 62
 
 
 def native_store(client: SqliteClient, begin: str) -> NativeStore:
-    """Return the key-value store for the C loop. Raises EnvironmentFailure, with SQLite's code."""
+    """Return the key-value store for the C loop. Raises EnvironmentFailure, which names SQLite's code.
+
+    `begin` is the mode of multi-statement transactions, one of BEGINS.
+    """
     case, waiting = client.case, client.waiting
     with require_native(case.driver):
         _, handles = connect_with_handles(case.driver, client.connect_all)
@@ -202,7 +214,7 @@ def native_store(client: SqliteClient, begin: str) -> NativeStore:
 
 
 class Handle(NamedTuple):
-    """The addresses by which the C extension uses a connection."""
+    """Addresses with which the C extension uses a connection."""
 
     connection: int
     """Address of the `sqlite3` object."""
@@ -212,7 +224,7 @@ class Handle(NamedTuple):
 
 @cache
 def native_unavailable(driver: str) -> str | None:
-    """Return the reason why the driver has no native loop on this system, or None."""
+    """Return the reason why the driver has no native loop on this system; None if it has one."""
     return lacking(lambda: driver_handle(driver))
 
 
@@ -231,7 +243,10 @@ def driver_handle(driver: str) -> Handle:
 def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Open connections; return them and their handles. On failure, close them and raise NativeUnavailable."""
+    """Call `connect` to open connections; return them and their handles, in the same order.
+
+    On failure close them and raise NativeUnavailable, or the error of `connect`.
+    """
     native = extension()
     native.handed_over()
     can_load = loads_extensions(driver)
@@ -255,7 +270,7 @@ def connect_with_handles(
 
 
 def loads_extensions(driver: str) -> bool:
-    """Return whether a driver's connections can load an extension."""
+    """Return whether a driver's connections can load an extension of SQLite."""
     if driver == "apsw":
         import apsw
 
@@ -278,10 +293,10 @@ def _load_extension(driver: str, connection: Connection) -> None:
 
 @contextmanager
 def _load_on_open() -> Iterator[None]:
-    """Load the extension into each connection opened in the block, by sqlite3_auto_extension.
+    """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    This is for connections that cannot load an extension later. The functions of Python's SQLite are found
-    in the library of Python's `_sqlite3` module.
+    This is for connections that cannot load an extension themselves. The functions of Python's SQLite are
+    found in the library of Python's `_sqlite3` module. Raises NativeUnavailable.
     """
     import _sqlite3
 
@@ -306,11 +321,11 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements in loop.h. The first one is replaced by _ALL, the others are not used."""
+"""Number of statements in a plan, as in loop.h. Here the first is _ALL, and the others are not used."""
 
 
 class _ConnectionGroup(NamedTuple):
-    """Connections that are interrupted together, and closed together."""
+    """Connections that are interrupted and closed together."""
 
     connections: list[Connection]
 
@@ -327,9 +342,10 @@ class _ConnectionGroup(NamedTuple):
 def check_in_parallel(
     case: Case, paths: Sequence[Path], plan: dict[str, Any], pulse: Pulse
 ) -> Iterator[Callable[[], int | None]]:
-    """Check all rows in C, in parallel to the block. Yield a function that waits for the result.
+    """Check all rows in C while the block runs. Yield a function that waits for the result.
 
-    It returns the number of rows if all are right, or None if a row is wrong or the check is not possible.
+    The function returns the number of rows if all rows are right; None if a row is wrong or the check is
+    impossible. `plan` has the parameters for C.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -343,9 +359,9 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files and return the handles for the C extension; None if that is not possible.
+    """Connect to all files and return the handles for the C extension; None if that is impossible.
 
-    The connections are added to `connections`, so that the caller closes them in any case.
+    The connections are also added to `connections`, so that the caller can close them in any case.
     """
     driver = load_driver(case.driver)
 

@@ -1,9 +1,9 @@
-"""Copies of a case's prepared files for the next trials, because filling takes far longer than copying.
+"""Copies of a case's prepared files, restored for later trials: copying is much faster than filling.
 
-The database is kept in memory. The WAL is larger and has no valid frame, so the file on the disk is reused.
-The last connection to close would delete the WAL, so `files.spare_wals` first gives the file a second name.
-Each trial starts with the same bytes in the database, an equally large WAL without a valid frame, and no
-other file.
+The databases are kept in memory. The WAL is larger and has no valid frame, so its file on the disk is used
+again. When the last connection closes, SQLite deletes the WAL, so `files.spare_wals` gives the file a second
+name before. Each trial starts with the same bytes in each database, a WAL of the same size without a valid
+frame, and no other file.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MOST = 64 << 20
-"""Maximum size of the databases in memory, in bytes, over all layouts."""
+"""Maximum size of all copies in memory together, in bytes."""
 _WAL_HEADER = 32
 _SYNCS = 8
-"""Number of files that are synced in parallel."""
+"""Number of files that are synced at the same time."""
 
 
 class Copy:
-    """A copy of the files of a layout, by bucket."""
+    """A copy of the prepared files of a case, one database per bucket."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.databases = [path.read_bytes() for path in paths]
@@ -40,10 +40,11 @@ class Copy:
         self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
         """Size of each WAL, in bytes; 0 if the database has no WAL."""
         self.seal = Seal(paths)
-        """Identities of our files, so that `restore` does not overwrite another program's files."""
+        """Identities of our files. If they have changed, `restore` does not overwrite the files but creates
+        new files."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Restore all database files from the copy; return those whose WAL must be created again.
+        """Restore all database files from the copy; return the paths whose WAL must be created again.
 
         Call it while no process is connected.
         """
@@ -64,20 +65,21 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case without options of the load, as the key of cases that share the same files."""
+    """Return the case without the options of the load. Cases with an equal key share the same files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy the files of a case, add the copy to `copies`, and return the copy; None if it is too large.
+    """Copy the files of a case into `copies`, and return the copy; None if the copy would be too large.
 
-    The WALs must have no valid frame, because only their sizes are stored. Old copies make room.
+    The WALs must have no valid frame, because only their sizes are stored. The oldest copies are removed if
+    there is not enough room for the new copy.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
         return None
     while copies and size + sum(copy.size for copy in copies.values()) > MOST:
-        copies.pop(next(iter(copies)))  # remove the oldest copy
+        copies.pop(next(iter(copies)))  # Removes the oldest copy.
     copy = copies[layout_key(case)] = Copy(paths)
     return copy
 
@@ -90,11 +92,11 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _sync_all(paths: Sequence[Path]) -> None:
-    """Sync files in parallel, because the disk serves several syncs at once."""
+    """Sync files in parallel: the disk can serve several syncs at once."""
     try:
         with ThreadPoolExecutor(_SYNCS) as pool:
             list(pool.map(_sync, paths))
-    except RuntimeError:  # the system allows no more threads
+    except RuntimeError:  # The system allows no more threads.
         for path in paths:
             _sync(path)
 
@@ -105,9 +107,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Rename the spare file to the WAL and invalidate its frames. Return whether this succeeded.
+    """Rename the spare file to the WAL and invalidate its frames; return whether this succeeded.
 
-    The spare must have this size and no other name.
+    It fails unless the spare file has `size` bytes and no other name.
     """
     spare = _with_suffix(path, SPARE)
     try:

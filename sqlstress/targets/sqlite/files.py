@@ -1,4 +1,4 @@
-"""The parent's operations on the files of a place: create, open, fill, read and remove."""
+"""The parent's operations on the database files of a case: create, fill, open, read and remove."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlstress.targets.sqlite.connections import PUT
 from sqlstress.targets.sqlite.drivers import Connection, Row, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 
-if TYPE_CHECKING:  # a worker imports this module, too, and needs none of these
+if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these names.
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # a worker imports this module, too, and needs none of these
     from sqlstress.targets.sqlite.copies import Copy
 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection keeps open. A rollback journal is open only in a transaction."""
+"""Suffixes of the files that a connection keeps open. It opens a rollback journal only in a transaction."""
 SPARE = "-spare"
-"""Suffix of a WAL that is kept for the next trial."""
+"""Suffix of the second name of a WAL's file, which keeps the file for the next trial."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -45,10 +45,10 @@ def remove(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def opened(case: Case, path: Path) -> Iterator[Connection]:
-    """Open one file with the case's driver, SQLite's own busy handler and SQLite's default settings.
+    """Open a file with the case's driver and busy timeout, and with SQLite's default settings.
 
-    Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps
-    a lock: neither is evidence about the data.
+    Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps a
+    lock: neither says anything about the data.
     """
     driver = load_driver(case.driver)
     try:
@@ -68,7 +68,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with the case's settings and these tables, and check that the settings took effect."""
+    """Create a file with the case's settings and these tables. Raises an error if a setting has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -77,7 +77,8 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Open one file like a worker, commit once, and return the settings that were then read back."""
+    """Open a file as a worker does and commit once; return the settings that were read back after the
+    commit."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")
@@ -91,15 +92,15 @@ def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
     return run_watched(connection, lambda: connection.rows(sql), pulse)
 
 
-# The parent's key-value interface: it creates and fills the files, and reads them after the load.
+# The parent's view of the key-value data: it creates and fills the files, and reads them after the load.
 
 
 DEFAULT_AUTOCHECKPOINT = 1000
 _FRAME_HEADER = 24
 _WAL_BUDGET = 128 << 20
-"""Largest total size of the WALs that preloading extends, in bytes, over all buckets."""
+"""Maximum size of all WALs of a case after filling, in bytes."""
 _TRANSACTION_BYTES = 8 << 20
-"""Approximate size of the rows that preloading writes in one transaction, in bytes."""
+"""Approximate size of the rows that one transaction writes during filling, in bytes."""
 _BLOCK = 1 << 20
 _KEY_BYTES = 24
 _CACHE_KIB = 32 << 10
@@ -108,9 +109,9 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL a second name, so that it remains when the last connection deletes the first name.
+    """Give each WAL's file a second name, so that it survives when the last connection deletes the WAL.
 
-    Skip this on file systems without hard links.
+    Errors are ignored: some file systems have no hard links.
     """
     from os import link
 
@@ -124,7 +125,7 @@ def spare_wals(paths: Sequence[Path]) -> None:
 
 
 class SqliteTable:
-    """A table of keys and values in each file, and a table of counters."""
+    """The key-value data: in each file a table of keys and values, and a table of counters."""
 
     def __init__(
         self,
@@ -135,11 +136,11 @@ class SqliteTable:
         value_size: int,
         counters: int,
     ) -> None:
-        """`copies` keeps filled files for the next trials; None means that each trial fills its files."""
+        """`copies` keeps filled files for later trials; None means that each trial fills its files."""
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
-        """Whether the files are kept for the next trial."""
+        """Whether the files stay for the next trial."""
         key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
         self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
         self._is_wal = self._settings.journal_mode == "wal"
@@ -156,17 +157,18 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or restore the files of an earlier trial; each WAL gets its full size.
+        """Fill the files, or restore the files of an earlier trial; then each WAL has its full size.
 
-        An idle connection to each file stays open until the trial has been verified, because the last
-        connection to close would delete the WAL.
+        `buckets` has the rows of each file. An idle connection to each file stays open until the trial has
+        been verified: when the last connection closes, SQLite deletes the WAL.
         """
         from sqlstress.targets.sqlite import copies
 
-        self.release()  # Windows cannot remove a file that this process has open
+        self.release()  # Windows cannot remove a file that this process has open.
         by_layout, paths = self._copies, self._paths
         if by_layout is not None and (copy := by_layout.pop(copies.layout_key(self._case), None)):
-            with suppress(OSError):  # the files are filled again below, and SQLite reports what is wrong
+            # On an error the files are filled again below, and SQLite reports what is wrong.
+            with suppress(OSError):
                 self._restore(copy, pulse)
                 self.stays = True
                 by_layout[copies.layout_key(self._case)] = copy
@@ -182,10 +184,10 @@ class SqliteTable:
         if by_layout is not None and (new_copy := copies.take(by_layout, self._case, paths)):
             self.stays = True
             self.release()
-            self._restore(new_copy, pulse)  # so that the first trial starts like later ones
+            self._restore(new_copy, pulse)  # So the first trial starts in the same way as later trials.
 
     def _restore(self, copy: Copy, pulse: Pulse) -> None:
-        """Restore the filled files, and open an idle connection to each."""
+        """Restore the filled files, and open an idle connection to each file."""
         without_wal = copy.restore(self._paths, pulse)
         for path in self._paths:
             self._idle.append(self._open_idle(path))
@@ -193,17 +195,20 @@ class SqliteTable:
                 self._grow_wal(path, self._idle[-1])
 
     def settle(self) -> None:
-        """Copy the WALs into the database files for the checks, without a sync.
+        """Copy the content of the WALs into the database files for the checks, without a sync.
 
-        The idle connections stay open: without them each connection that checks the data would create
-        a WAL and remove it.
+        The idle connections stay open: without them, each connection that checks the data would create a WAL
+        and delete it.
         """
         for idle in self._idle:
-            with suppress(Exception):  # the library may raise any error, and the checks report its cause
+            with suppress(Exception):  # The library may raise any error; the checks report its cause.
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections, after all other connections. They do not sync: it is not needed."""
+        """Close the idle connections, after all other connections.
+
+        They do not sync, because the data is not needed.
+        """
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:
@@ -221,7 +226,7 @@ class SqliteTable:
             return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
 
     def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:
-        """Create and fill a file; return an idle connection that has opened the WAL and holds no lock.
+        """Create and fill a file; return an idle connection, which has the WAL open and holds no lock.
 
         Filling is not measured, so only its checkpoints sync.
         """
@@ -229,7 +234,7 @@ class SqliteTable:
 
         fill_settings = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
         with opened(self._case, path) as connection:
-            connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
+            connection.rows("PRAGMA synchronous=off")  # The change to WAL mode would sync, too.
             pragmas.apply(connection, fill_settings)
             # With a smaller cache, keys in random order would write the same pages repeatedly.
             connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
@@ -241,7 +246,8 @@ class SqliteTable:
                 connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
                 connection.rows("COMMIT")
             self._insert(connection, rows)
-            # No process writes this last page. So SQLite cannot hide that the file was truncated.
+            # No process writes this last page of the file. So SQLite notices if another program truncates the
+            # file.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
@@ -251,7 +257,8 @@ class SqliteTable:
     def _open_idle(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms)
         try:
-            if "locking_mode" not in dict(self._settings.pragmas):  # another connection may keep its lock
+            # With a locking mode, another connection may keep its lock.
+            if "locking_mode" not in dict(self._settings.pragmas):
                 idle.rows("PRAGMA synchronous=off")
                 idle.rows("SELECT count(*) FROM sqlite_schema")
         except BaseException:
@@ -271,10 +278,10 @@ class SqliteTable:
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Extend the WAL to the size at which SQLite checkpoints and restarts it.
+        """Extend the WAL to the size at which SQLite does a checkpoint and restarts the WAL.
 
-        Otherwise the workers would extend it, which costs several times more than overwriting. SQLite
-        ignores all bytes after the last valid frame: a restarted WAL ends with old frames, too.
+        Otherwise the workers would extend it, which costs several times more than overwriting. SQLite ignores
+        all bytes after the last valid frame, because the end of a restarted WAL has old frames, too.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
@@ -288,28 +295,29 @@ class SqliteTable:
 
 
 def _checkpoint(connection: Connection) -> None:
-    """Copy the WAL, which is not synced yet, into the database, and sync the database."""
+    """Copy the unsynced WAL into the database, and sync the database."""
     connection.rows("PRAGMA synchronous=full")
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     connection.rows("PRAGMA synchronous=off")
 
 
-# The databases of a trial after the preparation, and their changes by other programs since.
-#
-# The proof finds rows that another program wrote. The snapshot finds changes that the proof cannot see:
-# a deleted or replaced database file, a lock that blocked all workers, a changed journal mode, an additional
-# index or trigger.
+# The databases of a trial after the preparation, and their changes by other programs since then. Verification
+# finds rows that another program wrote. The snapshot finds changes that verification cannot see: a deleted or
+# replaced database file, a lock that blocked all workers, a changed journal mode, an additional index or
+# trigger.
 
 
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
-"""Pragmas whose values no worker changes. Each change of a table, an index or a trigger increases the schema
-version, and so does VACUUM."""
+"""Pragmas whose values no worker changes.
+
+Each change of a table, an index or a trigger increases schema_version, and so does VACUUM.
+"""
 LOCK_TIMEOUT_MS = 1000
-"""Maximum wait for a lock, in ms. No worker is connected, so a lock that remains is another program's."""
+"""Maximum wait for a lock, in ms. No worker is connected, so only another program can hold a lock."""
 
 
 class SqliteSnapshot:
-    """The identities of the files, and the values of MARKS in each."""
+    """Identities of the database files, and the values of WATCHED_PRAGMAS in each file."""
 
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
         self._driver = case.driver
@@ -338,7 +346,7 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Compare the marks of a database with those recorded after the preparation."""
+        """Compare the current values of WATCHED_PRAGMAS with those after the preparation."""
         try:
             current = self._read_marks(path)
         except Exception as error:
@@ -347,7 +355,7 @@ class SqliteSnapshot:
                 return Disturbance(_locked(path), "unknown")
             if codes.is_damage(code):
                 return Disturbance(f"cannot read {path.name}: {explain(self._driver, error)}")
-            raise  # a lack of resources is not a change by another program
+            raise  # A lack of resources is not a change by another program.
         for name, mark in current.items():
             if mark != recorded[name]:
                 change = f"its {name} was {recorded[name]} and is {mark}"
@@ -355,7 +363,7 @@ class SqliteSnapshot:
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
-        """Return the marks of a database, read under the write lock, so that no process changes them."""
+        """Return the values of WATCHED_PRAGMAS. The write lock is held, so that they cannot change."""
         with closing(load_driver(self._driver).connect(path, LOCK_TIMEOUT_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in WATCHED_PRAGMAS}

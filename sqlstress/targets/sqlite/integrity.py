@@ -1,4 +1,4 @@
-"""Checks of database files: SQLite's integrity check, the schema, and the location of damage."""
+"""Checks of database files: SQLite's integrity check, the schema, and the pages that cannot be read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sqlstress.targets.sqlite.space import trees_of
 MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
-"""Size below which a file is checked in a few hundredths of a second, in bytes."""
+"""Size in bytes up to which a check takes only a few hundredths of a second."""
 _HEADING = "*** in database main ***"
-"""First line of SQLite's output if there are problems, in the same row as the first problem."""
+"""First line of SQLite's output if there are problems; the same row contains the first problem."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
-    """Run quick_check, or integrity_check at the level "full", on every file."""
+    """Run PRAGMA quick_check, or integrity_check at the level "full", on every file; return one Check."""
     tally = CheckCounter("integrity_check" if level == "full" else "quick_check")
     for path in paths:
         pulse()
@@ -40,24 +40,25 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 
 
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
-    """Return the problems that `pragma` (quick_check or integrity_check) reports.
+    """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If an error ended the check, also read the file without SQLite, to name the unreadable pages and records.
+    If an error ended the pragma, also read the file without SQLite, to name the unreadable pages and records.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the row before an error. With a limit of 1, SQLite stops before the error.
+        # A binding may lose the row before an error. With a limit of 1 problem, SQLite stops before the
+        # error.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
-    # For damage in rows, found after the check of all pages, SQLite reports only this text.
+    # For damage in rows that it finds after the check of all pages, SQLite reports only this text.
     if error or MALFORMED in complaints:
         complaints += _unreadable(case, path, pulse)
     return complaints
 
 
 def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
-    """Return the problems that a check reports, and the error that ended it; "" if it ended without one."""
+    """Return the problems that the pragma reports, and the error that ended it; "" if no error did."""
     rows: list[Row] = []
     error = ""
     try:
@@ -67,7 +68,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
                 rows.extend(connection.iterate(f"PRAGMA {pragma}"))
 
             if path.stat().st_size < _AT_ONCE:
-                run_check()  # starting a thread would take longer than the check
+                run_check()  # Starting a thread would take longer than the check.
             else:
                 run_watched(connection, run_check, pulse)
     except (SqlstressError, OSError, MemoryError):
@@ -79,7 +80,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return the faults in the pages and records of a file that our own walk finds."""
+    """Return the faults that our own reading of the file's pages and records finds."""
     complaints = []
     try:
         with opened(case, path) as connection:
@@ -90,12 +91,12 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
         trees, complaints = (SCHEMA,), ["its schema can't be read"]
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
-        return complaints  # the file without its WAL may have an older state
+        return complaints  # The file without its WAL may have an older state.
     return complaints + call_in_subprocess(pulse, pages.complaints, path, trees)
 
 
 def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition], pulse: Pulse) -> Check:
-    """Check that every file has the definitions created at the start of the trial, and no others.
+    """Check that every file has exactly the definitions that were created at the start of the trial.
 
     SQLite's integrity check does not notice a changed definition.
     """
@@ -109,14 +110,14 @@ def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition
 
 
 def schema(case: Case, path: Path) -> list[Definition]:
-    """Return the schema's definitions in a file: see `definitions`."""
+    """Return the definitions of the schema in a file, as `definitions` does."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return the schema's definitions, oldest first: a label (number, type, name and table) and the SQL."""
-    # The columns are read as bytes, because a damaged value need not be valid text.
+    """Return the definitions of the schema, oldest first: (label with number, type, name and table; SQL)."""
+    # The columns are read as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
     texts = [[(blob or b"").decode(errors="backslashreplace") for blob in row] for row in rows]
@@ -130,7 +131,10 @@ def definitions(connection: Connection) -> list[Definition]:
 
 
 def databases_in(folder: Path, without: Sequence[Path]) -> list[Path]:
-    """Return the databases in a folder and its subfolders, by their first bytes, except for `without`."""
+    """Return the database files in a folder and its subfolders, except for `without`.
+
+    The first bytes of a file show whether it is a database.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return [path for path in files if path not in without and _is_database(path)]
 

@@ -1,9 +1,9 @@
 """The holders of a database's locks, read from the system without SQLite and without taking a lock.
 
-fcntl(F_GETLK) returns the process whose lock would conflict with a lock of this process, which is not taken.
-If several processes share a lock, it returns one of them; Linux lists all of them in /proc/locks. It does not
-return locks of the calling process. With a WAL, locks are byte ranges of the wal-index (-shm); with a
-rollback journal, they are byte ranges of the database file.
+fcntl(F_GETLK) returns the process whose lock would conflict with a given lock of this process, and does not
+take the lock. If several processes share a lock, it returns only one of them; on Linux, /proc/locks lists all
+of them. It does not return locks of the calling process. With a WAL, the locks are byte ranges of the
+wal-index (-shm); with a rollback journal, byte ranges of the database file.
 
 On POSIX a process that opens and closes a database file drops the locks of its own connections to the file.
 So use this module in a process without connections, such as `sqlstress watch`. `LockedFile` refuses a file
@@ -38,9 +38,12 @@ else:
     fcntl: Any = None
 
 WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "missing"
-"""States of a database at one moment. WAL: WAL mode with a wal-index; CLOSED: WAL mode without a wal-index,
-because no process has the file open, or a single process in exclusive mode; ROLLBACK: a mode with a rollback
-journal; EMPTY: a file of 0 bytes; MISSING: no file."""
+"""States of a database at one moment.
+
+WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index, because no process has the file open, or
+only a process in exclusive mode. ROLLBACK: a mode with a rollback journal. EMPTY: a file of 0 bytes. MISSING:
+no file.
+"""
 WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = LOCKS = (
     "write",
     "exclusive",
@@ -49,64 +52,66 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = LOCKS = (
     "checkpoint",
     "recovery",
 )
-"""Names of the locks. Write: no other process can write (RESERVED, with a rollback journal); exclusive: no
-other process can read or write; pending: a writer waits until readers end, and no new reader can start; read:
-a transaction reads."""
+"""Names of the locks.
+
+Write: no other process can write (with a rollback journal: RESERVED). Exclusive: no other process can read or
+write. Pending: a writer waits for the end of readers, and no new reader can begin. Read: a transaction reads.
+"""
 
 _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123, 5
 _PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
 _MAGIC = b"SQLite format 3\0"
 _VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
-"""Offset and value of the header byte for WAL mode; position of the change counter."""
+"""Offset and value of the header byte for WAL mode, and the position of the change counter."""
 _HEADER = 28
-# The fields start, length, pid, type and whence of struct flock, in each system's order.
+# Fields of struct flock in each system's order: start, length, pid, type and whence.
 _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
 _TRIES = 3
 _LOCK_LIST = Path("/proc/locks")
 ELSEWHERE = 0
-"""Process number for a lock held in another container, whose processes are not visible here."""
+"""Process number of a lock held in another container, whose processes are not visible here."""
 
 
 class Lock(NamedTuple):
-    """A lock at one moment."""
+    """A lock, held by one process at one moment."""
 
     name: str
-    """One of LOCKS."""
+    """Name of the lock, one of LOCKS."""
     pid: int
     """Process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
     slot: int = 0
-    """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
+    """Index of the read lock of the WAL, 0 to 4; 0 for other locks."""
 
 
 class LockSample(NamedTuple):
-    """The state and the locks of a database at one moment."""
+    """State and locks of a database at one moment."""
 
     state: str
     """WAL, ROLLBACK, CLOSED, EMPTY or MISSING."""
     locks: tuple[Lock, ...] = ()
-    """Locks held. A shared lock is listed once, with one of its holders."""
+    """Locks held. A shared lock appears once, with one of its holders."""
     changes: int | None = None
     """Counter of commits, modulo 2^32; None if it could not be read at this moment."""
     wal: WalIndex | None = None
     """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
-    """Number of different files that have been found at the path."""
+    """Number of different files that have existed at the path so far."""
 
 
 def lacking() -> str | None:
-    """Return the reason why this system does not report the holders of locks, or None."""
+    """Return the reason why this system does not report the holders of locks; None if the system does."""
     if sys.platform in ("linux", "darwin"):
         return None
     return "this system does not tell who holds a lock (fcntl F_GETLK)"
 
 
 class _File:
-    """A file at a path. It is opened again if another file replaces it."""
+    """The file at a path, opened for reading. If another file replaces it, the other file is opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.opened = 0
-        """Number of different files that have been found at the path."""
+        """Number of different files that have existed at the path so far."""
         self.identity = (0, 0)
         self._descriptor = -1
 
@@ -116,7 +121,7 @@ class _File:
         return self._descriptor >= 0
 
     def follow(self) -> bool:
-        """Open the current file at the path, unless it is already open. Return whether there is a file."""
+        """Open the current file at the path, unless it is open already; return whether a file exists."""
         try:
             status = self.path.stat()
             if self._descriptor < 0 or self.identity != (status.st_dev, status.st_ino):
@@ -135,17 +140,17 @@ class _File:
         self.identity = (status.st_dev, status.st_ino)
 
     def read(self, length: int) -> bytes:
-        """Return the first `length` bytes of the file."""
+        """Return the first `length` bytes of the file; fewer if the file is shorter."""
         if sys.platform == "win32":
             return b""
         return os.pread(self._descriptor, length, 0)
 
     def holder(self, start: int, length: int = 1) -> int | None:
-        """Return a process that holds a shared or exclusive lock on the bytes; None if there is none."""
+        """Return a process that holds a shared or exclusive lock on these bytes; None if no process does."""
         return self._conflicting_process(fcntl.F_WRLCK, start, length)
 
     def exclusive_holder(self, start: int, length: int = 1) -> int | None:
-        """Return the process that holds an exclusive lock on the bytes; None if there is none."""
+        """Return the process that holds an exclusive lock on these bytes; None if no process does."""
         return self._conflicting_process(fcntl.F_RDLCK, start, length)
 
     def _conflicting_process(self, kind: int, start: int, length: int) -> int | None:
@@ -159,21 +164,25 @@ class _File:
         return None if conflict == fcntl.F_UNLCK else int(pid)
 
     def close(self) -> None:
-        """Close the file. This process holds no locks on it that it could lose."""
+        """Close the file. This process holds no locks on the file, so it cannot lose any."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 class LockedFile:
-    """A database that other processes use, observed without writing to it or locking it."""
+    """A database that other processes use. It is observed without a write or a lock."""
 
     def __init__(self, path: Path) -> None:
-        """Open the database. Raises UsageError if it is not one, EnvironmentFailure if it is not readable."""
+        """Open the database.
+
+        Raises UsageError if the file is no database, EnvironmentFailure if it is unreadable.
+        """
         if lack := lacking():
             raise UsageError(f"watch is not available: {lack}. Run it on Linux or macOS.")
         self.path = path
-        # SQLite puts the WAL and the wal-index next to the file itself, and not next to a symbolic link.
+        # SQLite puts the WAL and the wal-index next to the file itself, and not next to a symbolic link to
+        # the file.
         resolved = path.resolve()
         _refuse_own(resolved)
         check_database(path)
@@ -181,7 +190,7 @@ class LockedFile:
         self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
 
     def look(self) -> LockSample:
-        """Return the current locks and their holders. Raises EnvironmentFailure if a file is not readable."""
+        """Return the current locks and their holders. Raises EnvironmentFailure if a file is unreadable."""
         try:
             return self._look()
         except PermissionError as error:
@@ -236,14 +245,14 @@ class LockedFile:
         return tuple(Lock(name, pid) for name, pid in pids.items() if pid is not None)
 
     def readers(self) -> tuple[Lock, ...]:
-        """Return the current read locks of the WAL with all holders; empty if the system lists no locks.
+        """Return the current read locks of the WAL with all holders; empty if the system does not list locks.
 
-        Call it seldom: while Linux makes the list, no process can lock any file.
+        Call it rarely: while Linux makes the list, no process can lock any file.
         """
         return tuple(shared_read_locks(self._index.identity)) if self._index.is_open else ()
 
     def openers(self) -> Openers | None:
-        """Return the processes that have the file open; None if the system lists no open files."""
+        """Return the processes that have the file open; None if the system does not list open files."""
         return open_files.openers(self._file.path)
 
     def other_names(self) -> tuple[int, bool]:
@@ -251,11 +260,11 @@ class LockedFile:
         return open_files.other_names(self._file.path)
 
     def wal_bytes(self) -> int:
-        """Return the size of the WAL."""
+        """Return the size of the WAL, in bytes; 0 if there is none."""
         return walindex.wal_bytes(self._file.path)
 
     def has_journal(self) -> bool:
-        """Return whether there is a rollback journal with changes to roll back."""
+        """Return whether a rollback journal exists that has changes to roll back."""
         return has_hot_journal(self._file.path)
 
     def close(self) -> None:
@@ -265,7 +274,10 @@ class LockedFile:
 
 
 def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
-    """Yield the read locks on a wal-index with all holders, from /proc/locks; nothing on other systems."""
+    """Yield the read locks on a wal-index with all holders, from /proc/locks.
+
+    Nothing on other systems than Linux. `identity` is the device and inode number of the wal-index.
+    """
     if sys.platform != "linux":
         return
     file = f"{os.major(identity[0]):02x}:{os.minor(identity[0]):02x}:{identity[1]}"
@@ -278,7 +290,8 @@ def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
 
 
 def has_hot_journal(database: Path) -> bool:
-    """Return whether there is a rollback journal to roll back: its header is not zeroed or truncated."""
+    """Return whether a rollback journal must be rolled back: it exists, and its header is not zeroed or
+    truncated."""
     try:
         with database.with_name(f"{database.name}-journal").open("rb") as journal:
             return journal.read(1) not in (b"", b"\0")
@@ -290,7 +303,7 @@ def has_hot_journal(database: Path) -> bool:
 
 
 def check_database(path: Path) -> None:
-    """Raise UsageError if the file is not a database, EnvironmentFailure if it is not readable."""
+    """Raise UsageError if the file is no database, EnvironmentFailure if it is unreadable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UsageError(f"{path} is not a file. Give a database file.")
@@ -311,7 +324,8 @@ def _forbidden(path: Path, error: OSError) -> str:
 
 
 def _refuse_own(path: Path) -> None:
-    """Raise UsageError if this process has the database open, because watching would drop its locks."""
+    """Raise UsageError if this process has the database open, because watching would drop the process's
+    locks."""
     with suppress(OSError):
         database = path.stat()
         for name in Path("/dev/fd").iterdir():
@@ -324,11 +338,11 @@ def _refuse_own(path: Path) -> None:
                     )
 
 
-# Samples of a lock: the times at which they are taken, and the length of holds estimated from them.
+# Samples of a lock: the times at which they are taken, and the lengths of holds estimated from them.
 
 
 class TimedSample(NamedTuple):
-    """The locks of a database between two times, in seconds from the start of sampling."""
+    """The locks of a database, read between two times. Times are in seconds from the start of sampling."""
 
     asked_s: float
     """Time just before the locks were read."""
@@ -338,10 +352,10 @@ class TimedSample(NamedTuple):
 
 
 def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSample]:
-    """Sleep until the next sample is due and yield it, forever. `rate` is the number of samples per second.
+    """Yield `rate` samples per second, forever; sleep until each sample is due. `look` reads the locks.
 
-    Each sample is taken at a random time in its interval. Otherwise it could coincide with a rhythm of the
-    watched programs.
+    Each sample is taken at a random time in its interval. Otherwise sampling could coincide with a rhythm of
+    the watched programs.
     """
     interval_s, random, turn = 1 / rate, Random(), 0
     started_s = time.perf_counter()
@@ -356,7 +370,7 @@ def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSam
 
 @dataclass(slots=True)
 class HoldTracker:
-    """The successive holds of a lock by one process, or by any process, as estimated from samples."""
+    """The successive holds of a lock by one process, or by any process, estimated from samples."""
 
     samples: int = 0
     times: int = 0
@@ -373,13 +387,15 @@ class HoldTracker:
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
         """Add a sample in which the lock was held; `before_s` is the `asked_s` of the sample before.
 
-        If `changes` differs from the last sample, there was a commit in between, so this is a new hold.
+        `changes` is the counter of commits, or None. If it differs from the last sample, there was a commit
+        in between, so a new hold has begun.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:
             self.free(sample)
         if not self.is_held:
-            # The hold may be as short as from this answer, or as long as from just after `before_s`.
+            # The hold began between `before_s`, just before the previous sample, and the answer of this
+            # sample.
             self.is_held, self._start_s, self._last_free_s = True, sample.answered_s, before_s
             self.times += 1
         if changes is not None:
@@ -390,7 +406,7 @@ class HoldTracker:
         self._update_longest(sample)
 
     def free(self, sample: TimedSample) -> None:
-        """Add a sample in which the lock was not held by this process."""
+        """Add a sample in which the lock was not held."""
         if self.is_held:
             self._update_longest(sample)
             self.is_held, self._changes, self.now_s = False, None, 0.0
@@ -402,5 +418,5 @@ class HoldTracker:
 
     @property
     def figures(self) -> tuple[int, int, float, float, float, float]:
-        """Counts and times so far, in the order of the fields of the report's `Holds`."""
+        """Counts and times so far, in the order of the fields of `Holds` in the report."""
         return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

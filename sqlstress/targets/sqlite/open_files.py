@@ -1,11 +1,11 @@
-"""Processes that have a database open, from their open files: with the WAL of each, deleted or not.
+"""Processes that have a database file open, with the WAL that each of them uses, which may be deleted.
 
-Locks alone do not show them: a connection without a transaction holds no lock of the wal-index, and a
+Locks alone do not show these processes. A connection without a transaction holds no lock of the wal-index. A
 connection whose WAL was deleted holds its locks on files that no other process can reach. Linux lists the
-open files of a process in /proc/PID/fd, also deleted ones.
+open files of a process in /proc/PID/fd, also deleted files.
 
-On POSIX a process drops its locks on a file when it closes any descriptor of it. So no file is opened here:
-links are read, and `stat` follows them.
+On POSIX a process drops its locks on a file when it closes any descriptor of the file. So this module opens
+no file: it reads links, and `stat` follows them.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
 SAME, DELETED, OTHER = "same", "deleted", "other"
-"""WAL of a process: that of the watched path, a deleted file (or its index is), or the file next to another
-name."""
+"""WAL that a process uses. SAME: the WAL at the watched path. DELETED: its WAL or its index is a deleted
+file. OTHER: the WAL next to another name of the database."""
 
 Identity = tuple[int, int]
-"""Device and inode of a file."""
+"""Device and inode number of a file."""
 
 
 class Opener(NamedTuple):
-    """A process that has the database open."""
+    """A process that has the database file open."""
 
     pid: int
     name: str
-    """Path under which the process opened the database."""
+    """Path under which the process opened the database file."""
     wal: str = SAME
-    """SAME, DELETED or OTHER; SAME also if the process has no WAL open."""
+    """WAL that the process uses: SAME, DELETED or OTHER; SAME also if the process has no WAL open."""
     wal_bytes: int = 0
-    """Size of the WAL that the process has open, in bytes."""
+    """Size of the WAL that the process has open, in bytes; 0 if `wal` is SAME."""
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
@@ -48,11 +48,11 @@ class Opener(NamedTuple):
 
 
 class Openers(NamedTuple):
-    """Processes that have a database open at one moment."""
+    """Processes that had a database file open at one moment."""
 
     seen: tuple[Opener, ...]
     hidden: int
-    """Number of processes whose open files may not be read."""
+    """Number of processes whose open files we may not read."""
 
 
 class _OpenFile(NamedTuple):
@@ -66,9 +66,9 @@ class _OpenFile(NamedTuple):
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
-    """Return the processes that have the database open; None if the system lists no open files.
+    """Return the processes that have the database file open; None if the system does not list open files.
 
-    `database` is a path without symbolic links. The process that calls is left out.
+    `database` is a path without symbolic links. The calling process is left out.
     """
     if sys.platform != "linux":
         return None
@@ -83,7 +83,7 @@ def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
         except PermissionError:
             hidden += 1
         except OSError:
-            continue  # the process has ended
+            continue  # The process has ended.
         else:
             seen += [opener] if opener else []
     return Openers(tuple(seen), hidden)
@@ -111,11 +111,14 @@ def _open_files(folder: Path) -> Iterator[_OpenFile]:
 def _opener(
     pid: int, files: list[_OpenFile], path: str, file: Identity | None, wal: Identity | None
 ) -> Opener | None:
-    """Return the process as an opener of the database; None if it does not have it open."""
+    """Return the process if it has the database file open, else None.
+
+    `file` and `wal` are the identities of the files at the watched path.
+    """
     names = [item.name for item in files if item.identity == file or (item.is_deleted and item.name == path)]
     if not names:
         return None
-    # A container may know the file by another path: its WAL is next to the name that it opened.
+    # A container may know the file by another path. The WAL is next to the name that the process opened.
     wals = {f"{name}-wal" for name in names}
     indices = {f"{name}-shm" for name in names}
     foreign = [
@@ -136,8 +139,8 @@ def _opener(
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
     """Return the number of hard links of the file, and whether the file itself is a mount point.
 
-    A file with several hard links, or a mounted file, has several names, and SQLite keeps a separate WAL next
-    to each name: processes that use different names do not see each other's commits. The values are 0 and
+    A file with several hard links, or a mounted file, has several names. SQLite keeps a separate WAL next to
+    each name, so that processes with different names do not see each other's commits. The values are 0 and
     False if the file is missing.
     """
     try:

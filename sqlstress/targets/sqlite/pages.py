@@ -1,4 +1,4 @@
-"""The pages of a database's b-trees, read without SQLite, for libraries that lack the dbstat table.
+"""The pages of a database's b-trees, read without SQLite, for SQLite libraries without the dbstat table.
 
 Source: https://www.sqlite.org/fileformat2.html#b_tree_pages
 """
@@ -19,38 +19,38 @@ LEAF, INTERNAL, OVERFLOW = "leaf", "internal", "overflow"
 
 
 class DamagedFile(SqlstressError):
-    """The database file is inconsistent, or violates the file format."""
+    """The database file is inconsistent, or it violates the file format."""
 
     exit_code = 1
 
 
 class Tree(NamedTuple):
-    """A b-tree, with the properties that the schema gives."""
+    """A b-tree (a table or an index), as the schema describes it."""
 
     name: str
     table: str
-    """Name of the table that the b-tree belongs to."""
+    """Name of the table to which the b-tree belongs."""
     root: int
     """Number of the root page."""
     is_index: bool
     keyed: bool
-    """Whether the b-tree is ordered by keys (indices and WITHOUT ROWID tables) and not by rowids."""
+    """Whether the b-tree is ordered by keys (an index or a WITHOUT ROWID table) rather than by rowids."""
 
 
 SCHEMA = Tree("sqlite_schema", "sqlite_schema", 1, is_index=False, keyed=False)
-"""B-tree of the schema, which every database has."""
+"""B-tree of the schema table, which every database has."""
 
 
 class BtreePage(NamedTuple):
-    """A page of a b-tree."""
+    """Counts and sizes of one page of a b-tree."""
 
     number: int
     kind: str
-    """LEAF, INTERNAL or OVERFLOW."""
+    """Kind of the page: LEAF, INTERNAL or OVERFLOW."""
     cells: int
-    """Number of cells: entries that start on this page, or dividers on an internal page of a rowid table."""
+    """Number of cells. A cell is an entry; on an internal page of a rowid table it is only a divider."""
     payload: int
-    """Size of the records' parts on this page, in bytes."""
+    """Size of the parts of records that are on this page, in bytes."""
     unused: int
     """Size of the unused space, in bytes."""
     begins_overflow: bool
@@ -82,26 +82,24 @@ def tree_space(tree: Tree, pages: Iterable[BtreePage]) -> TreeSpace:
 
 
 # The pages of a database file, read without SQLite: the header, the free list, and the used pages.
-#
-# Never use this in a process that has a connection to the file: closing the file here would drop the
+# Never use this code in a process that has a connection to the file: closing the file here would drop the
 # connection's POSIX locks. The content of a WAL is not read.
-#
 # Source: https://www.sqlite.org/fileformat2.html
 
 
 HEADER = 100
-"""Size of the file header, in bytes. It is at the start of page 1, before the page header."""
+"""Size of the file header, in bytes. Page 1 begins with the file header, followed by the page header."""
 MAGIC = b"SQLite format 3\0"
 _LOCK_BYTE = 1 << 30
 _LEAST_USABLE = 480
 _POINTER = 5
-"""Size of an entry of a pointer map, in bytes."""
+"""Size of an entry of a pointer map page, in bytes."""
 
 
 class PageFile:
-    """The pages of a database. Each page can be claimed once: a page with two references is damage.
+    """The pages of a database file. Each page can be claimed once: a page with two references is damage.
 
-    So every walk ends, whatever the content of the file. All methods raise DamagedFile.
+    So every walk through the pages ends, whatever the content of the file. All methods raise DamagedFile.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -113,7 +111,7 @@ class PageFile:
         self.page_size = 1 << 16 if size == 1 else size
         """Size of a page, in bytes."""
         self.usable = self.page_size - reserved
-        """Size of the part of a page that SQLite uses, in bytes."""
+        """Size of the part of each page that SQLite uses, in bytes."""
         if self.page_size < 512 or self.page_size & (self.page_size - 1) or self.usable < _LEAST_USABLE:
             raise DamagedFile(f"its header says {self.page_size} bytes a page, of them {reserved} reserved")
         in_file = file.seek(0, os.SEEK_END) // self.page_size
@@ -124,11 +122,11 @@ class PageFile:
         self.page_count = count or in_file
         """Number of pages of the database."""
         self._taken = bytearray(self.page_count + 1)
-        self._taken[0] = True  # page numbers start at 1
+        self._taken[0] = True  # Page numbers start at 1.
         lock_page = _LOCK_BYTE // self.page_size + 1
         if lock_page <= self.page_count:
             self.claim(lock_page)
-        if header[52:56] != bytes(4):  # with auto_vacuum there are pointer map pages
+        if header[52:56] != bytes(4):  # With auto_vacuum there are pointer map pages.
             for number in range(2, self.page_count + 1, self.usable // _POINTER + 1):
                 self.claim(number + 1 if number == lock_page else number)
         self._claim_free_list(*struct.unpack_from(">II", header, 32))
@@ -147,7 +145,7 @@ class PageFile:
             raise DamagedFile(f"its free list should have {count} pages and has {claimed}")
 
     def claim(self, number: int) -> None:
-        """Mark a page as used."""
+        """Mark a page as used. Raises DamagedFile if it is already marked or does not exist."""
         if not 1 <= number <= self.page_count:
             raise DamagedFile(f"something leads to page {number}, and there are {self.page_count}")
         if self._taken[number]:
@@ -164,29 +162,28 @@ class PageFile:
         return self._file.read(self.page_size)
 
     def check_all_taken(self) -> None:
-        """Raise DamagedFile if a page was not claimed."""
+        """Raise DamagedFile if a page was not claimed: it is neither used nor free."""
         lost = self._taken.count(False)
         if lost:
             raise DamagedFile(f"{lost} of its {self.page_count} pages are neither used nor free")
 
 
-# The walk of the b-trees.
-#
+# The walk through the pages of the b-trees.
 # Source: https://www.sqlite.org/fileformat2.html#record_format
 
 
 _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (False, 0x0D): LEAF}
-"""Kinds of pages, by `Tree.keyed` and the first byte of the page."""
+"""Kind of a page, by (`Tree.keyed`, first byte of the page)."""
 _PAGE_HEADER = struct.Struct(">BHHHB")
 _FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Size of a column's value in bytes, by type: NULL, integers of six sizes, a float, the constants 0 and 1."""
+"""Size of a column's value in bytes, by serial type: NULL, six integers, a float, the constants 0 and 1."""
 
 
 def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
-    """Return the space of each b-tree of a file, and check that every page is used or free.
+    """Return the space that each b-tree takes. Raises DamagedFile if a page is neither used nor free.
 
-    Never call it in a process that has a connection to the file. The content of a WAL is not read. Raises
-    DamagedFile or OSError.
+    Never call it in a process that has a connection to the file: that would drop the connection's locks. The
+    content of a WAL is not read. Also raises OSError.
     """
     with path.open("rb") as file:
         database = PageFile(file)
@@ -196,9 +193,10 @@ def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
 
 
 def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
-    """Return the first fault that a walk of these b-trees finds, as a list; empty if there is no fault.
+    """Return a list with the first fault in the pages of these b-trees; empty if there is no fault.
 
-    Never call it in a process that has a connection to the file. Raises OSError.
+    Never call it in a process that has a connection to the file: that would drop the connection's locks.
+    Raises OSError.
     """
     with path.open("rb") as file:
         try:
@@ -213,7 +211,7 @@ def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
 
 
 def _check_records(file: PageFile, page: BtreePage, tree: Tree) -> None:
-    """Raise DamagedFile if the size of a record on a page differs from the size in its header."""
+    """Raise DamagedFile if the size of a record on the page differs from the size in the record's header."""
     data = file.read(page.number)
     start = HEADER if page.number == 1 else 0
     pointer_bytes = 4 if page.kind == INTERNAL else 0
@@ -232,24 +230,24 @@ def _check_records(file: PageFile, page: BtreePage, tree: Tree) -> None:
 
 
 def _size_by_header(local: bytes, size: int) -> int:
-    """Return the size of a record by its header: the header and the values. It should equal `size`.
+    """Return the size of a record that its header implies, in bytes. It should equal `size`.
 
-    `local` is the part of the record in its cell. Raises IndexError if the header exceeds it.
+    `local` is the part of the record in its cell. Raises IndexError if the header ends after this part.
     """
     header, at = varint(local, 0)
     if len(local) < header <= size:
-        return size  # a header that continues on an overflow page is not checked
+        return size  # A header that continues on an overflow page is not checked.
     total = at
     while at < header:
         kind, next_at = varint(local, at)
-        # The types 10 and 11 are not used.
+        # The serial types 10 and 11 are not used.
         total += next_at - at + (_FIXED[kind] if kind < len(_FIXED) else (kind - 12) // 2)
         at = next_at
     return total
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return the variable-length integer at an offset, and the offset after it."""
+    """Return the variable-length integer at an offset, and the offset after the integer."""
     value = 0
     for at in range(place, place + 8):
         value = value << 7 | data[at] & 0x7F
@@ -274,7 +272,7 @@ def pages(file: PageFile, tree: Tree) -> Iterator[BtreePage]:
 
 
 def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int], list[tuple[int, int]]]:
-    """Return a page, its children, and for each overflow the number of its first page and its bytes."""
+    """Return a page, its child pages, and (first page, number of bytes) for each overflow of a record."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
     first_byte, free_block, cells, content, fragments = _PAGE_HEADER.unpack_from(data, start)
@@ -306,7 +304,7 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int]
 def _payload(
     data: bytes, entries: Sequence[int], usable: int, keyed: bool
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of records on a page, and the first page and the bytes of each overflow.
+    """Return the bytes of records on a page, and (first page, number of bytes) for each overflow.
 
     `entries` has the offset of each entry on the page.
     """
@@ -319,7 +317,7 @@ def _payload(
             size, _ = varint(data, offset)
         if size > max_local:
             _, begin = varint(data, offset)
-            if not keyed:  # the rowid is before the record
+            if not keyed:  # The rowid comes before the record.
                 _, begin = varint(data, begin)
             local = local_bytes(size, usable, keyed)
             overflows.append((_number(data, begin + local), size - local))
@@ -329,12 +327,12 @@ def _payload(
 
 
 def _max_local(usable: int, keyed: bool) -> int:
-    """Return the size of the longest record that is stored without overflow, in bytes."""
+    """Return the size of the largest record that is stored without overflow pages, in bytes."""
     return (usable - 12) * 64 // 255 - 23 if keyed else usable - 35
 
 
 def local_bytes(size: int, usable: int, keyed: bool) -> int:
-    """Return the number of bytes in its cell for a record of this size; its other bytes are overflow."""
+    """Return how many bytes of a record of `size` bytes are in its cell; the others are on overflow pages."""
     max_local = _max_local(usable, keyed)
     if size <= max_local:
         return size
@@ -344,7 +342,7 @@ def local_bytes(size: int, usable: int, keyed: bool) -> int:
 
 
 def _overflow(file: PageFile, first: int, length: int) -> Iterator[BtreePage]:
-    """Yield the pages of an overflow of `length` bytes that starts on page `first`."""
+    """Yield the overflow pages of a record: `length` bytes, which begin on page `first`."""
     room = file.usable - 4
     number, left = first, length
     while left > 0:

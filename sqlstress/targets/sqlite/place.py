@@ -1,4 +1,4 @@
-"""The data of a case in SQLite: a file for each bucket, all in one folder.
+"""Access to the data of a case in SQLite: one file per bucket, all in one folder.
 
 Modules that only the parent needs are imported inside functions, so that workers do not load them.
 """
@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
 
 class SqlitePlace(Place):
-    """The files of a case. In addition to a Place, it has their paths, and opens them for SQL."""
+    """One process's access to the files of a case.
+
+    In addition to a Place, it has their paths and opens them for SQL.
+    """
 
     stores: Literal[True] = True
 
@@ -48,7 +51,7 @@ class SqlitePlace(Place):
         self._table: SqliteTable | None = None
         self._watch: ShimRecorder | None = None
 
-    # The recording of time for `--where`, and pauses.
+    # The recording of time for `--where`, and pauses inside SQLite.
 
     def watch(self, trace: Any, process: int) -> ShimRecorder:
         from sqlstress.targets.sqlite.shim import ShimRecorder
@@ -77,7 +80,7 @@ class SqlitePlace(Place):
     # Methods for a worker.
 
     def client(self, worker: int) -> SqliteClient:
-        """Return a worker's client, not yet connected."""
+        """Return a worker's client, not connected yet."""
         return SqliteClient(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
@@ -93,7 +96,7 @@ class SqlitePlace(Place):
         return native_store(self.client(worker), begin)
 
     def seal(self) -> Seal:
-        # A user program may close its last connection at any time, and that deletes the WAL.
+        # A user program may close its last connection at any time, and SQLite deletes the WAL then.
         suffixes = (
             files.OPEN_SUFFIXES[:1]
             if self.case.settings.journal_mode == pragmas.KEPT
@@ -104,7 +107,7 @@ class SqlitePlace(Place):
     # Methods for the parent.
 
     def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
-        """Open the file of a bucket with `files.opened`."""
+        """Open the file of a bucket: see `files.opened`."""
         return files.opened(self.case, self.paths[bucket])
 
     def wal_observer(self) -> WalObserver:
@@ -122,7 +125,7 @@ class SqlitePlace(Place):
         return check_in_parallel(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
-        """Create every file again, with the settings of the case and these tables."""
+        """Remove every file and create it again, with the settings of the case and these tables."""
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:
@@ -146,7 +149,10 @@ class SqlitePlace(Place):
         return integrity_check(self.case, (*self.paths, *self._other_databases()), level, pulse)
 
     def _other_databases(self) -> list[Path]:
-        """Return the other databases in the trial's folder; empty if the trial has no folder of its own."""
+        """Return the databases that a user program created in the trial's folder, except for the buckets.
+
+        Empty if the trial has no folder of its own.
+        """
         from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
@@ -157,7 +163,7 @@ class SqlitePlace(Place):
         return schema_check(self.case, self.paths, created, pulse)
 
     def space(self, pulse: Pulse) -> Space:
-        """Return the space that each b-tree takes in the first file."""
+        """Return the space that each b-tree takes in the first bucket's file."""
         from sqlstress.targets.sqlite.space import measure_space
 
         return measure_space(self.case, self.paths[0], pulse)
@@ -185,7 +191,7 @@ class SqlitePlace(Place):
         return (self.paths[0].is_file() and self.paths[0].stat().st_size > 0) or bool(self._other_databases())
 
     def settle(self, pulse: Pulse) -> None:
-        """Change nothing, because the user program chose the settings."""
+        """Do nothing, because the user program chose the settings."""
 
     def rows_written(self, pulse: Pulse) -> None:
         return None
@@ -208,12 +214,13 @@ class SqlitePlace(Place):
             pragmas.apply(connection, settings)
             connection.rows(f"PRAGMA user_version={connection.rows('PRAGMA user_version')[0][0]}")
             pragmas.check(settings, pragmas.read_back(connection, settings))
-            # In RESTART mode the checkpoint does not shrink the WAL, so workers need not extend it again.
+            # In RESTART mode the checkpoint does not shrink the WAL, so workers need not extend the WAL
+            # again.
             connection.rows("PRAGMA wal_checkpoint(RESTART)")
 
 
 class _ParentConnection:
-    """A connection that classifies the database's errors."""
+    """A connection of the parent that classifies the database's errors."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
         self._driver, self._connection = driver, connection
@@ -234,7 +241,7 @@ class _ParentConnection:
 
 
 class SqliteReader(_ParentConnection):
-    """A connection that only reads."""
+    """A connection of the parent that only reads."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
         super().__init__(driver, connection)
@@ -255,7 +262,8 @@ class SqliteReader(_ParentConnection):
 
 
 class SqliteMaker(_ParentConnection):
-    """A connection that creates the data, without syncs: its commits need not survive a power failure."""
+    """A connection of the parent that creates data, without syncs: its commits need not survive a power
+    failure."""
 
     def __init__(self, driver: str, connection: Connection, pulse: Pulse) -> None:
         super().__init__(driver, connection)

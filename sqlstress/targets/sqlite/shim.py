@@ -1,4 +1,8 @@
-"""The VFS shim in C between SQLite and the system. It records times and locks for `--where`, and pauses."""
+"""Access to the VFS shim: C code between SQLite and the system that records times and locks, and makes
+pauses.
+
+`--where` shows the recorded times. A VFS is SQLite's interface to the system's files.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,11 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.native import NativeUnavailable, extension
 from sqlstress.targets.sqlite.connections import driver_handle
 
-# The shared memory of 64-bit words in which each process records its time; native/where.h has its layout.
-#
-# All times are in ns, of the clock that the machine's processes share. Sums have only the time inside the
-# window. A ring has the newest spans of time; when it is full, new spans overwrite the oldest.
+# The shared memory of 64-bit words in which each process records its time; native/where.h describes its
+# layout.
+# All times are in ns, of the clock that all processes of the machine share. The sums have only the time
+# inside the window. The ring has the newest spans (periods in which a process did one thing); when the ring
+# is full, new spans overwrite the oldest.
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
@@ -26,26 +31,28 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Number of statements of which one is timed."""
+"""Sampling interval: one of this number of statements is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
-"""Kinds of spans."""
+"""Kinds of spans (periods in which a process did, held or waited for one thing). ALONE means an exclusive
+lock."""
 
 MAX_SPANS = 1 << 15
 MAX_BYTES = 64 << 20
-"""Maximum size of all areas together, in bytes."""
+"""Maximum size of the areas of all processes together, in bytes."""
 
 
 def room(processes: int) -> int:
-    """Return the number of spans for which the area of each of `processes` processes has room."""
+    """Return the number of spans for which each process's area has room, if there are `processes`
+    processes."""
     return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
 class Span(NamedTuple):
-    """A period in which one process did or waited for one thing."""
+    """A period in which one process did, held or waited for one thing. Times are in ns."""
 
     process: int
-    """Number of the process, from 1: first the workers, then the helper processes."""
+    """Number of the process, from 1: first the workers, then the companions (additional processes)."""
     begin: int
     end: int
     kind: int
@@ -70,16 +77,16 @@ class SpanArea:
 
     @property
     def window_ns(self) -> int:
-        """Length of the window in this process, in ns; 0 if the process never got the window."""
+        """Length of the window, in ns; 0 if the process never received the window."""
         return max(0, self[CLOSES] - self[OPENS])
 
     @property
     def syncing_ns(self) -> int:
-        """Time of the process's syncs without those of checkpoints, in ns."""
+        """Time of the process's syncs, without the syncs of checkpoints, in ns."""
         return self[SYNCING_WAL] + self[SYNCING_DATABASE] + self[SYNCING_JOURNAL]
 
     def spans(self) -> list[Span]:
-        """Return the recorded time spans of the process, such as waits and syncs, oldest first."""
+        """Return the process's spans that are still in the ring, oldest first."""
         count = min(self[SPANS], self.room)
         first = self[SPANS] % self.room if self[SPANS] > self.room else 0
         begins, ends, tags = (
@@ -93,7 +100,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time from which the ring still has all spans of the process; older spans were overwritten."""
+        """Time in ns from which on no span was overwritten: the ring has all spans that ended later."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -109,12 +116,13 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """The recording of this process's time. Make it before opening a database, at most once per process."""
+    """The recording of this process's time. Create it before opening a database, at most once per process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """Record the connections opened from now on, in the shared memory `words` of `processes` processes.
+        """Record the connections that are opened from now on.
 
-        Raises EnvironmentFailure if recording is not possible.
+        Raises EnvironmentFailure if recording is impossible. `words` is the shared memory of all `processes`
+        processes; `process` is the number of this process, from 1.
         """
         self._area = SpanArea(words, process, processes)
         try:
@@ -127,29 +135,31 @@ class ShimRecorder:
         if problem := self._native.where_begin(handle.functions, address):
             raise EnvironmentFailure(f"--where is not available: {problem}")
         self.gave_up = self._native.where_gave_up
-        """Record that an operation failed with BUSY, so that it no longer waits for a lock."""
+        """Function: record that an operation failed with BUSY, so that it no longer waits for a lock."""
         self.end = self._native.where_end
-        """Record that all operations are done. Spans that are still open end with the window."""
+        """Function: record that all operations are done. Spans that have not ended get the end of the
+        window."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
         self._area.words[CLOSES] = closes_ns
 
 
-# Pauses at the VFS calls of SQLite, by a schedule.
+# Pauses at the calls of SQLite's VFS, by a schedule.
 
 
 SIDES = 2
-"""Sides of a call, each with its own pauses: before and after."""
+"""Number of places for a pause around a VFS call: before it and after it."""
 LENGTH_COUNT = 256
-"""Number of pause lengths in a schedule, from which each pause draws one."""
+"""Number of pause lengths in a schedule. Each pause draws one of these lengths."""
 
 
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
-    """Return a schedule of pauses, as 64-bit words.
+    """Return a schedule of pauses, as 64-bit words for the C code.
 
-    `rates` has the number of calls of which one pauses, for each point of native/pauses.h; 0 means no pause.
-    The logarithms of the lengths are uniformly distributed between those of the shortest and the longest.
+    `rates` has a number for each point of native/pauses.h: one of this number of calls pauses; 0 means no
+    pause. The logarithms of the lengths are distributed uniformly between those of `shortest_ns` and
+    `longest_ns`.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]
@@ -157,9 +167,9 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Pause by a schedule in all connections that this process opens from now on with the driver's library.
+    """Make pauses, by a schedule, in all connections that this process opens from now on.
 
-    Raises EnvironmentFailure if the VFS of the library cannot be wrapped.
+    Raises EnvironmentFailure if the VFS of the driver's SQLite library cannot be wrapped.
     """
     try:
         handle, native = driver_handle(driver), extension()

@@ -1,4 +1,5 @@
-"""The space of a database file by b-tree: from SQLite's dbstat table, or else from our own walk of the pages.
+"""The space of a database file by b-tree: from SQLite's dbstat table, or else from our own reading of the
+pages.
 
 Source: https://www.sqlite.org/dbstat.html
 """
@@ -21,7 +22,7 @@ from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, BtreePage, 
 
 DBSTAT = "dbstat"
 _LARGEST_PAGE = 1 << 16
-# A WITHOUT ROWID table has an index of its primary key that is not in sqlite_schema: the table is the index.
+# sqlite_schema does not list the index of a WITHOUT ROWID table's primary key: the table is this index.
 _TREES = """
 SELECT 'sqlite_schema' AS name, 'sqlite_schema', 1, 0, 0
 UNION ALL
@@ -37,7 +38,7 @@ ORDER BY name
 def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
     """Return the space of each b-tree of a database. Call it while no process uses the database.
 
-    The WAL is copied into the file first. `pulse` is called often, and may raise. Raises DamagedFile or
+    First the WAL is copied into the file. `pulse` is called often, and may raise. Raises DamagedFile or
     EnvironmentFailure.
     """
     if not path.is_file() or path.stat().st_size == 0:
@@ -54,7 +55,7 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
         code = load_driver(case.driver).result_code(error)
         name = type(error).__name__ if code is None else codes.name(code)
         failure = _damaged if codes.is_damage(code) else _impossible
-        # SQLite's message may quote a name from a damaged schema, and the name may have line breaks.
+        # SQLite's message may quote a name from a damaged schema, and such a name may have line breaks.
         raise failure(path, f"{name}: {' '.join(error_message(error).split())}") from error
 
 
@@ -72,7 +73,8 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
 def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
     spaces = None
     with opened(case, path) as connection:
-        if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # 0 in other journal modes
+        # The result is 0 in other journal modes.
+        if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
             raise _impossible(path, "another connection reads or writes it")
         page_size, page_count, free_pages = (
             int(connection.rows(f"PRAGMA {name}")[0][0])
@@ -104,15 +106,16 @@ def has_dbstat(driver: Driver, connection: Connection) -> bool:
 
 
 def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[BtreePage]:
-    """Yield the pages of a b-tree from dbstat. Raises DamagedFile."""
+    """Yield the pages of a b-tree, from dbstat. Raises DamagedFile."""
     rows = connection.rows(
-        # The path of an overflow page ends in its number in the chain; the first page has number 0.
+        # The path of an overflow page ends in the page's number in the chain; the first page has the number
+        # 0.
         f"SELECT pageno, pagetype, ncell, payload, unused, path LIKE '%+000000' FROM {DBSTAT} WHERE name = ?",
         (tree.name,),
     )
     for number, kind, cells, payload, unused, begins_overflow in rows:
         if kind not in (LEAF, INTERNAL, OVERFLOW):
             raise DamagedFile(f"page {number} is not a page of {tree.name}")
-        # In an empty page of 65,536 bytes the content offset 0 means 65,536. dbstat uses the 0.
+        # In an empty page of 65,536 bytes the content offset is stored as 0. dbstat computes with the 0.
         true_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
         yield BtreePage(number, kind, cells, payload, true_unused, bool(begins_overflow))

@@ -1,8 +1,9 @@
-"""The state of a WAL, read from the wal-index by a process that has no connection to the database.
+"""The state of a WAL, read from the wal-index without SQLite.
 
-The size of a WAL does not show its content, because the file is reused after a checkpoint. Its index, the
-file with the suffix -shm, does. On POSIX a process that opens and closes a database's files drops the locks
-of its own connections, so a worker must use OpenIndex, and nothing else of this module.
+The wal-index is the file with the suffix -shm. The size of a WAL does not show its content, because the file
+is used again after a checkpoint; the wal-index shows it. On POSIX a process that opens and closes a
+database's files drops the locks of its own connections. So a process with connections, such as a worker, must
+use OpenIndex and nothing else of this module.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """
@@ -17,12 +18,13 @@ from typing import NamedTuple
 
 _VERSION = 3_007_000
 _HEADER = Struct("=I4xIBxHI12x4s4x2I")
-"""Native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0], aCksum[2]; there is a copy."""
+"""Header in native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0], aCksum[2]. A copy
+follows it."""
 _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _MARKS = Struct("=5I")
 LENGTH = 2 * _HEADER.size + _BACKFILLED.size + _MARKS.size
-"""Size of the two headers, nBackfill and aReadMark, in bytes. The bytes that SQLite locks come after them."""
+"""Size of the two headers, nBackfill and aReadMark, in bytes. The bytes that SQLite locks follow them."""
 _ATTEMPTED_AT = 128
 """Offset of nBackfillAttempted, the number of frames that a checkpoint has begun to copy."""
 _TRIES = 20
@@ -30,49 +32,50 @@ _PAUSE_S = 0.001
 
 
 class WalIndex(NamedTuple):
-    """The state of a WAL at one moment."""
+    """State of a WAL at one moment. The names in parentheses are those of SQLite's documentation."""
 
     frames: int
-    """Number of valid frames (mxFrame), with those that a checkpoint has already copied."""
+    """Number of valid frames (mxFrame), including frames that a checkpoint has already copied."""
     checkpointed: int
     """Number of these frames that are already in the database file (nBackfill)."""
     salt: int
-    """First salt, which grows by 1 modulo 2^32 each time the WAL restarts. It identifies its frames."""
+    """First salt of the WAL. It grows by 1 modulo 2^32 each time the WAL restarts, so it identifies the WAL's
+    frames."""
     page_size: int
-    """Size of the page in a frame, in bytes."""
+    """Size of a database page, in bytes."""
     commits: int = 0
     """Counter of commits that wrote, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Number of frames that a reader can see, for each of the five read locks (aReadMark)."""
+    """Number of frames that a reader with this lock can see, for each of the five read locks (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
-    """Return the state of the WAL; None if the wal-index is missing, or not readable at this moment."""
+    """Return the state of the WAL; None if the wal-index is missing, or keeps changing."""
     try:
         with (
             database.with_name(f"{database.name}-shm").open("rb", buffering=0) as file,
-            # Other processes map the file. Only a mapping is sure to show their changes.
+            # Other processes map the file into their memory. Only a mapping is sure to show their changes.
             mmap.mmap(file.fileno(), LENGTH, access=mmap.ACCESS_READ) as words,
         ):
             return _read_consistent(words)
     except (OSError, ValueError):
-        return None  # missing, or too short to be mapped
+        return None  # The file is missing, or too short to be mapped.
 
 
 class OpenIndex:
-    """The wal-index of a database for a process that has a connection to it."""
+    """The wal-index of a database, kept open by a process that has a connection to the database."""
 
     def __init__(self, database: Path) -> None:
-        """Raise OSError or ValueError if there is no complete index."""
+        """Open the wal-index. Raises OSError or ValueError if it is missing or incomplete."""
         self._file = database.with_name(f"{database.name}-shm").open("rb", buffering=0)
         self._words = mmap.mmap(self._file.fileno(), LENGTH, access=mmap.ACCESS_READ)
 
     def read(self) -> WalIndex | None:
-        """Return the content of the index; None if it keeps changing."""
+        """Return the state of the WAL; None if the wal-index keeps changing."""
         return _read_consistent(self._words)
 
     def close(self) -> None:
-        """Close the file: on POSIX after the process's last connection, on Windows before it."""
+        """Close the file: on POSIX after the process's last connection was closed, on Windows before."""
         self._words.close()
         self._file.close()
 
@@ -80,8 +83,8 @@ class OpenIndex:
 def is_mid_checkpoint(database: Path) -> bool:
     """Return whether the last process that had the wal-index open died during a checkpoint.
 
-    Call it while no process has the wal-index open: it reads without locks, and without checking the
-    checksums, because the header may be half written.
+    Call it while no process has the wal-index open: it reads without locks. It ignores the checksums, because
+    the header may be half written.
     """
     try:
         with database.with_name(f"{database.name}-shm").open("rb") as file:
@@ -108,7 +111,7 @@ def _read_consistent(words: mmap.mmap) -> WalIndex | None:
     for _ in range(_TRIES):
         current = parse(words[:LENGTH])
         # The checksums do not cover nBackfill. It belongs to the header if the WAL did not restart between
-        # the two reads; a restart sets it to 0 just after it writes the header.
+        # the two reads, because a restart sets it to 0 just after it has written the header.
         if (
             previous
             and current
@@ -117,13 +120,15 @@ def _read_consistent(words: mmap.mmap) -> WalIndex | None:
         ):
             return previous
         if current is None:
-            time.sleep(_PAUSE_S)  # the process that is writing the header may need this processor
+            # Sleep, because the process that is writing the header may need this processor.
+            time.sleep(_PAUSE_S)
         previous = current
     return None
 
 
 def parse(words: bytes) -> WalIndex | None:
-    """Parse the first LENGTH bytes; return None if the two headers differ or their checksums are wrong."""
+    """Parse the first LENGTH bytes of a wal-index; return None if its two headers differ or a checksum is
+    wrong."""
     if len(words) < LENGTH:
         return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]
@@ -139,8 +144,8 @@ def parse(words: bytes) -> WalIndex | None:
     return WalIndex(
         frames,
         checkpointed,
-        int.from_bytes(salt, "big"),  # big-endian, as in the WAL
-        page_size if page_size > 1 else 65_536,  # 65,536 is stored as 1
+        int.from_bytes(salt, "big"),  # The salt is big-endian, as in the WAL.
+        page_size if page_size > 1 else 65_536,  # 65,536 is stored as 1.
         commits,
         _MARKS.unpack_from(words, 2 * _HEADER.size + _BACKFILLED.size),
     )

@@ -1,4 +1,7 @@
-"""The analysis of a trial's time for `--where`: pure functions of the memory that its processes filled."""
+"""The analysis of a trial's time for `--where`: pure functions of the memory that its processes filled.
+
+A span is a period in which one process did, held or waited for one thing.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite import shim as recording
 from sqlstress.targets.sqlite.shim import Span, SpanArea
 
-# The lock holders during a wait: waits of one process are intersected with the holds of other processes.
+# The lock holders during a wait: the waits of one process are intersected with the holds of other processes.
 
 
 BLOCKS = {
@@ -45,7 +48,7 @@ _ACTIVITIES = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
 class Blocked(NamedTuple):
-    """A part of a wait in which another process held the lock."""
+    """A part of a wait in which another process held the lock. Times are in ns."""
 
     process: int
     """Number of the process that held the lock."""
@@ -56,7 +59,7 @@ class Blocked(NamedTuple):
 
 
 class Timeline:
-    """Spans of one process, in order of time. They do not overlap."""
+    """Spans of one process, sorted by time. They do not overlap."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.all = sorted(spans, key=lambda span: span.begin)
@@ -70,7 +73,7 @@ class Timeline:
 
 
 class TrialSpans:
-    """The spans that all processes of a trial recorded, by kind."""
+    """Spans that all processes of a trial recorded, by kind."""
 
     def __init__(self, areas: Sequence[SpanArea]) -> None:
         spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
@@ -87,7 +90,7 @@ class TrialSpans:
             else:
                 spans[span.kind, 0 if span.kind in _ACTIVITIES else span.file, span.process].append(span)
         self._rows: dict[tuple[int, int], dict[int, Timeline]] = defaultdict(dict)
-        """Spans by kind and file, then by process. The file is 0 for all syncs and checkpoints."""
+        """Spans by (kind, file), then by process. The file is 0 for all syncs and checkpoints."""
         for (kind, file, process), process_spans in spans.items():
             self._rows[kind, file][process] = Timeline(process_spans)
         self._waits = defaultdict(list)
@@ -95,7 +98,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two processes recorded that they held an exclusive lock at the same time."""
+        """Return whether two processes recorded that they held the same exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -107,7 +110,8 @@ class TrialSpans:
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return the syncs or the checkpoints of a process in an interval, clipped to it."""
+        """Return the syncs or the checkpoints (`kind`) of a process in an interval, clipped to the
+        interval."""
         row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
@@ -118,17 +122,18 @@ class TrialSpans:
                 yield from row.over(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
-        """Yield the parts of a wait in which other processes held the lock, with their activity.
+        """Yield the parts of a wait in which other processes held the lock, with the activity of each.
 
-        If several readers held the lock at once, each has its own part. Syncs of a checkpoint count as
-        checkpoint.
+        If several readers held the lock at once, each of them has its own part. Syncs in a checkpoint count
+        as checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # At equal begins the checkpoint comes first, so that it covers its syncs.
+            # If a checkpoint and a sync begin at the same time, the checkpoint comes first, so that it covers
+            # its syncs.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
@@ -154,23 +159,24 @@ def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
     return total
 
 
-# The slowest operations: their time by cause, the lock holders, and a picture of the worst operation.
+# The slowest operations: their time by cause, the lock holders, and a picture of the slowest operation.
 
 
 MIN_OPERATIONS = 100
-"""Smallest number of operations of which 1% is at least one operation."""
+"""Minimum number of operations: from this number on, 1% of them is at least one operation."""
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of parts into which the picture is divided. Spans with a smaller gap between them are merged."""
+"""Number of parts into which the picture's time is divided. Spans with a smaller gap between them are
+merged."""
 WAIT = "wait"
 """Activity of a span in the picture, in addition to commit, sync, checkpoint and read."""
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
-    """Return the time of the slowest 1% of operations by cause.
+    """Return the time of the slowest 1% of operations, by cause.
 
-    `operations` are sorted, slowest first. None for fewer than MIN_OPERATIONS operations.
+    None for fewer than MIN_OPERATIONS operations. `operations` are sorted, the slowest first.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
@@ -196,7 +202,7 @@ def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
 def _add_causes(
     seen: TrialSpans, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]
 ) -> None:
-    """Add the time of an operation to the sums by cause, and by lock holder and activity."""
+    """Add the time of an operation to `parts`, by cause, and to `holders`, by lock holder and activity."""
     process, begin, end, *_ = operation
     waited_ns = held_ns = 0
     for wait in seen.waits_of(process, begin, end):
@@ -218,14 +224,14 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return an operation with the activities of all processes on its file during the operation."""
+    """Return the operation `worst` with the activities of all processes on its file during the operation."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
         rows[part.process, part.what].append((max(0, part.begin - begin), min(end, part.end) - begin))
     gap = (end - begin) // _STEPS
     spans = [(*key, *stretch) for key, stretches in rows.items() for stretch in _merge_close(stretches, gap)]
-    # The rows of the operation's process and of the busiest processes are shown.
+    # The picture shows the operation's own process and the busiest other processes.
     busy: Counter[int] = Counter()
     for number, activity, low, high in spans:
         busy[number] += (high - low) * (activity != WAIT) + 1
@@ -235,13 +241,13 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield the activities of each process on the operation's file, during the operation."""
+    """Yield the activities of all processes on the operation's file, during the operation."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
             yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
-        # A wait of process 0, which does not exist, is blocked by the holds of all processes.
+        # This wait of process 0, which does not exist, is blocked by the holds of all processes.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.doing(number, recording.CHECKPOINT, begin, end):
@@ -249,7 +255,7 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
 
 
 def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Return the intervals; intervals with a distance of at most `gap` are merged."""
+    """Return the intervals; intervals with a gap of at most `gap` ns between them are merged."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(stretches):
         if merged and low - merged[-1][1] <= gap:
@@ -263,19 +269,21 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts that are divided further: waits for locks; the work of SQLite and the binding together."""
+"""Parts that are divided further: waits for locks, and the work of SQLite and the binding together."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Words with the samples of a part: the sampled time, and the time in it that waited for a processor."""
+"""Words with the samples of a part: the sampled time, and the time in it in which the process waited for a
+processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return the workers' time by cause; None if no worker finished, or if recorded spans contradict.
+    """Return the workers' time by cause.
 
-    `words` is the shared memory of all `processes`: the workers, and helpers that may also hold locks.
+    None if no worker finished, or if recorded spans contradict each other. `words` is the shared memory of
+    all `processes` processes: the workers, and companions (additional processes), which may also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -290,7 +298,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         )
         for worker in complete
     ]
-    # The workers' operations for which all spans are present, slowest first.
+    # Operations of the workers for which all spans are in the ring, the slowest first.
     operations = sorted(
         (
             operation
@@ -311,9 +319,10 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 
 
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
-    """Return the time that a worker spent on each cause in its window, in ns. The sum is the window.
+    """Return the time that a worker spent on each cause in its window, in ns.
 
-    `held_share` is the share of the worker's waits for locks in which another process held the lock.
+    The sum is the length of the window. `held_share` is the share of the worker's waits for locks in which
+    another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -330,7 +339,8 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Subtract from each part the time that it waited for a processor, and add this time as a part.
+    """Subtract from each part the time in which the process waited for a processor; add this time as its own
+    part.
 
     In parts in which a process sleeps, samples give this time. The rest is distributed over the parts that
     use a processor, in proportion to their lengths.
@@ -350,7 +360,7 @@ def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, in
 
 
 def held_share(seen: TrialSpans, process: int) -> float:
-    """Return the share of a worker's waits for locks in which another process held the lock."""
+    """Return the share of a worker's waits for locks in which another process held the lock, 0 to 1."""
     total_ns = held_ns = 0
     for wait in seen.waits:
         begin, end = max(wait.begin, seen.opens), min(wait.end, seen.closes)
@@ -362,9 +372,10 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the time until the window closed of the longest wait that had not ended by then, in ns.
+    """Return the length of the longest wait that had not ended when the window closed, in ns.
 
-    The wait of a worker that died has no end.
+    0 if there is none. It counts up to the end of the window, because the wait of a worker that died has no
+    end.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

@@ -58,7 +58,7 @@ def left(folder: Path) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_a_damaged_database_is_wrong_data_although_no_check_can_run_in_it(tmp_path: Path) -> None:
+def test_damaged_database_is_wrong_data_even_if_no_check_can_run(tmp_path: Path) -> None:
     damages = """
 from sqlstress import finish
 @finish
@@ -104,7 +104,7 @@ def test_bank_is_measured_checked_and_shown(
     assert left(tmp_path) == ["a.json"]
 
 
-def test_a_plan_can_name_a_file(tmp_path: Path) -> None:
+def test_plan_can_name_a_file(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(f"[[case]]\nworkload = 'app'\nfile = '{BANK}'\nconcurrency = '1,3'\n", encoding="utf-8")
     cases = from_toml(plan)
@@ -145,7 +145,7 @@ def odd(c):
 
 
 @pytest.mark.thorough
-def test_a_copy_is_stressed_and_the_original_stays_as_it_is(tmp_path: Path) -> None:
+def test_copy_is_stressed_and_the_original_unchanged(tmp_path: Path) -> None:
     original = tmp_path / "app.db"
     with closing(sqlite3.connect(original)) as connection, connection:
         connection.execute("CREATE TABLE t (x)")

@@ -123,7 +123,7 @@ LIBRARIES = {
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_worker_never_opens_the_file_itself(library: str, tmp_path: Path) -> None:
+def test_worker_never_opens_the_file_itself(library: str, tmp_path: Path) -> None:
     made, opens = LIBRARIES[library]
     log = tmp_path / "log"
     text = OPENED.format(log=str(log), made=made)

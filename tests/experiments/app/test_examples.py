@@ -59,7 +59,7 @@ def test_only_wrong_examples_fail_their_checks(name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.thorough
-def test_a_lost_commit_is_missed_though_all_sums_agree(tmp_path: Path) -> None:
+def test_lost_commit_is_found_even_if_all_sums_agree(tmp_path: Path) -> None:
     text = (EXAMPLES / "app" / "acknowledged.py").read_text(encoding="utf-8")
     loses = (
         "\n\n@finish\ndef lose(connection):\n    connection.execute('DELETE FROM ledger WHERE rowid = 1')\n"

@@ -236,7 +236,7 @@ def ledger_of(folder: Path, text: str) -> Check:
     return check
 
 
-def test_a_commit_that_is_lost_is_wrong_data(tmp_path: Path) -> None:
+def test_lost_commit_is_wrong_data(tmp_path: Path) -> None:
     text = FORGETS.format("DELETE FROM sqlstress_ledger WHERE worker = 1 AND number = 2")
     check = ledger_of(tmp_path, text)
     assert (check.status, check.problems, check.checked) == ("failed", 1, 2 * SHORT["ops"])
@@ -249,13 +249,13 @@ def test_ledger_without_a_proof_is_unknown(tmp_path: Path, text: str) -> None:
     assert check.status == "unknown" and check.note, check
 
 
-def test_a_hunt_in_an_application_has_a_ledger() -> None:
+def test_hunt_in_an_application_has_a_ledger() -> None:
     bank = str(ROOT / "examples" / "app" / "bank.py")
     hunt = study_of({"load": ("app", bank)}, lambda words, *_: {"file": words[0]})
     assert [case.spec.ledger for case in hunt.cases] == [True]
 
 
-def test_a_server_has_no_ledger_of_an_application() -> None:
+def test_server_has_no_ledger_of_an_application() -> None:
     bank = str(ROOT / "examples" / "app" / "bank.py")
     with pytest.raises(UsageError, match="ledger needs SQLite"):
         sqlstress.measure("app", file=bank, target="postgres", dsn="postgresql://127.0.0.1/x", ledger=True)

@@ -134,7 +134,7 @@ idle = sqlite3.connect("app.db")
     ] == []  # an idle connection has no settings
 
 
-def test_a_connection_without_a_write_shows_its_locks_and_its_limit(tmp_path: Path) -> None:
+def test_connection_without_a_write_shows_its_locks_and_its_limit(tmp_path: Path) -> None:
     code = """
 locks = sqlite3.connect("app.db", isolation_level=None)
 locks.execute("BEGIN IMMEDIATE")
@@ -184,7 +184,7 @@ for _ in range(60):
 
 
 @pytest.mark.thorough
-def test_the_first_statement_waits_for_a_lock_as_it_would_unwatched(tmp_path: Path) -> None:
+def test_first_statement_waits_for_a_lock_as_if_unwatched(tmp_path: Path) -> None:
     code = """
 def app(first):
     own = sqlite3.connect("app.db", timeout=30, isolation_level=None)

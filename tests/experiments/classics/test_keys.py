@@ -90,9 +90,7 @@ class Written:
 
 
 @pytest.mark.parametrize("begin", ["deferred", "immediate"])
-def test_a_users_picks_are_one_transaction_in_which_ids_are_made(
-    begin: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_picks_and_their_ids_are_one_transaction(begin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     load = Picks("id-rowid", "uuid4", begin=begin)
     written: Any = Written()
     monkeypatch.setitem(worker.MAKERS, "uuid4", lambda: lambda: written.statements.append("made uuid4"))
@@ -194,7 +192,7 @@ def test_pick_is_inserted_with_its_default_values(schema: str, id_type: str) -> 
             assert made == ([1, 2] if id_type == "int" else [1])
 
 
-def test_a_library_without_unixepoch_gets_the_same_time() -> None:
+def test_library_without_unixepoch_gets_the_same_time() -> None:
     picks = Picks("no-key", "int")
     assert "unixepoch" not in " ".join(definitions(picks, "3.37.2"))
     assert "unixepoch" in " ".join(definitions(picks, "3.38.0"))

@@ -79,7 +79,7 @@ def test_every_method_does_its_work(tricks: tuple[str, ...], driver: str, tmp_pa
     assert {check.name: check.checked for check in verdict.checks}[counted] == case.spec.rows
 
 
-def test_the_bare_statements_are_those_that_peewee_writes() -> None:
+def test_bare_statements_equal_those_of_peewee() -> None:
     peewee.SqliteDatabase(":memory:").bind(MODELS)
     case = cell("query", "BLK", 12)
     pairs = queried_pairs(case, queried_sets(case))
@@ -130,7 +130,7 @@ def test_chunks_stay_within_the_parameters_that_sqlite_takes(
 
 
 @pytest.mark.thorough
-def test_the_variable_limit_is_the_one_at_which_sqlite_refuses(driver: str, tmp_path: Path) -> None:
+def test_variable_limit_is_where_sqlite_refuses(driver: str, tmp_path: Path) -> None:
     connection = load_driver(driver).connect(tmp_path / "limit.db", 0)
     limit = connection.limit(codes.LIMIT_VARIABLE_NUMBER)
     text = f"SELECT count(*) FROM (VALUES {', '.join(['(?)'] * limit)})"

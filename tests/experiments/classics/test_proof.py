@@ -91,7 +91,7 @@ def test_every_row_is_counted() -> None:
 
 
 @given(st.integers(1, 30), st.data())
-def test_a_row_less_or_more_is_rejected_wherever_it_is(count: int, data: st.DataObject) -> None:
+def test_missing_or_additional_row_is_rejected_at_any_position(count: int, data: st.DataObject) -> None:
     acknowledged = data.draw(st.integers(1, count))
     told = [Acknowledged("worker 1", range(count), acknowledged)]
     right = list(range(acknowledged))
@@ -110,7 +110,7 @@ def wrong(check: Check) -> str:
 LISTED = [("users", b"1", "a"), ("users", b"2", "b"), ("items", 5, "book", 3)]
 
 
-def test_a_list_may_be_read_in_any_order() -> None:
+def test_list_may_be_read_in_any_order() -> None:
     assert check_list("lists", reversed(LISTED), LISTED, [preparation(3)]) == Check("lists", "ok", 3)
 
 
@@ -124,7 +124,7 @@ def test_a_list_may_be_read_in_any_order() -> None:
     ],
     ids=["gone", "new", "changed", "twice"],
 )
-def test_a_damaged_list_is_rejected(there: list[Any], said: str) -> None:
+def test_damaged_list_is_rejected(there: list[Any], said: str) -> None:
     assert said in wrong(check_list("lists", there, LISTED, [preparation(3)]))
 
 
@@ -240,7 +240,7 @@ def test_an_id_of_another_type_is_named(one: Any, id_type: str) -> None:
 @pytest.mark.parametrize(
     ("one", "id_type", "said"), [(b"c" * 30, "uuid7", "63" * 20), ("x" * 50, "int", f"'{'x' * 39}")]
 )
-def test_a_long_id_of_another_type_is_shortened(one: Any, id_type: str, said: str) -> None:
+def test_long_id_of_another_type_is_shortened(one: Any, id_type: str, said: str) -> None:
     assert wrong(check_ids([[[one]]], id_type)) == f"{said} is not of the type {id_type}"
 
 
@@ -282,7 +282,7 @@ OTHER = [("t1", 1, "x"), ("t1", 2, "y"), ("t1", 3, "z")]
         (OTHER[:2], OTHER),
     ],
 )
-def test_a_table_is_compared_with_its_nearest_state(rows: list[Any], state: list[Any]) -> None:
+def test_table_is_compared_with_its_nearest_state(rows: list[Any], state: list[Any]) -> None:
     for states in permutations((COMMITTED, ONE_MORE, OTHER)):
         assert nearest(rows, iter(states)) == state
 

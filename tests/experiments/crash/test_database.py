@@ -213,7 +213,7 @@ def test_change_of_the_files_fails_a_check(
 
 @fault("crash", "a definition changed after a crash, or made unreadable", "it is named")
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
-def test_a_changed_definition_is_found(closed_database: CrashDatabase, instead: bytes) -> None:
+def test_changed_definition_is_found(closed_database: CrashDatabase, instead: bytes) -> None:
     with closing(sqlite3.connect(closed_database.place.paths[0])) as connection, connection:
         connection.execute("PRAGMA writable_schema = on")
         ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'log'").fetchall()
@@ -227,7 +227,7 @@ def test_a_changed_definition_is_found(closed_database: CrashDatabase, instead: 
 
 @fault("crash", "a file cut off, overwritten or gone after a crash", "it fails with SQLite's answer")
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
-def test_a_damaged_file_fails_and_raises_nothing(closed_database: CrashDatabase, damage: str) -> None:
+def test_damaged_file_fails_and_raises_nothing(closed_database: CrashDatabase, damage: str) -> None:
     (path,) = closed_database.place.paths
     data = bytearray(path.read_bytes())
     if damage == "gone":
@@ -244,7 +244,9 @@ def test_a_damaged_file_fails_and_raises_nothing(closed_database: CrashDatabase,
     assert integrity.counterexamples[0].startswith("kv.db: ")
 
 
-def test_a_full_disk_is_no_damage(closed_database: CrashDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_not_reported_as_damage(
+    closed_database: CrashDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = 13

@@ -71,7 +71,7 @@ def row(name: str, settings: str) -> str:
     return f"| [{settings}](../reports/{name}.md) | {' | '.join(f'{count:,}' for count in counts)} |"
 
 
-def test_the_figures_of_the_page_are_those_of_the_saved_reports() -> None:
+def test_page_has_the_figures_of_the_saved_reports() -> None:
     page = (ROOT / "docs" / "crash.md").read_text(encoding="utf-8")
     for name, settings in (
         ("linux-crash-kills", "WAL, FULL"),

@@ -181,7 +181,7 @@ def test_writer_that_ends_by_itself_ends_the_test_with_its_proof(
 
 
 @pytest.mark.usefixtures("fix_strike")
-def test_a_database_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> None:
+def test_database_creation_failure_is_an_error_at_once(tmp_path: Path) -> None:
     case = replace(CASE, settings=Settings(page_size=512, pragmas=(("auto_vacuum", "7"),)))
     with pytest.raises(UsageError, match="PRAGMA auto_vacuum=7 was not accepted"):
         kills(tmp_path, 5, case=case)

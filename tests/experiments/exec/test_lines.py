@@ -30,7 +30,7 @@ def dialogue(code: str, timeout_s: float = 30.0) -> Iterator[Dialogue]:
         one.close()
 
 
-def test_a_program_is_started_once_and_answers_each_line() -> None:
+def test_program_is_started_once_and_answers_each_line() -> None:
     with dialogue(ECHO) as one:
         assert [one.ask(b"%d\n" % number) for number in (1, 2)] == ["ok 1", "ok 2"]
         pid = one.pid
@@ -45,7 +45,7 @@ def test_line_may_have_a_windows_line_end() -> None:
         assert one.ask(b"1\n") == "ok 1"
 
 
-def test_a_program_that_has_ended_is_started_again() -> None:
+def test_ended_program_is_started_again() -> None:
     code = "import sys; print('ok', sys.stdin.readline().strip(), flush=True); sys.exit(3)"
     with dialogue(code) as one:
         assert one.ask(b"1\n") == "ok 1"
@@ -62,7 +62,7 @@ def test_a_program_that_has_ended_is_started_again() -> None:
     ],
 )
 @pytest.mark.thorough
-def test_a_program_that_gives_no_answer_is_ended(code: str, too_late: bool | None) -> None:
+def test_program_without_answer_is_killed(code: str, too_late: bool | None) -> None:
     with dialogue(code, timeout_s=0.3 if too_late else 30.0) as one:
         answer = one.ask(b"1\n")
         if too_late is None:  # the whole part of the answer that is examined

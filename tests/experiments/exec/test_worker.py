@@ -131,7 +131,7 @@ def test_flood_is_cut_to_its_beginning_and_end() -> None:
     assert (first[:5], first[-3:], second) == ("begin", "end", "after")
 
 
-def test_a_mark_that_comes_in_pieces_is_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mark_in_pieces_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlstress.experiments.exec.programs._PIECE", 1)
     assert texts_of([[b"ab"], [], [b"c"]]) == ["ab", "", "c"]
 
@@ -265,7 +265,7 @@ def test_text_with_doubled_braces_is_unchanged(text: str) -> None:
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 10**9), st.integers())
-def test_a_random_number_lies_within_its_bounds_and_follows_from_the_seed(
+def test_random_number_lies_within_its_bounds_and_follows_from_the_seed(
     least: int, more: int, seed: int
 ) -> None:
     word = f"{{random:{least}:{least + more}}}"

@@ -90,7 +90,7 @@ def test_missing_acknowledged_commit_is_rejected(
 
 
 @pytest.mark.parametrize("size", [0, 3, 100])
-def test_a_row_of_one_transaction_is_accepted(size: int) -> None:
+def test_row_of_one_transaction_is_accepted(size: int) -> None:
     made = [(0, 0, bytes(size)), *((row, 300 + row, filler_of(300 + row, size)) for row in (1, 2))]
     assert [*mixtures(made, size)] == []
 
@@ -107,5 +107,5 @@ def test_a_row_of_one_transaction_is_accepted(size: int) -> None:
     ],
     ids=("older", "half of it", "shorter", "none", "text", "negative"),
 )
-def test_a_row_of_two_transactions_is_rejected(transaction: Any, filler: bytes | None) -> None:
+def test_row_of_two_transactions_is_rejected(transaction: Any, filler: bytes | None) -> None:
     assert [text[:6] for text in mixtures([(5, transaction, filler)], 100)] == ["row 5:"]

@@ -106,7 +106,7 @@ def test_smallest_round_has_no_smaller_round() -> None:
 
 
 @given(NUMBERS, st.integers(1, 9))
-def test_the_user_s_work_pauses_as_drawn_or_as_given(number: int, processes: int) -> None:
+def test_user_work_pauses_as_drawn_or_as_given(number: int, processes: int) -> None:
     random, case = Random(number), replace(Case(), concurrency=processes)
     nothing = Schedule(None, None, None)  # type: ignore[arg-type]
     schedule = scheduled(random, nothing)

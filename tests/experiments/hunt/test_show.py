@@ -20,13 +20,13 @@ from tests.strategies import hunts
     ("name", "hunt", "code"),
     [("hunt", HUNT, 1), ("hunt-nothing", NOTHING, 0), ("hunt-work", IN_WORK, 1)],
 )
-def test_a_hunt_is_shown_as_its_golden_file(name: str, hunt: object, code: int) -> None:
+def test_hunt_matches_its_golden_file(name: str, hunt: object, code: int) -> None:
     report = hunt_report(hunt)  # type: ignore[arg-type]
     assert_golden(f"{name}.txt", report_text(report))
     assert exit_code(endings(report)) == code
 
 
-def test_a_hunt_that_ended_early_says_why_and_exits_4() -> None:
+def test_hunt_ended_early_shows_the_reason_and_exits_4() -> None:
     report = hunt_report(replace(NOTHING, error="worker 1: SQLITE_FULL: disk full"))
     assert exit_code(endings(report)) == 4
     assert "Ended after 41 rounds" in " ".join(report_text(report).split())

@@ -65,7 +65,7 @@ def hunted(runner: Scripted, blank: Hunt = BLANK_HUNT, *, shrink_time_s: float =
     return study.hunt
 
 
-def test_a_hunt_ends_when_its_time_is_up() -> None:
+def test_hunt_ends_when_its_time_is_up() -> None:
     hunt = hunted(Scripted(lambda case: False))
     assert (hunt.rounds, hunt.found, hunt.error) == (60, None, None)
 
@@ -81,7 +81,7 @@ def test_hunt_stops_at_the_first_finding_and_shrinks_its_round() -> None:
     assert smallest == replace(Round(), checkpointers=2, pause_at=("fetch",), checkpoint=smallest.checkpoint)
 
 
-def test_the_command_runs_the_smallest_round_again() -> None:
+def test_command_runs_the_smallest_round_again() -> None:
     hunt = hunted(Scripted(lambda case: case.spec.checkpointers >= 2))
     assert hunt.smallest
     words = hunt.smallest.command[2:]
@@ -92,7 +92,7 @@ def test_the_command_runs_the_smallest_round_again() -> None:
     assert (again.spec, again.settings.journal_mode) == (hunt.smallest.case.spec, "wal")
 
 
-def test_a_round_that_does_not_fail_again_is_left_as_it_is() -> None:
+def test_round_without_repeated_failure_is_not_shrunk() -> None:
     once = iter([True])
     hunt = hunted(Scripted(lambda case: next(once, False)))
     assert hunt.found and hunt.smallest is None
@@ -125,7 +125,7 @@ def test_pauses_depend_on_role_and_seed() -> None:
     assert pauses_of(Drawn(case))(3) == words[2]
 
 
-def test_the_user_s_rounds_take_its_cases_in_turns() -> None:
+def test_user_rounds_take_the_cases_in_turns() -> None:
     cases = [Case(concurrency=2), Case(concurrency=4)]
     rounds = UserRounds(cases, Schedule(("write-lock",), 2, 0.001), ("sqlstress", "hunt", "app", "bank.py"))
     drawn = [rounds.draw(number) for number in range(4)]
@@ -167,7 +167,7 @@ def execute(path: Path, sql: str) -> None:
 
 
 @pytest.mark.parametrize("journal", ["wal", thorough("delete")])
-def test_a_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> None:
+def test_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> None:
     verdict = round_of(tmp_path, journal=journal, reopen=20, holders=1).verdict()
     assert verdict.status == "ok", verdict
     assert {WRITES, STALE, DAMAGED, "integrity_check"} <= statuses(verdict).keys()
@@ -241,7 +241,7 @@ def test_hunt_in_an_application_reports_failures_of_its_check(tmp_path: Path) ->
 
 @needs_extension
 @pytest.mark.thorough
-def test_a_hunt_in_an_application_that_is_right_finds_nothing(tmp_path: Path) -> None:
+def test_hunt_in_a_correct_application_finds_nothing(tmp_path: Path) -> None:
     report = sqlstress.hunt("app", file="examples/app/bank.py", max_time="3s", seed=1, directory=tmp_path)
     assert report.ok, report.text()
 

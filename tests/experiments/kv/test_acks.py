@@ -151,7 +151,7 @@ def test_worker_writes_only_its_own_words() -> None:
     assert not any(words[2 * shape.words :])
 
 
-def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
+def test_write_given_up_leaves_the_earlier_write_in_force() -> None:
     area = area_for()
     work(area, [[[4]]], Model())
     announce(area, [4, 4], 2, 2)
@@ -202,7 +202,7 @@ def test_slots_are_places_of_a_permutation_of_the_keys(keys: int, slots: int) ->
 
 
 @pytest.mark.parametrize("keys", [1000, 999, 1024, 4096, 99_991])
-def test_a_tracked_subset_is_no_stretch_of_neighbours(keys: int) -> None:
+def test_tracked_keys_are_not_neighbours(keys: int) -> None:
     tenth = Slots(keys, keys // 10)
     tracked = [number for number in range(keys) if tenth.slot(number) != UNTRACKED]
     gaps = [after - before for before, after in itertools.pairwise([0, *tracked, keys])]
@@ -211,7 +211,7 @@ def test_a_tracked_subset_is_no_stretch_of_neighbours(keys: int) -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 8, 256, 1024])
 @pytest.mark.parametrize("keys", [10**5, 10**7, 10**8])
-def test_the_memory_of_all_workers_stays_within_the_budget(concurrency: int, keys: int) -> None:
+def test_memory_of_all_workers_stays_within_the_budget(concurrency: int, keys: int) -> None:
     shape = shape_of(keys, concurrency=concurrency)
     assert isinstance(shape.slots, int)
     assert 0 < shape.slots <= keys
@@ -222,7 +222,7 @@ def test_the_memory_of_all_workers_stays_within_the_budget(concurrency: int, key
 
 
 @pytest.mark.parametrize(("batch", "operations"), [(1, 1024), (3, 341), (100, 10), (10_000, 8)])
-def test_a_chunk_has_as_many_rows_with_batches_as_without(batch: int, operations: int) -> None:
+def test_chunk_has_as_many_rows_with_batches_as_without(batch: int, operations: int) -> None:
     shape = shape_of(100_000, batch)
     assert (shape.width, shape.operations) == (batch, operations)
 
@@ -243,7 +243,7 @@ def test_sets_of_the_published_script_have_slots_and_no_idle_time() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("slots", [1, 511, 512, 513, 2000])
-def test_the_latest_begin_of_a_slot_is_that_of_any_worker(workers: int, slots: int) -> None:
+def test_latest_begin_of_a_slot_is_over_all_workers(workers: int, slots: int) -> None:
     random = Random(f"{workers} {slots}")
     begins = [[random.choice((0, random.getrandbits(62))) for _ in range(slots)] for _ in range(workers)]
     shape = Shape(1, 8, slots, 0)
@@ -349,7 +349,7 @@ def test_write_begins_at_its_own_begin_not_at_the_end_of_the_previous_one(
     assert idlers.objection(Stamp(2, 2), unknown) is None
 
 
-def test_a_write_under_way_when_its_worker_died_has_its_own_begin(idlers: Workers) -> None:
+def test_unfinished_write_of_a_dead_worker_has_its_own_begin(idlers: Workers) -> None:
     with pytest.raises(Killed):
         idlers.run(2, 70, [10, 10], dies=True)
     begins, ends = idlers.areas[1].stamps

@@ -197,7 +197,7 @@ def test_any_values_of_options_are_a_plan_or_refused_in_a_line(given_options: di
 # The published script
 
 
-def test_the_published_script_is_reproduced() -> None:
+def test_published_script_is_reproduced() -> None:
     cases = cases_of({"preset": "classic", "buckets": "1,20", "seed": 5})
     assert len(cases) == 16
     case = cases[-1]
@@ -212,7 +212,7 @@ FREE = ("concurrency", "buckets", "driver", "target", "repeat", "seed", "verify"
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN.keys() - {*FREE, "checkpoint-interval"}))
-def test_the_published_script_allows_no_contradiction(name: str) -> None:
+def test_published_script_allows_no_contradiction(name: str) -> None:
     other = {"begin": "immediate", "warmup": "1s", "loop": "native"}.get(name, WRITTEN[name][-1])
     said = refused({"preset": "classic", name: other})
     assert said.startswith(f"--{name} contradicts --preset classic, which ")
@@ -250,7 +250,7 @@ def plan_refused(tmp_path: Path, text: str | bytes) -> str:
     return said.removeprefix(str(tmp_path / "plan.toml"))
 
 
-def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
+def test_plan_has_defaults_and_cases(tmp_path: Path) -> None:
     text = """
         workload = "kv"
         seed = 3
@@ -305,7 +305,7 @@ WRONG_PLANS = [
 ]
 
 
-def test_a_plan_that_is_wrong_is_refused_with_the_place(tmp_path: Path) -> None:
+def test_wrong_plan_is_refused_with_the_position(tmp_path: Path) -> None:
     found = {repr(text)[:70]: plan_refused(tmp_path, text) for text in WRONG_PLANS}
     assert_golden_texts("plans-refused.txt", found)
 
@@ -315,7 +315,7 @@ def test_invalid_toml_is_refused(tmp_path: Path, text: str | bytes) -> None:
     assert plan_refused(tmp_path, text).startswith(" is not a TOML file: ")
 
 
-def test_a_plan_of_too_many_cases_is_refused(tmp_path: Path) -> None:
+def test_plan_of_too_many_cases_is_refused(tmp_path: Path) -> None:
     text = 'workload = "kv"\nconcurrency = "1-600"\n[[case]]\n[[case]]'
     with pytest.raises(UsageError, match=r"plan.toml, case 2: the plan has more than 1,000 cases"):
         cases_of_plan(tmp_path, text)

@@ -192,9 +192,7 @@ def test_acknowledged_sets_of_a_dead_worker_must_be_there_its_last_may(
     assert next(check for check in judge().checks if check.name == "last write").status == status
 
 
-def test_a_key_of_two_workers_must_hold_the_later_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_of_two_workers_must_have_the_later_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (parents_half, workers_half):
         monkeypatch.setattr(module, "draw_keys", lambda case, salt, worker: list(range(OPS)))
 

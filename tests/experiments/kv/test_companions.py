@@ -96,7 +96,7 @@ def frames_after_a_write(connection: Connection) -> int:
 
 
 @pytest.mark.parametrize("mode", ["passive", "restart"])
-def test_the_frames_of_every_file_are_copied(
+def test_frames_of_every_file_are_copied(
     case: Case, tmp_path: Path, connections: list[Connection], mode: str
 ) -> None:
     told = run(case, tmp_path, mode)
@@ -335,13 +335,13 @@ def test_rounds_have_the_interval_between_them_and_end_when_the_trial_does(momen
     assert list(Timing(CASE, half_a_second_from(0), moments.over(0)).rounds()) == []
 
 
-def test_the_window_closes_the_last_round(moments: Time) -> None:
+def test_window_closes_the_last_round(moments: Time) -> None:
     begun = [moments.now_ns // MS for _ in Timing(CASE, half_a_second_from(100 * MS), lambda: False).rounds()]
     assert begun == list(range(0, 600, 50))
     assert moments.now_ns == 600 * MS
 
 
-def test_the_end_is_noticed_soon_also_in_a_long_pause(moments: Time) -> None:
+def test_end_is_noticed_soon_even_in_a_long_pause(moments: Time) -> None:
     case = Case(spec=Load(checkpointing=Checkpointing("passive", 3600.0)))
     window = Window(0, 0, 9000 * MS)
     assert len(list(Timing(case, window, moments.over(100 * MS)).rounds())) == 1
@@ -367,7 +367,7 @@ def stretches(fold: Callable[[int, int], int]) -> Stretches:
 
 
 @given(samples)
-def test_a_sum_and_a_maximum_stay_exact_in_a_bounded_number_of_stretches(
+def test_sum_and_maximum_stay_exact_in_a_bounded_number_of_intervals(
     samples: list[tuple[int, int]],
 ) -> None:
     total, most = stretches(add), stretches(max)

@@ -100,7 +100,7 @@ def test_uniform_keys_are_drawn_evenly_and_zipfian_ones_are_not(key_space: int) 
 
 
 @pytest.mark.parametrize("key_space", [1, 2, 3, 10, 1000, 100_000])
-def test_the_hottest_keys_have_the_share_that_zipfs_law_gives_them(key_space: int) -> None:
+def test_hottest_keys_have_the_share_that_zipfs_law_gives_them(key_space: int) -> None:
     count = 100_000
     found = Counter(draw_keys("zipfian", key_space, count))
     for rank, (_, times) in enumerate(found.most_common(2), 1):

@@ -68,7 +68,7 @@ starts = st.one_of(st.just(0), st.integers(0, 2**40))
 strides = st.one_of(st.just(1), st.integers(1, 2**20), st.integers(0, 30).map(lambda power: 2**power))
 
 
-def test_a_keys_bucket_never_changes() -> None:
+def test_keys_bucket_never_changes() -> None:
     assert {key: tuple(bucket_of(key, buckets) for buckets in BUCKETS) for key in GOLDEN} == GOLDEN
 
 
@@ -143,13 +143,13 @@ def test_bad_partition_is_detected_and_an_even_one_is_not(
 
 @settings(max_examples=examples(0.2))
 @given(buckets=st.integers(1, MAX_BUCKETS), keys=st.lists(st.integers(0, LARGEST), max_size=50))
-def test_a_table_holds_the_bucket_of_every_key_in_two_bytes(buckets: int, keys: list[int]) -> None:
+def test_table_has_the_bucket_of_every_key_in_two_bytes(buckets: int, keys: list[int]) -> None:
     buckets_of_keys = buckets_of(keys, buckets)
     assert list(buckets_of_keys) == [bucket_of(key, buckets) for key in keys]
     assert buckets_of_keys.itemsize == 2
 
 
-def test_a_table_holds_as_many_buckets_as_two_bytes_can_name() -> None:
+def test_bucket_numbers_use_all_of_two_bytes() -> None:
     keys = range(200)
     assert list(buckets_of(keys, 1 << 16)) == [bucket_of(key, 1 << 16) for key in keys]
     assert max(buckets_of(keys, 1 << 16)) >= 1 << 15
@@ -173,7 +173,7 @@ cases = st.builds(
 
 @settings(deadline=None)
 @given(cases)
-def test_the_buckets_together_hold_every_key_once_where_the_partition_says(case: Case) -> None:
+def test_every_key_is_in_exactly_the_bucket_of_the_partition(case: Case) -> None:
     placement, encode = placed(case), encoder(case.spec.key_type)
     found: list[int] = []
     for bucket in range(case.buckets):

@@ -327,7 +327,7 @@ def test_lost_and_unexplained_updates_fail_with_reasons(
     assert list(check.counterexamples) == reasons
 
 
-def test_a_write_under_way_at_one_key_does_not_excuse_it_at_another() -> None:
+def test_unfinished_write_to_one_key_does_not_excuse_another_key() -> None:
     history = ReadHistory([[0, 0]], [[0, 0]], [[0, 0]], [0, 0], {Stamp(1, 5): 0})
     assert check_keys(history, [("a", 0, Stamp(1, 5)), ("b", 1, PRELOADED)], []).status == "ok"
     check = check_keys(history, [("a", 0, PRELOADED), ("b", 1, Stamp(1, 5))], [])

@@ -55,7 +55,7 @@ def test_unchanged_store_is_accepted_and_each_restored_value_is_caught(tmp_path:
     assert rejected(measured.verdict(), "last write").problems == len(keys)
 
 
-def test_a_key_in_the_wrong_bucket_is_named(tmp_path: Path) -> None:
+def test_key_in_the_wrong_bucket_is_reported(tmp_path: Path) -> None:
     done = measure(enough(buckets=3), tmp_path)
     key, value = rows(done)[0]
     done.execute("DELETE FROM kv WHERE key = ?", key, bucket=0)
@@ -68,7 +68,7 @@ BATCHES = Load(key_space=KEYS, read_ratio=0.6, batch=5)
 
 
 @pytest.mark.thorough
-def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
+def test_torn_batch_is_caught_during_the_load(tmp_path: Path) -> None:
     case = case_of(BATCHES, concurrency=2, duration_s=1.2)
 
     chooser = random.Random(1)
@@ -86,7 +86,7 @@ def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
+def test_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     case = case_of(Load(key_space=KEYS, read_ratio=0.9), concurrency=2, duration_s=0.25)
 
     def meddle(connection: sqlite3.Connection) -> None:

@@ -75,7 +75,7 @@ def test_every_key_is_written_and_every_pair_is_read(batch: int, buckets: int) -
     assert min(pairs.values()) > pairs.total() / len(pairs) / 4
 
 
-def test_a_torn_pair_is_found() -> None:
+def test_torn_pair_is_found() -> None:
     recorder = Recorder(Load(batch=4))
     mine, preload = recorder.values.maker(1), recorder.values.maker(0)
     recorder.source.store.pairs = [lambda keys: [(keys[0], mine(1)), (keys[1], preload(0))]]
@@ -107,7 +107,7 @@ def assert_share(count: int, share: float) -> None:
     assert abs(count / OPERATIONS - share) <= 5 * math.sqrt(share * (1 - share) / OPERATIONS)
 
 
-def test_the_shares_of_the_kinds_are_those_of_the_case() -> None:
+def test_shares_of_the_kinds_equal_those_of_the_case() -> None:
     kinds = kinds_drawn(Load(read_ratio=0.3, update_ratio=0.2, batch=3))
     assert_share(kinds[GET] + kinds[PAIR], 0.3)
     assert_share(kinds[PAIR], 0.3 / PAIRS_AMONG_GETS)
@@ -162,19 +162,19 @@ def test_an_update_that_fails_is_not_acknowledged() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5])
-def test_the_weight_of_each_kind_is_its_number_of_rows(batch: int) -> None:
+def test_weight_of_each_kind_is_its_number_of_rows(batch: int) -> None:
     source = Recorder(Load(batch=batch, update_ratio=0.1)).source
     weights = dict(zip(KINDS, source.row_weights, strict=True))
     assert weights == {GET: 1, REPLACE: batch, UPDATE: 1, PAIR: 2}
 
 
-def test_a_chunk_never_outgrows_its_area() -> None:
+def test_chunk_never_outgrows_its_area() -> None:
     for batch in (1, 2, 100, 2000):
         recorder = Recorder(Load(batch=batch, key_space=5000, read_ratio=0.0))
         chunk = recorder.source.next_chunk(recorder.source.largest_chunk)
         assert len(chunk.rows) == len(recorder.area().rows)
 
 
-def test_a_case_with_too_few_keys_in_a_bucket_is_refused_before_it_starts() -> None:
+def test_bucket_with_too_few_keys_is_refused_before_the_start() -> None:
     with pytest.raises(UsageError, match="too few for transactions of 8 distinct keys"):
         Recorder(Load(key_space=10, batch=8), buckets=4)

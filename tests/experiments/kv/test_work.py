@@ -68,7 +68,7 @@ def test_file_is_complete_after_the_trial_and_verification_makes_no_wal(tmp_path
     work.release()
 
 
-def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
+def test_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
     case = Case(spec=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
     work = prepare_work(case, tmp_path)
     worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0)

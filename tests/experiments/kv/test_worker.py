@@ -36,7 +36,7 @@ def key_of(call: Call) -> Any:
 
 
 @pytest.mark.parametrize("read_ratio", [0.0, 0.003, 0.5, 0.997, 1.0])
-def test_the_share_of_gets_is_the_read_ratio(read_ratio: float) -> None:
+def test_share_of_gets_is_the_read_ratio(read_ratio: float) -> None:
     gets = kinds_of(Recorder(Load(read_ratio=read_ratio)).run(OPERATIONS))[GET]
     deviation = math.sqrt(read_ratio * (1 - read_ratio) / OPERATIONS)
     # If the ratio is drawn in steps of 1/256 for each chunk, that adds up to half a step over 200 chunks.
@@ -126,7 +126,7 @@ def giving_up(load: Load, **more: Any) -> Recorder:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_write_that_was_given_up_is_failed_and_not_acknowledged(batch: int) -> None:
+def test_write_given_up_is_failed_and_not_acknowledged(batch: int) -> None:
     # So many keys that no key is written twice.
     recorder = giving_up(Load(key_space=5000, read_ratio=0.0, batch=batch))
     chunk = recorder.source.next_chunk(8)
@@ -144,7 +144,7 @@ def test_a_write_that_was_given_up_is_failed_and_not_acknowledged(batch: int) ->
     [Load(read_ratio=0.99), Load(read_ratio=1.0), Load(read_ratio=0.99, batch=2)],
     ids=["gets", "only gets", "pairs"],
 )
-def test_a_read_that_was_given_up_is_failed_and_not_taken_for_a_wrong_one(load: Load) -> None:
+def test_read_given_up_is_failed_and_not_a_wrong_read(load: Load) -> None:
     recorder = giving_up(load)
     chunk = recorder.source.next_chunk(20)
     do(recorder.source, chunk, {index: Busy() for index in range(20)})
@@ -258,7 +258,7 @@ def test_foreign_value_is_a_bad_read(size: int, stranger: object) -> None:
 
 
 @pytest.mark.parametrize("cut", [slice(39), slice(8), slice(1, None)])
-def test_a_value_of_another_length_is_found(cut: slice) -> None:
+def test_value_of_another_length_is_reported(cut: slice) -> None:
     whole = value_of(40, 1, 1)
     assert checked(40, [whole, whole[cut]]).findings.bad_reads == 1
     assert checked(40, [whole, whole + b"x"]).findings.bad_reads == 1
@@ -305,7 +305,7 @@ TORN: dict[str, tuple[tuple[int, int], ...]] = {
 
 
 @pytest.mark.parametrize("size", [8, 40])
-def test_a_pair_of_one_transaction_is_whole_and_any_other_is_torn(size: int) -> None:
+def test_only_a_pair_of_one_transaction_is_whole(size: int) -> None:
     assert {name: torn(size, pair_of(size, *written)) for name, written in WHOLE.items()} == dict.fromkeys(
         WHOLE, 0
     )

@@ -109,7 +109,7 @@ def test_mistakes_are_reported_with_their_place() -> None:
 @pytest.mark.parametrize(
     "text", ["-" * 5000 + "1", "1" + "+ 1" * 5000, "(" * 99 + "1" + "+ 1)" * 99, "(" * 5000]
 )
-def test_a_deeply_nested_expression_has_a_value_or_a_place(text: str) -> None:
+def test_deeply_nested_expression_has_a_value_or_a_place(text: str) -> None:
     # SQLite's limit depends on its version.
     try:
         assert value(text) in (1, 5001, 100)
@@ -333,7 +333,7 @@ def test_hash_fnv1a_has_the_value_of_pgbench() -> None:
     assert value("hash_fnv1a(10, 5432)") == -7793829335365542153
 
 
-def test_the_default_seed_is_used_where_a_script_gives_none() -> None:
+def test_default_seed_is_used_if_a_script_gives_none() -> None:
     for name in ("hash(5", "hash_murmur2(5", "hash_fnv1a(5", "permute(5, 1000"):
         assert value(f"{name})", default_seed=8) == value(f"{name}, 8)") != value(f"{name}, 9)")
 

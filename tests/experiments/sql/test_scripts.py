@@ -92,7 +92,7 @@ def test_sleep_takes_the_time_of_its_arguments(line: str, seconds: float) -> Non
 
 
 @pytest.mark.parametrize("rows", [[], [(1, 2), (3, 4)]])
-def test_a_query_of_no_row_or_of_two_gives_no_variables(rows: list[Any]) -> None:
+def test_gset_refuses_a_query_with_no_row_or_two(rows: list[Any]) -> None:
     with pytest.raises(ScriptFailed, match=r"x.sql:1:1: \\gset needs one row"):
         run("SELECT 1 \\gset", Recording(rows))
 
@@ -148,7 +148,7 @@ def test_built_in_scripts_can_be_read() -> None:
     assert counts == [7, 5, 1, 5]
 
 
-def test_a_trigger_and_strings_end_where_sqlite_ends_them() -> None:
+def test_trigger_and_strings_end_where_sqlite_ends_them() -> None:
     text = "CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT ';'; END; SELECT '\\set', :x; -- \\if\nSELECT 2"
     script = read("x.sql", text, ["x"])
     assert [command.statement.verb for command in statements(script.commands)] == [

@@ -170,7 +170,7 @@ def test_ledger_equals_the_acknowledged_transactions(
     assert problem is None or problem in check.counterexamples[0]
 
 
-def test_a_worker_that_died_may_have_committed_one_more() -> None:
+def test_dead_worker_may_have_committed_one_more_row() -> None:
     assert check_ledger({1: (3, 1, 3)}, [2], [True]).status == "ok"
     assert check_ledger({1: (3, 1, 3)}, [2], [False]).status == "failed"
     assert check_ledger({1: (4, 1, 4)}, [2], [True]).status == "failed"

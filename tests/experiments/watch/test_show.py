@@ -27,7 +27,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_watch_is_shown_as_its_golden_file(name: str) -> None:
+def test_watch_matches_its_golden_file(name: str) -> None:
     watch, code = SHOWN[name]
     report = watch_report(watch)
     assert_golden(f"{name}.txt", report_text(report))
@@ -122,13 +122,13 @@ def test_checkpoint_that_waits_with_the_write_lock_is_named() -> None:
     assert "watch-blocking-checkpoint" in found and "long-write" not in found
 
 
-def test_a_watch_that_ended_early_says_why_and_exits_4() -> None:
+def test_watch_ended_early_shows_the_reason_and_exits_4() -> None:
     report = watch_report(replace(WATCH, error="cannot read app.db: Permission denied."))
     assert exit_code(endings(report)) == 4
     assert "Permission denied" in report_text(report)
 
 
-def test_a_thousand_processes_are_counted_and_the_first_are_shown() -> None:
+def test_thousand_processes_are_counted_and_the_first_are_shown() -> None:
     many = replace(WATCH, processes=(IMPORT,) * 1000, others=5)
     text = report_text(watch_report(many))
     assert text.count("import_orders") < 2 * MOST_ROWS

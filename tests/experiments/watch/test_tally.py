@@ -110,7 +110,7 @@ def test_reader_pins_from_the_first_commit_after_its_mark() -> None:
     assert [pin.lasts for pin in watch_of(made).pins] == [False]
 
 
-def test_a_reader_of_the_file_alone_pins_once_the_wal_grows() -> None:
+def test_reader_of_the_database_file_pins_once_the_wal_grows() -> None:
     wals = ((0.1, index(9, 9)), (0.2, index(3, 0)), (0.3, index(5, 0)))
     (pin,) = watch_of(tally(*((at_s, reading(0, A, wal)) for at_s, wal in wals))).pins
     assert (pin.frame, pin.grew_frames) == (0, 5)
@@ -134,7 +134,7 @@ def test_each_event_of_the_file_is_recorded_once() -> None:
     assert (watch.commits, watch.journal, watch.open_samples) == (None, "rollback", 3)
 
 
-def test_a_long_watch_has_longer_steps_not_more() -> None:
+def test_long_watch_has_longer_steps_rather_than_more() -> None:
     course = watch_of(tally(*((second + 0.05, look((WRITE, A))) for second in range(400)))).course
     assert len(course.samples) <= MOST_STEPS
     assert course.step_s == pytest.approx(0.8)

@@ -121,9 +121,7 @@ def drawn_values(page: Page, plot: int) -> list[float]:
     return [low + (height - at_low) / (at_high - at_low) * (high - low) for height in heights]
 
 
-def test_the_figures_that_are_drawn_and_those_in_the_table_are_the_reports(
-    page: Page, tmp_path: Path
-) -> None:
+def test_plots_and_table_have_the_figures_of_the_report(page: Page, tmp_path: Path) -> None:
     report = example_report()
     page.open(saved(tmp_path, report))
     rates = [run.median_tps() for run in report.runs]
@@ -166,7 +164,7 @@ def test_an_axis_of_one_count_has_a_tick_there_and_nowhere_else(page: Page, tmp_
     assert page.ask(f"[...{shares}.querySelectorAll('[data-x]')].map(one => one.textContent)") == ["4"]
 
 
-def test_a_mark_says_its_figure_when_the_pointer_is_on_it(page: Page, tmp_path: Path) -> None:
+def test_mark_shows_its_figure_under_the_pointer(page: Page, tmp_path: Path) -> None:
     report = example_report()
     page.open(saved(tmp_path, report))
     page.point(f"{PLOT.format(0)} circle", 2)
@@ -294,7 +292,7 @@ def test_page_is_no_wider_than_the_screen_except_for_tables(page: Page, tmp_path
     assert page.errors == []
 
 
-def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Path) -> None:
+def test_plots_take_dark_colours_at_once(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     light = page.ask(INK)
     page.prefer(dark=True)

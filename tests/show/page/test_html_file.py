@@ -91,7 +91,7 @@ def test_only_our_script_may_run() -> None:
     assert isinstance(json.loads(data), list)
 
 
-def test_the_tps_of_the_plot_are_those_of_the_report() -> None:
+def test_plot_has_the_tps_of_the_report() -> None:
     report = example_report()
     (throughput,) = plots(report_html(report))[0]
     measured = [trace for trace in throughput["data"] if "lines+markers" in trace["mode"]]
@@ -268,7 +268,7 @@ def test_every_text_has_contrast_to_its_background(scheme: int) -> None:
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, (ink, paper)
 
 
-def test_the_page_has_the_command_and_its_seed() -> None:
+def test_page_has_the_command_and_its_seed() -> None:
     (line,) = re.findall(r"<pre[^>]*><code>(.*)</code></pre>", report_html(example_report()))
     words = ["sqlstress", "--concurrency", "1,2,4,8", "--buckets", "1,20", "--seed", "7"]
     assert line == " ".join(f"<span>{word}</span>" for word in words)
@@ -337,7 +337,7 @@ def test_methods_are_compared_at_their_largest_common_scale() -> None:
     assert all(None not in trace["x"] for view in views for trace in view["data"])
 
 
-def test_the_totals_of_cycles_are_drawn_of_all_reports() -> None:
+def test_totals_of_cycles_are_drawn_for_all_reports() -> None:
     (totals,) = plots_of_comparison("004-cycles", "linux-cycles", "linux-cycles-normal")
     assert [trace["name"] for trace in totals[0]["data"]] == ["A published", "B Linux", "C Linux"]
 

@@ -55,11 +55,11 @@ def intervals(workers: int, attempt: int = 0, seed: str = "", count: int = 400) 
     return [waiting.interval(attempt) for _ in range(count)]
 
 
-def test_the_wait_grows_linearly_with_the_number_of_workers() -> None:
+def test_wait_grows_linearly_with_the_number_of_workers() -> None:
     assert intervals(2 * MANY) == pytest.approx([2 * wait for wait in intervals(MANY)])
 
 
-def test_the_mean_wait_is_bounded_per_worker() -> None:
+def test_mean_wait_is_bounded_per_worker() -> None:
     means = [FakeTime().waiting(workers).mean_s for workers in (1, 8, 10, 14, MANY)]
     assert means == pytest.approx([0.7e-3, 5.6e-3, 5.6e-3, 5.6e-3, MANY * 0.4e-3])
 

@@ -57,7 +57,7 @@ def test_scalar_returns_the_current_value_or_none(first: Connection, second: Con
 
 
 @pytest.mark.parametrize("key", [1, 99])
-def test_a_scalar_leaves_no_snapshot_open(first: Connection, second: Connection, key: int) -> None:
+def test_scalar_leaves_no_snapshot_open(first: Connection, second: Connection, key: int) -> None:
     # Keep the function: otherwise its statement, and so the snapshot, would be freed anyway.
     get = first.scalar(GET)
     before = get((key,))
@@ -127,7 +127,7 @@ def test_sql_function_runs_for_every_row_and_its_error_is_raised(
         first.rows("SELECT refuse()")
 
 
-def test_a_taken_lock_is_busy(driver: Driver, first: Connection, second: Connection) -> None:
+def test_taken_lock_returns_busy(driver: Driver, first: Connection, second: Connection) -> None:
     second.rows("BEGIN IMMEDIATE")
     assert code_of(driver, first, PUT, (1, "late")) == BUSY
     assert code_of(driver, first, "BEGIN IMMEDIATE") == BUSY

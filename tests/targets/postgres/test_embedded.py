@@ -109,7 +109,7 @@ def test_server_ends_after_its_parent_is_killed_and_its_files_go_later(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups that get SIGTERM")
-def test_a_server_ends_after_a_sigterm_to_its_process_group(short: Path) -> None:
+def test_server_ends_after_a_sigterm_to_its_process_group(short: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", RUN, str(short)],
         cwd=ROOT,
@@ -126,7 +126,7 @@ def test_a_server_ends_after_a_sigterm_to_its_process_group(short: Path) -> None
 
 
 @pytest.mark.thorough
-def test_a_killed_guard_is_no_error(short: Path) -> None:
+def test_killed_guard_is_no_error(short: Path) -> None:
     with RunFolder(short, keep=False) as folder, server.running(folder.path, 4):
         process = server_in(folder.path)
         guard_of(process).kill()

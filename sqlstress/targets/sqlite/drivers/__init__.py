@@ -1,4 +1,5 @@
-"""Drivers: Python bindings of SQLite. Each is imported only when a case uses it, as some are optional."""
+"""Drivers: Python bindings of SQLite. Each is imported only when a case uses it, because some are
+optional."""
 
 from __future__ import annotations
 
@@ -16,34 +17,35 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DRIVERS = {name: info.module for name, info in KNOWN.items() if info.target == "sqlite"}
-"""Modules of the SQLite drivers, by driver name."""
+"""Import path of each SQLite driver's module, by driver name."""
 
 Row = tuple[Any, ...]
 Named = dict[str, Any]
-"""Values by parameter name. Unused values are allowed."""
+"""Values by parameter name. Values that the statement does not use are allowed."""
 
 
 class Connection(Protocol):
-    """One connection in true autocommit: the driver begins no transaction by itself.
+    """One connection in true autocommit: the driver never begins a transaction by itself.
 
-    Different threads may use it in turn. Only `interrupt` may be called while another thread uses it.
+    Several threads may use it, but not at the same time. Only `interrupt` may be called while another thread
+    uses it.
     """
 
     _connection: Any
-    """Connection object of the binding."""
+    """The binding's own connection object."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the only column of the only row, or None if no row.
+        """Return a function of parameters that returns the single value of the first row.
 
-        It runs the statement to its end, so that no snapshot stays open.
+        None if there is no row. The function runs the statement to its end, so that no snapshot stays open.
         """
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that runs the statement."""
+        """Return a function of parameters that runs the statement, which returns no rows."""
         return partial(self._connection.cursor().execute, sql)
 
     def runs(self, sql: str) -> Callable[[Named], Any]:
-        """Return a function of named parameters that runs the statement. It returns no rows."""
+        """Return a function of named parameters that runs the statement, which returns no rows."""
         return partial(self._connection.cursor().execute, sql)
 
     def reads(self, sql: str) -> Callable[[Named], list[Row]]:
@@ -52,7 +54,7 @@ class Connection(Protocol):
         return lambda params: list(execute(sql, params))
 
     def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
-        """Return a function of named parameters that returns the column names and all rows."""
+        """Return a function of named parameters that returns the names of the columns and all rows."""
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         """Run a statement and return its rows."""
@@ -66,7 +68,8 @@ class Connection(Protocol):
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Register `call` as an SQL function. It is not deterministic: SQLite calls it for every row."""
+        """Register `call` as an SQL function with `arity` arguments, not deterministic: SQLite calls it for
+        every row."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
@@ -78,7 +81,8 @@ class Connection(Protocol):
         return bool(self._connection.in_transaction)
 
     def limit(self, category: int) -> int:
-        """Return a limit of this connection; `category` is one of SQLite's numbers in `sqlite_codes`."""
+        """Return the current value of a limit of this connection; `category` is a number of SQLite in
+        `sqlite_codes`."""
 
     def interrupt(self) -> None:
         """Interrupt a statement that runs in another thread, so that it soon fails."""
@@ -90,16 +94,16 @@ class Connection(Protocol):
 
 
 class Driver(Protocol):
-    """The interface of a driver. Each driver is a module with these functions."""
+    """Interface of a driver, which is a module with these functions."""
 
     def connect(self, path: Path, busy_timeout_ms: int) -> Connection:
-        """Open a database file, and create it if it does not exist."""
+        """Open a database file; create the file if it does not exist."""
 
     def result_code(self, error: BaseException) -> int | None:
-        """Return the extended result code of SQLite in an exception; None if it is not from SQLite."""
+        """Return SQLite's extended result code of an exception; None if the exception is not from SQLite."""
 
     def versions(self) -> tuple[str, str]:
-        """Return the versions of the binding and of the SQLite library."""
+        """Return the versions of the binding and of the SQLite library, as texts."""
 
 
 def load_driver(name: str) -> Driver:
@@ -111,6 +115,6 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return a description of the error with a remedy and, for an error of SQLite, the code's name."""
+    """Return a description of the error with a remedy. For an error of SQLite it names the result code."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, error_message(error))

@@ -1,4 +1,4 @@
-"""The driver for APSW, which includes its own SQLite library."""
+"""The driver apsw: the binding APSW, which includes its own SQLite library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class ApswConnection(Connection):
-    """A connection of APSW, which never begins a transaction by itself."""
+    """A connection of APSW. APSW never begins a transaction by itself."""
 
     def __init__(self, path: Path, busy_timeout_ms: int) -> None:
         self._connection = apsw.Connection(str(path))
@@ -24,7 +24,7 @@ class ApswConnection(Connection):
         execute = self._connection.cursor().execute
 
         def read(params: Row) -> Any:
-            # .get reads to the end, which ends the statement and its snapshot.
+            # `get` reads to the end, which ends the statement and its snapshot.
             return execute(sql, params).get
 
         return read
@@ -34,7 +34,7 @@ class ApswConnection(Connection):
 
         def read(params: Named) -> tuple[Sequence[str], list[Row]]:
             rows = cursor.execute(sql, params)
-            # APSW does not return the column names after the last row.
+            # APSW does not return the names of the columns after the last row.
             first = next(rows, None)
             if first is None:
                 return [], []
@@ -43,9 +43,9 @@ class ApswConnection(Connection):
         return read
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
-        # Statements without parameters, such as PRAGMAs, run once and are not cached. A dozen cached ones
-        # would fill the connection's lookaside (memory for small allocations), and then the measured
-        # statements would call malloc.
+        # Statements without parameters, such as PRAGMAs, run once and are not cached. A dozen cached
+        # statements would fill the connection's lookaside (memory for small allocations), so that the
+        # measured statements would call malloc.
         return list(self._connection.execute(sql, params, can_cache=bool(params)))
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
@@ -56,7 +56,7 @@ class ApswConnection(Connection):
 
 
 def connect(path: Path, busy_timeout_ms: int) -> ApswConnection:
-    """Open a database. Raises UsageError if its path is not UTF-8."""
+    """Open a database file. Raises UsageError if its path is not UTF-8."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
@@ -68,7 +68,7 @@ def connect(path: Path, busy_timeout_ms: int) -> ApswConnection:
 
 def result_code(error: BaseException) -> int | None:
     if isinstance(error, UnicodeDecodeError):
-        return codes.CORRUPT  # the text in a damaged file is not valid UTF-8
+        return codes.CORRUPT  # The text in a damaged file is not valid UTF-8.
     return getattr(error, "extendedresult", None) if isinstance(error, apsw.Error) else None
 
 

@@ -1,7 +1,7 @@
-"""The driver for Peewee, an object-relational mapper on top of the standard library's binding.
+"""The driver peewee: an object-relational mapper on top of the standard library's binding.
 
-An application's statements use Peewee's `database`. All other statements use the binding directly, and so the
-same SQLite library as the sqlite3 driver.
+The user's application uses Peewee's `database` object. All other statements use the binding's connection
+directly, and so the same SQLite library as the driver sqlite3.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return the extended result code. An error of Peewee has the binding's error as `orig`."""
+    """Return SQLite's extended result code of an exception; None if it is not from SQLite.
+
+    An exception of Peewee has the binding's exception as `orig`.
+    """
     return sqlite3_driver.result_code(getattr(error, "orig", error))
 
 

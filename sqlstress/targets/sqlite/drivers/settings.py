@@ -1,4 +1,5 @@
-"""Settings as PRAGMAs: set, and read back after the first write. Reports have the values read back."""
+"""Settings as PRAGMAs: they are set, and read back after the first write. Reports have the values read
+back."""
 
 from __future__ import annotations
 
@@ -41,11 +42,11 @@ _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "
 
 
 def requested_pragmas(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield (pragma, value) in the order in which they must be set.
+    """Yield (pragma, value) in the order in which the pragmas must be set.
 
-    The page size and auto_vacuum determine the file's format and cannot change in WAL mode; the page size
-    cannot change after auto_vacuum either. `synchronous` comes after the journal mode, on which its meaning
-    depends.
+    The page size and auto_vacuum determine the format of the file, and cannot change in WAL mode; the page
+    size cannot change after auto_vacuum either. `synchronous` comes after the journal mode, on which its
+    meaning depends.
     """
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
@@ -68,9 +69,10 @@ def apply(connection: Connection, settings: Settings) -> None:
 
 
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
-    """Return the effective value of every reported and every requested setting, in lower case.
+    """Return the effective value of every reported and every requested pragma, in lower case.
 
-    Numbers of named levels are replaced by their names. "" if SQLite returns no value.
+    Numbers with names, such as those of `synchronous`, become their names. A value is "" if SQLite returns no
+    row.
     """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
     rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
@@ -79,7 +81,7 @@ def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
 
 def _canonical(name: str, value: str) -> str:
     value = value.lower()
-    if name == "journal_mode":  # its "off" is a mode, not a switch
+    if name == "journal_mode":  # The journal mode "off" is a mode, not a switch.
         return value
     value = _SWITCH.get(value, value)
     levels = _NAMED_LEVELS.get(name, ())
@@ -93,7 +95,7 @@ def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tu
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
-    """Raise if a setting did not take effect: EnvironmentFailure for the journal mode, else UsageError."""
+    """Raise an error if a setting has no effect: EnvironmentFailure for the journal mode, else UsageError."""
     for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(

@@ -1,4 +1,4 @@
-"""The driver for sqlite3, the standard library's binding."""
+"""The driver sqlite3: the binding in Python's standard library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class StdlibConnection(Connection):
-    """A connection with isolation_level None, which is true autocommit on every Python version."""
+    """A connection with isolation_level None, which means true autocommit in every version of Python."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self._connection = sqlite3.connect(
@@ -61,7 +61,7 @@ def connect(path: Path, busy_timeout_ms: int) -> StdlibConnection:
 
 def result_code(error: BaseException) -> int | None:
     if isinstance(error, UnicodeDecodeError):
-        return codes.CORRUPT  # SQLite quotes text of a damaged file that is not valid UTF-8
+        return codes.CORRUPT  # SQLite quotes a text from a damaged file, and the text is not valid UTF-8.
     return getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
 
 

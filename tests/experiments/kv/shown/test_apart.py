@@ -54,7 +54,7 @@ def load(**changes: Any) -> dict[str, Any]:
     return {"spec": replace(CASE.spec, **changes)}
 
 
-def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
+def test_table_begins_with_the_option_and_has_all_rows() -> None:
     group = whole_group(with_changed_copy(**NORMAL))
     table = next(iter(presenter_of(group.case).blocks(group)))
     assert isinstance(table, Table)

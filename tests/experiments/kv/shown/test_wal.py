@@ -123,7 +123,7 @@ def lines(report: Report) -> list[str]:
     return list(picture(group))
 
 
-def test_the_widest_line_fits_a_terminal() -> None:
+def test_widest_line_fits_a_terminal() -> None:
     report = with_case(beside_report(), buckets=MAX_BUCKETS, concurrency=MAX_CONCURRENCY)
     assert 1 < max(map(len, lines(report))) <= TERMINAL
 
@@ -179,7 +179,7 @@ def texts_of(*runs: Run) -> list[str]:
     return findings_with_codes(runs, *CODES)
 
 
-def test_the_figures_of_a_worker_are_not_the_databases() -> None:
+def test_series_of_a_worker_is_not_the_series_of_the_database() -> None:
     one = beside(seen={})
     series = (Series(LARGEST_WAL, "bytes", (900 * MB,), worker=1),)
     assert texts_of(replace(one, trials=(replace(one.trials[0], series=series),))) == []
@@ -200,7 +200,7 @@ LIMIT = 4 * 1000 * 4096
         (LIMIT + 1, Settings(), "nonsense", True),
     ],
 )
-def test_a_wal_is_large_over_four_times_what_sqlite_would_let_it_become(
+def test_wal_over_four_times_the_checkpoint_size_is_large(
     largest: int, settings: Settings, page_size: str, is_large: bool
 ) -> None:
     one = beside(settings=settings, page_size=page_size, largest_WAL=(5, largest, 3))

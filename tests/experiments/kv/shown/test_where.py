@@ -62,7 +62,7 @@ def test_process_is_numbered_within_one_pass_and_a_companion_is_named() -> None:
         (changed(**{SYNC: 200, OWN: 800}), {"synchronous": "normal"}, "(--batch)"),
     ],
 )
-def test_a_remedy_is_named_where_each_pass_supports_it(
+def test_remedy_is_given_if_each_pass_supports_it(
     account: Where, settings: dict[str, Any], remedy: str
 ) -> None:
     calm = changed(**{OWN: 1000})
@@ -109,7 +109,7 @@ def test_fewer_processes_are_not_advised_if_they_would_not_help() -> None:
         assert "processor-wait" not in findings(x)
 
 
-def test_a_throttled_run_shows_no_cause_of_its_slowest_operations() -> None:
+def test_throttled_run_shows_no_cause_of_its_slowest_operations() -> None:
     quota = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
     for calm, code in (
         (run_with_time_shares(waited(900)), "processor-wait"),
@@ -141,7 +141,7 @@ def plots_of(*accounts: Where) -> list[Plot]:
     return list(plots(group(run_with_time_shares(*accounts))))
 
 
-def test_a_bar_for_each_case_and_a_picture_of_the_slowest_operation() -> None:
+def test_plots_have_a_bar_per_case_and_the_slowest_operation() -> None:
     split, moment = plots_of(TOGETHER, TOGETHER)
     bars = split.views[0].data
     assert [bar["name"] for bar in bars][:2] == ["lock held", "asleep, free"]
