@@ -25,8 +25,9 @@ def fingerprint(
 
     `builds` has the SQLite libraries that will be used; a driver that stores no data uses no library.
     `settings` and `most_workers` (the highest concurrency) are those of all planned cases, for the warnings.
-    `not_native` has the reasons why the Python loop runs a load that the C loop could run. `sync_budget_ns` limits the time for
-    the samples of a sync.
+    `not_native` has the reasons why the Python loop runs a load that the C loop could run. `sync_budget_ns`
+    limits the time for the samples of a sync.
+
     Raises EnvironmentFailure if the folder is not writable.
     """
     machine = host.describe_host()
