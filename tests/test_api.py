@@ -147,7 +147,7 @@ def test_invalid_options_raise_a_usage_error_without_dashes(
 
 
 @pytest.mark.parametrize("function", ["measure", "limit", "ab", "hunt"])
-def test_an_environment_error_names_the_parameter(function: str, tmp_path: Path) -> None:
+def test_environment_error_names_the_parameter(function: str, tmp_path: Path) -> None:
     needed: dict[str, dict[str, Any]] = {"limit": {"p99": "10ms"}, "ab": {"a": {}, "b": {}}}
     (file := tmp_path / "file").touch()
     with pytest.raises(sqlstress.SqlstressError, match=r"Choose another directory\.$"):
@@ -162,7 +162,7 @@ def test_an_environment_error_names_the_parameter(function: str, tmp_path: Path)
         ('workload = "app"', 'Give file="bank.py".'),
     ],
 )
-def test_an_error_of_a_plan_names_its_keys(case: str, said: str, tmp_path: Path) -> None:
+def test_error_of_a_plan_names_its_keys(case: str, said: str, tmp_path: Path) -> None:
     (plan := tmp_path / "plan.toml").write_text(f"[[case]]\n{case}\n", encoding="utf-8")
     with pytest.raises(sqlstress.UsageError, match=re.escape(said)) as error:
         sqlstress.measure(plan)

@@ -148,7 +148,7 @@ def test_slices_are_saved_as_they_come_and_all_in_the_end(cli: Cli, made_up: Sli
     assert (tmp_path / "ab.csv").read_text(encoding="utf-8").count("\n") > 20
 
 
-def test_an_interruption_keeps_what_was_measured_and_exits_130(cli: Cli, made_up: Slices) -> None:
+def test_interruption_keeps_what_was_measured_and_exits_130(cli: Cli, made_up: Slices) -> None:
     def script(arm: int, case: Case, pair: int) -> Trial:
         if pair == 7:
             raise Interrupted("stopped by SIGINT")
@@ -425,7 +425,7 @@ def test_ab_names_the_modules_of_two_environments_that_differ(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("soon")
-def test_an_application_is_compared_by_two_pythons(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_application_is_compared_by_two_pythons(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     bank = str(ROOT / "examples" / "app" / "bank.py")

@@ -35,7 +35,7 @@ def outcomes(report: Report) -> dict[str, str]:
     ("phase", "scale", "cells"),
     [("insert", "40", 7), thorough("allocate", "12", 9), thorough("query", "36", 8)],
 )
-def test_a_phase_is_measured_proved_and_shown(
+def test_phase_is_measured_proved_and_shown(
     cli: Cli, tmp_path: Path, phase: str, scale: str, cells: int
 ) -> None:
     said = cli("methods", "--phase", phase, "--scale", scale, "--driver", "sqlite3", *METHODS)
@@ -54,7 +54,7 @@ def test_a_phase_is_measured_proved_and_shown(
 
 
 @pytest.mark.thorough
-def test_a_method_that_times_out_has_no_further_passes_and_no_larger_scales(cli: Cli) -> None:
+def test_method_that_times_out_has_no_further_passes_and_no_larger_scales(cli: Cli) -> None:
     # A busy machine may need 0.1 s for ten rows.
     said = cli(
         *("methods", "--phase=insert", "--scale=10,500000,600000", "--method=1b1", "--timeout=500ms"),
@@ -70,7 +70,7 @@ def test_a_method_that_times_out_has_no_further_passes_and_no_larger_scales(cli:
 
 
 @pytest.mark.thorough
-def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli) -> None:
+def test_limit_of_sqlite_is_not_a_time_out(cli: Cli) -> None:
     said = cli(
         *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),
         *("--driver", "sqlite3", *METHODS, "--samples", "150"),
@@ -170,7 +170,7 @@ def settings_shown(said: Said) -> list[str]:
     return [line.split()[0] for line in lines]
 
 
-def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
+def test_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
     said = cli(*CYCLES)
     assert (said.code, said.err) == (0, "")
     names = ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
@@ -186,7 +186,7 @@ def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
         assert (WAL_FRAMES in lengths) == setting_of(run.case).startswith("wal")
 
 
-def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
+def test_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
     said = cli(*CYCLES, "--settings", "wal", "--wal-autocheckpoint", "12", "--details")
     assert said.code == 0
     text = " ".join(said.out.split())
@@ -196,7 +196,7 @@ def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> Non
 
 
 @pytest.mark.thorough
-def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
+def test_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
     said = cli(*CYCLES, "--settings", "delete", "--cycles", "100000", "--timeout", "200ms")
     assert (said.code, said.err) == (0, "")
     assert "TIMEOUT" in said.out
@@ -206,7 +206,7 @@ def test_a_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_the_dry_driver_shows_what_the_harness_costs(cli: Cli) -> None:
+def test_dry_driver_shows_what_the_harness_costs(cli: Cli) -> None:
     said = cli(*CYCLES, "--driver", "dry")
     assert said.code == 0
     assert "The dry driver stores nothing" in said.out

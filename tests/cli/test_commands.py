@@ -61,7 +61,7 @@ def test_long_help_begins_with_the_most_used_options(cli: Cli, command: str) -> 
     assert 5 <= len(re.findall(r"^  (?:-\w, )?--", options, re.M)) <= 8
 
 
-def test_an_old_spelling_of_an_option_is_taken_and_not_shown(cli: Cli, session: type[FakeSession]) -> None:
+def test_old_spelling_of_an_option_is_taken_and_not_shown(cli: Cli, session: type[FakeSession]) -> None:
     assert cli("sql", "-b", "bank@2", "-c", "1").code == 0
     assert [(script.name, script.weight) for script in session.cases[0].spec.scripts] == [("bank", 2)]
     assert " -b" not in cli("sql", "--help").out
@@ -152,7 +152,7 @@ def test_wrong_data_exits_with_1(cli: Cli, session: type[FakeSession]) -> None:
     assert cli("--quiet") == (1, "", said.err)
 
 
-def test_an_interruption_exits_with_130_and_says_what_is_saved(cli: Cli, session: type[FakeSession]) -> None:
+def test_interruption_exits_with_130_and_says_what_is_saved(cli: Cli, session: type[FakeSession]) -> None:
     session.report = replace(EXAMPLE, interrupted=True, planned=20)
     assert cli("--quiet") == (130, "", "Stopped after 8 of 20 cases.\n")
     said = cli("--quiet", "-o", "report.json", "-o", "csv:table")

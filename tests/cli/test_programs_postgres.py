@@ -234,7 +234,7 @@ def test_statement_of_an_ended_command_is_ended_on_the_server(cli: Cli, server: 
 
 
 @pytest.mark.thorough
-def test_an_application_is_set_side_by_side_on_two_targets(cli: Cli, server: str, url: str) -> None:
+def test_application_is_set_side_by_side_on_two_targets(cli: Cli, server: str, url: str) -> None:
     options = (str(APPS / "bank_sqlalchemy.py"), "--target=sqlite,postgres", f"--dsn={url}", "-c2")
     said, report = measured(cli, "app", *options)
     assert [run.case.driver for run in report.runs] == ["sqlite3", "psycopg"]

@@ -52,7 +52,7 @@ def test_remote_address_needs_encryption() -> None:
         "tcp://" + "x" * 9999,
     ],
 )
-def test_an_unencrypted_address_of_another_machine_is_refused(address: str) -> None:
+def test_unencrypted_address_of_another_machine_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="Without TLS, anyone on the network can run code") as error:
         security_of(address)
     assert len(str(error.value)) < 400

@@ -167,7 +167,7 @@ def test_truncated_database_fails_although_sqlite_writes_on(
 @pytest.mark.thorough
 @fault("database", "the database cut off, or a byte of it inverted", "exit 1; what SQLite says of the file")
 @pytest.mark.parametrize("offset", [16, 3 * PAGE], ids=["file header", "page header"])
-def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
+def test_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
     code, errors, run = disturbed(tmp_path, flip(offset), *READING, "--journal-mode", "delete")
     assert (code, run.verdict.status) == (1, "failed")
     # The message depends on who reads the page first: a worker, or the check of all pages.

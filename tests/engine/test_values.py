@@ -43,7 +43,7 @@ def test_values_of_two_writes_differ(size: int) -> None:
 
 @pytest.mark.parametrize("trial", [0, 1, SALTS - 1, SALTS])
 @pytest.mark.parametrize("worker", [0, 1, MAX_CONCURRENCY])
-def test_an_integer_always_takes_eight_bytes_in_the_file(trial: int, worker: int, tmp_path: Path) -> None:
+def test_integer_always_takes_eight_bytes_in_the_file(trial: int, worker: int, tmp_path: Path) -> None:
     """The only row of the only leaf: a cell of payload length, header length, two serial types."""
     path = tmp_path / "one-row.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

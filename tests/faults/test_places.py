@@ -171,7 +171,7 @@ def test_report_whose_folder_is_gone_is_kept_elsewhere(
     "it is replaced as a whole, and keeps its rights",
 )
 @posix
-def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> None:
+def test_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text("old", encoding="utf-8")
     report.chmod(0o600)

@@ -171,7 +171,7 @@ def test_link_with_a_name_of_ours_is_neither_followed_nor_removed(tmp_path: Path
     assert (tmp_path / UNFINISHED).is_symlink()
 
 
-def test_an_interruption_leaves_the_old_text_and_no_temporary_file(
+def test_interruption_leaves_the_old_text_and_no_temporary_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "report.json"

@@ -169,7 +169,7 @@ def test_wait_ended_by_ctrl_c_returns_nothing(waits_end_by_ctrl_c: list[int]) ->
     assert waits_end_by_ctrl_c == [0]
 
 
-def test_an_answer_survives_waits_that_ctrl_c_ends(waits_end_by_ctrl_c: list[int]) -> None:
+def test_answer_survives_waits_that_ctrl_c_ends(waits_end_by_ctrl_c: list[int]) -> None:
     assert call_in_subprocess(nothing, bytes, 10_000) == bytes(10_000)
     assert waits_end_by_ctrl_c
 

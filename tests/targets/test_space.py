@@ -142,7 +142,7 @@ def write_to(case: Case, path: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_dbstat")
-def test_an_interrupt_ends_the_walk(case: Case, path: Path) -> None:
+def test_interrupt_ends_the_walk(case: Case, path: Path) -> None:
     create_picks(path, "no-key", "int")
 
     def interrupt() -> None:

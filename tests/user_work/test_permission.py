@@ -30,7 +30,7 @@ except EnvironmentFailure as failure:
 
 
 @pytest.mark.parametrize("keeps_index", [True, False])
-def test_an_unreadable_wal_is_named_with_the_permission(keeps_index: bool) -> None:
+def test_unreadable_wal_is_named_with_the_permission(keeps_index: bool) -> None:
     if not is_root():
         pytest.skip("another user is needed here: that needs POSIX and root")
     with TemporaryDirectory() as folder:

@@ -46,7 +46,7 @@ def scales(cases: tuple[Case, ...], phase: str, tricks: str) -> list[int]:
     return [case.spec.scale for case in cases if case.spec.phase == phase and tricks_of(case) == tricks]
 
 
-def test_the_default_has_every_column_of_the_published_tables_with_both_drivers() -> None:
+def test_default_has_every_column_of_the_published_tables_with_both_drivers() -> None:
     for driver in ("peewee", "sqlite3"):
         cases = tuple(case for case in methods_cases() if case.driver == driver)
         for phase, columns in SEED_TABLES.items():
@@ -68,7 +68,7 @@ def test_full_has_the_published_scales() -> None:
     assert len(methods_cases()) < 100
 
 
-def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
+def test_time_outs_are_the_published_ones_unless_one_is_given() -> None:
     for case in methods_cases():
         patient = case.spec.phase == "query" or case.spec.name == "SPC"
         assert case.spec.timeout_s == (10.0 if patient else 2.6)
@@ -90,7 +90,7 @@ def test_phases_methods_drivers_and_scales_are_chosen() -> None:
     assert {case.driver for case in cases} == {"apsw"}
 
 
-def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
+def test_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
     last: dict[tuple[object, ...], int] = {}
     for case in methods_cases(full=True):
         series = (case.driver, case.spec.phase, tricks_of(case))
@@ -120,7 +120,7 @@ def test_after_a_failure_at_a_smaller_scale_a_cell_is_needless(outcome: str, rea
     assert needless(CASE, runs) == f"1b1 {reason} at 100 already"
 
 
-def test_a_cell_that_timed_out_is_not_measured_again() -> None:
+def test_cell_that_timed_out_is_not_measured_again() -> None:
     assert needless(CASE, [ran(CASE, "timeout")]) == "1b1 timed out at 1,000 already"
     assert needless(CASE, [ran(CASE, "done")]) is None
     # A limit is met at once, in each pass.

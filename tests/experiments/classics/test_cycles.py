@@ -231,7 +231,7 @@ def test_closing_checkpoint_blocked_by_a_reader_is_reported(tmp_path: Path, driv
             insert_a_row_and_checkpoint(made)
 
 
-def test_a_closing_checkpoint_leaves_the_wal_empty(tmp_path: Path) -> None:
+def test_closing_checkpoint_leaves_the_wal_empty(tmp_path: Path) -> None:
     with calls(cycles_case(), tmp_path) as made:
         insert_a_row_and_checkpoint(made)
         assert (tmp_path / "kv.db-wal").stat().st_size == 0

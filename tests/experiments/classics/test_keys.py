@@ -244,7 +244,7 @@ def test_ids_keep_their_order_if_the_clock_stops_or_is_set_back(
 
 
 @given(clocks)
-def test_a_steady_clock_never_goes_back_and_follows_the_latest(times_ns: list[int]) -> None:
+def test_steady_clock_never_goes_back_and_follows_the_latest(times_ns: list[int]) -> None:
     steady = worker.steady_ms(ticking(times_ns))
     times_ms = [steady() for _ in times_ns]
     assert times_ms == [max(times_ns[: place + 1]) // 1_000_000 for place in range(len(times_ns))]
@@ -261,7 +261,7 @@ def test_within_a_millisecond_the_random_part_of_a_monotonic_ulid_is_incremented
     assert later[6:] == b"\x07" * 10
 
 
-def test_a_monotonic_ulid_whose_random_part_overflows_is_refused_as_the_specification_asks() -> None:
+def test_monotonic_ulid_whose_random_part_overflows_is_refused_as_the_specification_asks() -> None:
     make = worker.monotonic_ulid_maker(ticking([NOW_NS] * 3), lambda size: b"\xff" * (size - 1) + b"\xfe")
     make()
     assert make()[6:] == b"\xff" * 10
@@ -320,7 +320,7 @@ def test_every_user_belongs_to_one_worker(load: Picks, workers: int) -> None:
 
 
 @given(loads, st.integers(0, 1000))
-def test_a_user_picks_distinct_items_as_many_as_the_option_says_give_or_take_a_tenth(
+def test_user_picks_distinct_items_as_many_as_the_option_says_give_or_take_a_tenth(
     load: Picks, user: int
 ) -> None:
     picked = picked_by(case_of_load(load), user)
@@ -329,7 +329,7 @@ def test_a_user_picks_distinct_items_as_many_as_the_option_says_give_or_take_a_t
     assert load.picks - load.picks // 10 <= len(picked) <= load.picks + load.picks // 10
 
 
-def test_a_seed_is_the_same_work_whatever_the_schema_and_the_type() -> None:
+def test_seed_is_the_same_work_whatever_the_schema_and_the_type() -> None:
     one, other = case_of_load(Picks("no-key", "int")), case_of_load(Picks("id-rowid", "uuid7"), concurrency=4)
     assert [picked_by(one, user) for user in range(20)] == [picked_by(other, user) for user in range(20)]
     again = replace(one, seed=6)

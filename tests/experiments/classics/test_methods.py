@@ -251,7 +251,7 @@ def test_cells_that_write_leave_no_file(tmp_path: Path) -> None:
 DEFINITIONS = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"
 
 
-def test_the_tables_are_those_that_peewee_creates_for_the_models() -> None:
+def test_tables_are_those_that_peewee_creates_for_the_models() -> None:
     database = peewee.SqliteDatabase(":memory:")
     database.bind(MODELS)
     database.create_tables(MODELS, safe=False)
@@ -261,7 +261,7 @@ def test_the_tables_are_those_that_peewee_creates_for_the_models() -> None:
 
 
 @given(st.integers(2, 40))
-def test_the_pairs_of_some_samples_have_the_places_from_0_on(samples: int) -> None:
+def test_pairs_of_some_samples_have_the_places_from_0_on(samples: int) -> None:
     found = list(pairs(samples))
     assert [pair_place(a, b, samples) for a, b in found] == list(range(len(found)))
     assert pairs_below(samples, samples) == len(found)
@@ -274,7 +274,7 @@ def test_pairs_that_are_not_of_two_samples_have_no_place(a: int, b: int, samples
 
 
 @given(st.integers(0, 10**7))
-def test_a_sample_has_the_place_that_its_path_says(place: int) -> None:
+def test_sample_has_the_place_that_its_path_says(place: int) -> None:
     assert sample_place(PATH.format(place)) == place
 
 
@@ -374,7 +374,7 @@ RIGHT: list[Row] = [(a, b, value(a, b, SEED)) for a, b in WANTED]
 
 
 @pytest.mark.parametrize("answer", [RIGHT, RIGHT[::-1]])
-def test_the_right_rows_are_accepted_in_any_order(answer: list[Row]) -> None:
+def test_right_rows_are_accepted_in_any_order(answer: list[Row]) -> None:
     assert list(objections(answer, WANTED, SEED)) == []
 
 

@@ -215,14 +215,14 @@ def test_ids_that_ascend_within_each_worker_are_accepted(id_type: str) -> None:
     [[[[blob(5), blob(4)]]], [[[blob(5)], [blob(4)]]], [[[blob(5)], [], [blob(4)]]]],
     ids=["within a transaction", "from one to the next", "over an empty one"],
 )
-def test_an_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised(by_worker: Any) -> None:
+def test_id_that_is_smaller_than_the_one_before_is_named_where_order_is_promised(by_worker: Any) -> None:
     said = f"{blob(4).hex()} was made after {blob(5).hex()}, and is less"
     assert wrong(check_ids(by_worker, "uuid7")) == said
     assert check_ids(by_worker, "ulid").status == "ok"
 
 
 @pytest.mark.parametrize("id_type", ["uuid7", "uuid4"])
-def test_an_id_that_is_there_twice_is_named(id_type: str) -> None:
+def test_id_that_is_there_twice_is_named(id_type: str) -> None:
     # The same one again is not out of order.
     assert wrong(check_ids([[[blob(1), blob(1)]]], id_type)) == f"{blob(1).hex()} is there twice"
     assert wrong(check_ids([*MADE, [[blob(7)]]], id_type)) == f"{blob(7).hex()} is there twice"
@@ -232,7 +232,7 @@ def test_an_id_that_is_there_twice_is_named(id_type: str) -> None:
     ("one", "id_type"),
     [(b"short", "uuid4"), ("0" * 16, "ulid"), (None, "uuid7"), (7, "uuid4"), (blob(2), "int"), (None, "int")],
 )
-def test_an_id_of_another_type_is_named(one: Any, id_type: str) -> None:
+def test_id_of_another_type_is_named(one: Any, id_type: str) -> None:
     first = [5, 6] if id_type == "int" else [blob(5), blob(6)]
     assert f"is not of the type {id_type}" in wrong(check_ids([[[*first, one]]], id_type))
 

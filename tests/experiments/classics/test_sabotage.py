@@ -122,7 +122,7 @@ def test_rows_that_violate_the_schema_are_named(
 
 @pytest.mark.parametrize("name", ["1b1", "VALUES", "JSON", "SPC"])
 @pytest.mark.parametrize("driver", ["sqlite3", "peewee"])
-def test_a_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
+def test_wrong_answer_is_caught_by_the_worker(name: str, driver: str, tmp_path: Path) -> None:
     ran = prepare_cell(cell("query", name, 36, driver=driver), tmp_path)
     ran.execute("UPDATE result SET val = val + 1 WHERE a_id % 2 = 0")
     ran.execute("DELETE FROM result WHERE a_id % 5 = 1")
@@ -223,7 +223,7 @@ def test_pick_with_another_value_in_a_default_column_is_found(measured: Measured
     assert check.problems == 2
 
 
-def test_an_id_out_of_order_is_found(measured: Measured) -> None:
+def test_id_out_of_order_is_found(measured: Measured) -> None:
     measured.execute("UPDATE picks SET id = zeroblob(16) WHERE rowid = 40")
     assert "is less" in rejected(measured.verdict(), "identifiers").counterexamples[0]
 

@@ -90,14 +90,14 @@ def test_unfinished_cell_states_the_reason(failure: str, text: str) -> None:
     )
 
 
-def test_a_cell_with_wrong_data_has_no_figure() -> None:
+def test_cell_with_wrong_data_has_no_figure() -> None:
     one = methods_run("insert", "1b1", 100)
     wrong = replace(OK, checks=(replace(OK.checks[0], status="failed"),))
     (row,) = rows(replace(one, trials=(replace(one.trials[0], verdict=wrong),)))
     assert (row["rows/s"], row["verified"]) == ("FAILED", "FAILED")
 
 
-def test_a_report_without_a_method_shows_no_table() -> None:
+def test_report_without_a_method_shows_no_table() -> None:
     strange = replace(methods_run("insert", "1b1", 100), case=replace(methods_run("insert", "2b2", 100).case))
     assert tables(strange) == []
 
@@ -172,7 +172,7 @@ def test_number_of_processes_is_shown_if_it_differs() -> None:
     assert column(times, "processes") == ["4", "8"]
 
 
-def test_a_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
+def test_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
     failed = replace(keys_run("no-key", "ulid"), trials=(), error="worker 2 was killed")
     (times, spaces, *_) = tables(keys_run("no-key", "uuid4"), failed)
     assert column(times, "time s")[1] == "failed"
@@ -180,7 +180,7 @@ def test_a_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
     assert len(spaces.rows) == 1
 
 
-def test_the_load_is_described() -> None:
+def test_load_is_described() -> None:
     (group,) = group_runs((keys_run("no-key", "ulid", users=2000, picks=200, begin="immediate"),))
     assert KeysShown().activity(group) == (
         "2,000 users pick about 200 of 10,000 items each; one transaction per user, BEGIN IMMEDIATE"

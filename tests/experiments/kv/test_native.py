@@ -260,7 +260,7 @@ def test_both_loops_report_the_same_sqlite_error(tmp_path: Path, loop: str) -> N
 
 
 @pytest.mark.thorough
-def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path) -> None:
+def test_operation_is_given_up_after_its_time_out(tmp_path: Path) -> None:
     settings = replace(FAST, busy_timeout_ms=30)
     load = Load(key_space=KEYS, read_ratio=0.0)
     case = case_of(load, "native", concurrency=1, settings=settings, duration_s=FOREVER_S)

@@ -246,7 +246,7 @@ def test_slots_are_judged_independently() -> None:
     assert check.counterexamples[0].startswith("key a holds worker 1's write 5")
 
 
-def test_an_untracked_key_has_only_to_hold_a_value_of_the_trial() -> None:
+def test_untracked_key_has_only_to_hold_a_value_of_the_trial() -> None:
     history = read("1w5@10-20 -> 1w5").history()
     rows = [("a", None, Stamp(1, 99)), ("b", None, PRELOADED), ("c", None, None)]
     check = check_keys(history, rows, [], "half of the keys")

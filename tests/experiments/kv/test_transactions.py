@@ -146,7 +146,7 @@ def test_updates_are_acknowledged_one_by_one_and_spread_over_all_counters() -> N
     assert min(counts) > 0
 
 
-def test_an_update_that_fails_is_not_acknowledged() -> None:
+def test_update_that_fails_is_not_acknowledged() -> None:
     class Failing(Exception):
         pass
 

@@ -81,7 +81,7 @@ def test_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
-def test_an_operation_given_up_is_counted_busy_once(driver: str, tmp_path: Path) -> None:
+def test_operation_given_up_is_counted_busy_once(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
     settings = Settings(busy_timeout_ms=0, wal_autocheckpoint=8)
     case = Case(driver=driver, settings=settings)

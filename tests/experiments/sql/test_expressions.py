@@ -280,7 +280,7 @@ def test_integers_have_the_values_of_c_or_an_error(sign: str, left: int, right: 
         ("mod(1, 0)", "division by zero"),
     ],
 )
-def test_an_overflow_and_a_division_by_zero_are_errors(text: str, error: str) -> None:
+def test_overflow_and_a_division_by_zero_are_errors(text: str, error: str) -> None:
     with pytest.raises(NoValue, match=error):
         value(text, **VARIABLES)
 
@@ -353,7 +353,7 @@ def test_text_in_a_variable_is_read_as_a_number(held: Value, expected: Value) ->
         *((text, 1) for text in (":y", "sqrt(-1)", "ln(0)", "exp(1e6)", "pow(0, -1)", "permute(1, 0)")),
     ],
 )
-def test_an_expression_without_a_value_raises(text: str, held: Value) -> None:
+def test_expression_without_a_value_raises(text: str, held: Value) -> None:
     with pytest.raises(NoValue):
         value(text, x=held)
 

@@ -94,7 +94,7 @@ def test_every_plot_is_drawn_with_no_error_and_no_request(
     check(page, path)
 
 
-def test_an_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path: Path) -> None:
+def test_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path: Path) -> None:
     for reports in (
         (ab_report([around(1.0, 10)]),),
         (classic_report(), example_report(), classic_report()),
@@ -156,7 +156,7 @@ def test_ticks_of_a_logarithm_are_powers_of_ten(page: Page, tmp_path: Path) -> N
         assert all(log10(float(tick.replace(",", ""))).is_integer() for tick in found)
 
 
-def test_an_axis_of_one_count_has_a_tick_there_and_nowhere_else(page: Page, tmp_path: Path) -> None:
+def test_axis_of_one_count_has_a_tick_there_and_nowhere_else(page: Page, tmp_path: Path) -> None:
     report = example_report()
     only = tuple(run for run in report.runs if run.case.concurrency == 4)
     page.open(saved(tmp_path, replace(report, runs=only)))
