@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import struct
+import sys
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
@@ -201,3 +204,12 @@ def test_inconsistent_or_short_index_is_not_read(
         struct.pack_into("=I", content, offset, value)
     index.write_bytes(content)
     assert walindex.read(copy) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows truncates no file that is mapped")
+def test_truncated_index_ends_no_process_that_has_it_open(database: Path) -> None:
+    file = database.with_name("watched.db-shm")
+    file.write_bytes(bytes(walindex.LENGTH))
+    with closing(walindex.OpenIndex(database)) as index:
+        os.truncate(file, 0)
+        assert index.read() is None

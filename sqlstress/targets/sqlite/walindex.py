@@ -11,7 +11,10 @@ Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 from __future__ import annotations
 
 import mmap
+import sys
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -50,14 +53,13 @@ class WalIndex(NamedTuple):
 
 
 def read(database: Path) -> WalIndex | None:
-    """Return the state of the WAL; None if the wal-index is missing, or keeps changing."""
+    """Return the state of the WAL; None if the wal-index is missing, or keeps changing.
+
+    Do not call it in a process with a connection to the database: it closes the wal-index.
+    """
     try:
-        with (
-            database.with_name(f"{database.name}-shm").open("rb", buffering=0) as file,
-            # Other processes map the file into their memory. Only a mapping is sure to show their changes.
-            mmap.mmap(file.fileno(), LENGTH, access=mmap.ACCESS_READ) as words,
-        ):
-            return _read_consistent(words)
+        with closing(OpenIndex(database)) as index:
+            return index.read()
     except (OSError, ValueError):
         return None  # The file is missing, or too short to be mapped.
 
@@ -68,15 +70,27 @@ class OpenIndex:
     def __init__(self, database: Path) -> None:
         """Open the wal-index. Raises OSError or ValueError if it is missing or incomplete."""
         self._file = database.with_name(f"{database.name}-shm").open("rb", buffering=0)
-        self._words = mmap.mmap(self._file.fileno(), LENGTH, access=mmap.ACCESS_READ)
+        self._words = None
+        # Other processes map the file into their memory. On Windows only a mapping is sure to show their
+        # changes. Elsewhere a mapping would be a danger: if a process that has lost its locks truncates the
+        # file, SIGBUS ends all processes that read the mapping.
+        if sys.platform == "win32":
+            self._words = mmap.mmap(self._file.fileno(), LENGTH, access=mmap.ACCESS_READ)
 
     def read(self) -> WalIndex | None:
-        """Return the state of the WAL; None if the wal-index keeps changing."""
-        return _read_consistent(self._words)
+        """Return the state of the WAL; None if the wal-index keeps changing or was truncated."""
+        return _read_consistent(self._bytes)
+
+    def _bytes(self) -> bytes:
+        if self._words is not None:
+            return self._words[:LENGTH]
+        self._file.seek(0)
+        return self._file.read(LENGTH)
 
     def close(self) -> None:
         """Close the file: on POSIX after the process's last connection was closed, on Windows before."""
-        self._words.close()
+        if self._words is not None:
+            self._words.close()
         self._file.close()
 
 
@@ -105,11 +119,11 @@ def wal_bytes(database: Path) -> int:
         return 0
 
 
-def _read_consistent(words: mmap.mmap) -> WalIndex | None:
+def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
     """Return a consistent state, read twice without a lock; None after _TRIES failures."""
     previous = None
     for _ in range(_TRIES):
-        current = parse(words[:LENGTH])
+        current = parse(read_bytes())
         # The checksums do not cover nBackfill. It belongs to the header if the WAL did not restart between
         # the two reads, because a restart sets it to 0 just after it has written the header.
         if (
