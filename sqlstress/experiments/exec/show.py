@@ -40,7 +40,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
-from sqlstress.user_work.failures_view import lock_losses
+from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.show import (
     CHECKED,
     UserPresenter,
@@ -270,6 +270,7 @@ class ExecShown(UserPresenter):
         scaling,
         messages,
         ended,
+        wal_growth_findings,
         held_long,
         cut_short,
         partial_proofs,

@@ -13,7 +13,7 @@ from sqlstress.experiments.exec.show import BUSY, RECOVERY, SNAPSHOT, TABLE, dat
 from sqlstress.experiments.exec.spec import Command
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
-from sqlstress.report.results import Holder, Holds, Sighting, WriteLock
+from sqlstress.report.results import Holder, Holds, Sighting, WalUse, WriteLock
 from sqlstress.show.text import report_text
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
@@ -49,6 +49,16 @@ def test_holders_of_the_write_lock_are_shown_by_program() -> None:
         replace(several, trials=told),
     )
     assert_golden("exec-where.txt", report_text(replace(report, runs=runs, planned=2)))
+
+
+def test_growth_of_the_wal_is_reported_with_its_kind() -> None:
+    report = read(REPORT)
+    run = next(run for run in report.runs if run.case.spec.command)
+    wal = WalUse(4096, 256_000_000, 256_000_000, 62_500, 62_000, 62_500, 62_000)
+    grown = replace(run, trials=tuple(replace(trial, wal=wal) for trial in run.trials))
+    text = " ".join(report_text(replace(report, runs=(grown,), planned=1)).split())
+    assert "The WAL grew to 256 MB (62,500 frames)" in text and "readers that overlapped" in text
+    assert "The WAL grew" not in report_text(report)
 
 
 @pytest.mark.parametrize(
