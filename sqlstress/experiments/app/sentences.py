@@ -70,9 +70,8 @@ def raised(
     kind: str | None = None,
     share: float | None = None,
     example: str | None = None,
-    meaning: str | None = None,
     time: FailureTime | None = None,
-    cure: str | None = None,
+    explanation: str | None = None,
 ) -> str:
     text = f"{f'{transaction} raised' if transaction else 'Raised:'} {what}"
     if kind:
@@ -82,10 +81,8 @@ def raised(
         text += f" ({percent(share)} of its calls)"
     if example:
         text += f": {example}"
-    if meaning:
-        text += f" ({meaning})"
     failed = f" It failed {failure_time(time)}." if time else ""
-    return f"{text}.{failed}{f' {cure}' if cure else ''}"
+    return f"{text}.{failed}{f' {explanation}' if explanation else ''}"
 
 
 def unraised(

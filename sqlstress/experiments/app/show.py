@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.advice import figure_limits, partial_proofs
+from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput_findings, waits
-from sqlstress.analysis.wording import FailureTime, listing
+from sqlstress.analysis.wording import listing
 from sqlstress.experiments.app import (
     BEGINNING,
     BEGINS,
@@ -50,10 +51,8 @@ from sqlstress.user_work.failures_view import (
     wal_findings,
 )
 from sqlstress.user_work.show import (
-    READS_FIRST_REMEDY,
     UserPresenter,
     count_by_kind,
-    cure,
     first_suspicions,
     isolation_findings,
     lock_findings,
@@ -274,19 +273,11 @@ def session_findings(group: Group) -> Iterator[Finding]:
 
 
 _MEANINGS = {
-    "SQLITE_BUSY": "a lock was not available",
-    "SQLITE_BUSY_SNAPSHOT": "its snapshot was out of date when it wrote; no timeout helps",
-    "SQLITE_BUSY_RECOVERY": "another process recovers the WAL; a timeout helps",
-    "SQLITE_LOCKED": "another connection of the same process holds a lock",
-    "SQLITE_LOCKED_SHAREDCACHE": (
-        "another connection with cache=shared in the same process uses the table; no timeout helps: leave "
-        "out cache=shared"
-    ),
-    "SQLSTATE 40001": "others changed what it had read; retry the whole transaction",
-    "SQLSTATE 40P01": "each waited for a lock of another; retry the whole transaction",
-    "SQLSTATE 55P03": "a lock was not available, at once or after lock_timeout",
+    "SQLSTATE 40001": "Others changed what it had read: retry the whole transaction.",
+    "SQLSTATE 40P01": "Each waited for a lock of another: retry the whole transaction.",
+    "SQLSTATE 55P03": "A lock was not available, at once or after lock_timeout.",
 }
-"""Meanings of error codes that can be written in a few words."""
+"""Causes and cures of the server's errors."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -304,47 +295,33 @@ def raised(group: Group) -> Iterator[Finding]:
     examples = {
         _exception(sighting): sighting.example for sighting in reversed(list(sightings(group, EXCEPTION)))
     }
-    timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
-    advised: set[str | None] = set()
+    given: set[str | None] = set()
     for kind, count in list(kinds.items())[:MAX_KINDS]:
         what, raised, transaction = kind
-        failures = [
+        explanation = _explanation(what)
+        latency = latency_of(
             failure
             for failure in failures_of(group.runs)
             if (failure.kind, failure.error) == (transaction, what)
-        ]
-        latency = latency_of(failures)
-        wait = Wait(latency, timeout_ms) if latency and what.startswith(_BUSY) else None
-        advice = _cure(what, wait, reads_first)
+        )
         yield Finding(
             sentences.raised,
-            time=_failure_time(wait, latency),
+            time=Wait(latency, None).failure_time() if latency else None,
             share=_share(group, transaction, latency),
-            cure=None if advice in advised else advice,
+            explanation=None if explanation in given else explanation,
             transaction=transaction,
             what=what,
             kind=None if raised == what else raised,
             count=count,
             example=examples[kind].removesuffix("."),
-            meaning=_MEANINGS.get(what),
         )
-        advised.add(advice)
+        given.add(explanation)
     if len(kinds) > MAX_KINDS:
         yield _more_kinds(len(kinds) - MAX_KINDS)
 
 
 def _more_kinds(count: int) -> Finding:
     return Finding(shared.more_in_json, count=count, what="kind", of="exceptions")
-
-
-_BUSY = "SQLITE_BUSY"
-
-
-def _failure_time(wait: Wait | None, latency: Latency | None) -> FailureTime | None:
-    """Return the time that operations took to fail; None if unknown."""
-    if wait:
-        return wait.failure_time()
-    return Wait(latency, None).failure_time() if latency else None
 
 
 def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
@@ -361,45 +338,11 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
     return latency.count / (failed + done)
 
 
-def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
-    """Return the cure for an error, as far as its cause was measured."""
-    if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
-        return READS_FIRST_REMEDY if reads_first else _open_select(reads_first)
-    if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
-        return None
-    if wait.is_at_once and not reads_first:
-        return _open_select(reads_first)
-    return cure(wait, reads_first=bool(reads_first))
-
-
-def _open_select(reads_first: bool | None) -> str:
-    """Return the cure for an open SELECT; `reads_first` is None if no transaction was watched."""
-    watched = "No transaction was seen to read before it writes. " if reads_first is False else ""
-    return (
-        f"{watched}Check for a SELECT of the same connection that was not read to its end: fetch all rows, "
-        "or close the cursor. A longer timeout does not help."
-    )
-
-
-def _timeout_of(group: Group) -> int | None:
-    """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
-    kinds = [
-        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
-    ]
-    timeouts = {_milliseconds(traits.get("busy_timeout", "")) for traits in kinds}
-    return timeouts.pop() if len(timeouts) == 1 else None
-
-
-def _reads_first(group: Group) -> bool | None:
-    """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
-    kinds = [
-        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
-    ]
-    if any(traits.get("upgrades") == "yes" for traits in kinds):
-        return True
-    if any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values()):
-        return True
-    return False if kinds else None
+def _explanation(what: str) -> str | None:
+    """Return the cause and the cure of an error; None if its name does not decide them."""
+    code = code_in(what)
+    cause = diagnose(code, Facts()).cause if code is not None else None
+    return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
 
 
 def error_findings(group: Group) -> Iterator[Finding]:

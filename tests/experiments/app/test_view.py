@@ -142,3 +142,13 @@ def test_connections_that_could_not_be_read_are_counted() -> None:
     text = " ".join(report_text(with_sightings(Sighting(UNREAD, "sqlite3", 2))).split())
     assert "The settings of 2 connections could not be read." in text
     assert "not examined" not in text
+
+
+def test_exception_has_the_cause_that_its_code_decides() -> None:
+    traits = {"transaction": "transfer", "raised": "Error"}
+    kinds = ("SQLITE_FULL", "SQLITE_BUSY", "SQLSTATE 40P01")
+    report = with_sightings(*(Sighting("exception", kind, 1, "text", traits) for kind in kinds))
+    texts = [finding.text for finding in advise(report) if finding.code == "raised"]
+    assert texts[0].endswith("also for -wal and temporary files; if the WAL is large: sqlstress watch FILE.")
+    assert texts[1].endswith("text.")
+    assert texts[2].endswith("retry the whole transaction.")
