@@ -17,7 +17,7 @@ Format history (the major number changes if the new format would mislead readers
      of a host; `sync_again`, `sync_after_again` of the environment; `frames_now`, `wal_bytes_now`, `openers`,
      `hidden`, `links`, `is_mount` of a watch, `wal`, `name`, `writes` of its processes.
 1.6  without `busy` of the settings of a case.
-1.7  without `made_by` of the picks of a case.
+1.7  without `made_by` of the picks of a case; `situation` of an app.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from sqlstress.experiments.app import (
     UNSEEN,
     WHOLE,
     is_trial_database,
+    openings_view,
     sentences,
 )
 from sqlstress.report import Latency, Run
@@ -41,6 +42,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
+from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
 from sqlstress.user_work.failures_view import (
     explained_errors,
@@ -413,6 +415,22 @@ class AppShown(UserPresenter):
         figure_limits,
     )
     failed: ClassVar[Column[Row]] = FAILED_SHARE.explained(["failed: percentage of transactions that raised"])
+
+    def columns(self, group: Group) -> Sequence[Column[Row]]:
+        if group.case.spec.situation:
+            return openings_view.columns(group)
+        return super().columns(group)
+
+    def findings(self, group: Group) -> Iterator[Finding]:
+        if group.case.spec.situation:
+            return openings_view.findings(group, (raised, setting_findings))
+        return super().findings(group)
+
+    def rate(self, run: Run) -> float | None:
+        return None if run.case.spec.situation else super().rate(run)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        return iter(()) if group.case.spec.situation else super().plots(group)
 
     def failure_reason(self, run: Run) -> str:
         kinds = Counter[tuple[str, str]]()

@@ -25,6 +25,7 @@ from sqlstress.experiments.app import (
 )
 from sqlstress.experiments.app.ledger import SETUP_SQL, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_memory
+from sqlstress.experiments.app.situations import prepare_files
 from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
@@ -59,10 +60,11 @@ class AppWork(UserWork):
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
         self._as_left: FileSnapshot | None = None
+        self.redefines = bool(case.spec.situation)  # The first opening may create the tables.
         self.shared = (*self.shared, openings_memory(case.concurrency))
 
-    def rehearsal_opening(self) -> Opener:
-        return open_calls
+    def rehearsal_opening(self) -> Opener | None:
+        return None if self.case.spec.situation else open_calls
 
     def build(self, pulse: Pulse) -> None:
         """Create the database that the options request, if any; then call the application's setup."""
@@ -73,6 +75,9 @@ class AppWork(UserWork):
         self._roles = user_file.call_once(SETUP, self.place, self._seed, pulse)
 
     def ready(self, pulse: Pulse) -> None:
+        if self.case.spec.situation:
+            prepare_files(self.case.spec.situation, self.place, self._seed, pulse)
+            return
         if not self.case.server and not self.case.spec.ledger:
             self._copy_files()
         if CONNECT in self._roles:
@@ -153,6 +158,8 @@ class AppWork(UserWork):
         used = [
             traits["database"] for topic, _, _, _, traits in all_sightings if topic in (CONNECTION, SESSION)
         ]
+        if self.case.spec.situation:
+            return
         # For files, `rows_written` is None and `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(is_trial_database, used))
