@@ -367,7 +367,12 @@ def _is_in_transaction(connection: Any) -> bool:
 def _runs(history: History) -> bool:
     """Return whether a thread runs a statement of a connection now."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
-    return frame is not None and frame.f_code.co_filename == __file__
+    # The thread may have moved on to another connection.
+    return (
+        frame is not None
+        and frame.f_code.co_filename == __file__
+        and frame.f_locals.get("history") is history
+    )
 
 
 def _pragma(connection: Any, name: str) -> str:
