@@ -26,6 +26,8 @@ OPEN_STATEMENT = "open statement"
 """Topic of queries that stayed open."""
 LOST_LOCKS, WAL_SIZE = "lost locks", "wal size"
 """Topics of causes and signs of lost locks, and of the size of the WAL: its count is in bytes."""
+CALL_COST = "call cost"
+"""Topic of the connections and commits of calls: its count is the number of calls."""
 NOT_REHEARSED = "not rehearsed"
 """Topic of the reasons why transactions were not examined for suspicions."""
 MAX_WEIGHT = 1_000_000

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
+from sqlstress.user_work.call_costs import CallCosts
 from sqlstress.user_work.failures import (
     MAX_HISTORY,
     MAX_KINDS,
@@ -82,6 +83,10 @@ class History:
         """Time of the first look that found a statement open; None if there is none."""
         self.open_queries: tuple[Step, ...] = ()
         """Queries that may be the open statement; empty until they are looked up."""
+        self.is_new = True
+        """Whether only PRAGMAs have run: the next statement parses the schema."""
+        self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
+        self._changed_rows = 0
         self._failed_commit: tuple[int, Step] | None = None
 
     def use(self, sql: Any, is_open: bool) -> Step | None:
@@ -93,9 +98,31 @@ class History:
         if is_open:
             self.steps.append((sql, True, None))
             return None
+        changed_rows = self._total_changes()
+        if changed_rows != self._changed_rows:
+            self.count_commits(changed_rows, 1)  # Rows have changed since the last transaction began.
         step = (sql, False, self._recorder.caller(sys._getframe(2)))
         self.steps.append(step)
         return step
+
+    def _total_changes(self) -> int:
+        connection: Any = self.connection()
+        return int(connection.total_changes if self._is_sqlite3 else connection.total_changes())
+
+    def count_commits(self, changed_rows: int, commits: int) -> None:
+        """Count commits of a connection that has changed this number of rows in all."""
+        self._recorder.costs.commits += commits
+        self._changed_rows = changed_rows
+
+    def count_row_commits(self) -> None:
+        """Count a commit for each row that the last statement has changed."""
+        changed_rows = self._total_changes()
+        self.count_commits(changed_rows, changed_rows - self._changed_rows)
+
+    def end_first(self, sql: Any, begun: float) -> None:
+        """Add the time of a new connection's statement to the time that opening took."""
+        self._recorder.costs.opening_s += perf_counter() - begun
+        self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
 
     def fail(self, error: Exception, begun: float) -> None:
         """Record the failure of the last statement, which began at the time `begun`."""
@@ -147,6 +174,7 @@ class FailedStatements:
 
     def __init__(self, lines: UserLines) -> None:
         self.lines = lines
+        self.costs = CallCosts()
         self.on_open: Callable[[], None] = lambda: None
         """Called when a connection has been opened."""
         self._looks_up = False
@@ -168,7 +196,9 @@ class FailedStatements:
         connect = sqlite3.connect
 
         def watched_connect(*args: Any, **options: Any) -> Any:
+            begun = perf_counter()
             connection: Any = connect(*self._with_factory(args, options), **options)
+            self.costs.add_connection(perf_counter() - begun)
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
                 self.on_open()
@@ -194,6 +224,7 @@ class FailedStatements:
     def _watch_apsw(self, connection: Any) -> None:
         history = self.watch(connection)
         history.name = connection.filename
+        self.costs.add_connection(0.0)  # The time is unknown: the connection is already open.
         self.on_open()
         connection.cursor_factory = _apsw_cursor(connection.cursor_factory, history)
 
@@ -339,7 +370,7 @@ class FailedStatements:
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
-        return [*self._failures.records(), *self._open_records(), *statements, *lost]
+        return [*self.costs.records(), *self._failures.records(), *self._open_records(), *statements, *lost]
 
     def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code), count in self._left_open.items():
@@ -508,10 +539,13 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
             cursor._sqlstress_step = history.use(sql, connection.in_transaction)
         begun = perf_counter()
         try:
-            return call(cursor, sql, parameters)
+            result = call(cursor, sql, parameters)
         except Exception as error:
             history.fail(error, begun)
             raise
+        if history.is_new:
+            history.end_first(sql, begun)
+        return result
 
     return execute
 
@@ -526,6 +560,8 @@ def _recorded(
     It belongs to a cursor; with `new_cursor` to a connection, which makes a cursor for each statement.
     """
 
+    each_row = call.__name__ == "executemany"
+
     def method(owner: Any, *args: Any, **options: Any) -> Any:
         cursor, connection = (new_cursor(owner), owner) if new_cursor else (owner, owner.connection)
         history = fixed_history or connection._sqlstress
@@ -534,10 +570,15 @@ def _recorded(
             cursor._sqlstress_step = step
         begun = perf_counter()
         try:
-            return call(cursor, *args, **options)
+            result = call(cursor, *args, **options)
         except Exception as error:
             history.fail(error, begun)
             raise
+        if history.is_new:
+            history.end_first(args[0] if args else "", begun)
+        if each_row and step and not connection.in_transaction:
+            history.count_row_commits()
+        return result
 
     return method
 

@@ -44,6 +44,7 @@ from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
+from sqlstress.user_work import CALL_COST
 from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
@@ -65,6 +66,13 @@ from sqlstress.user_work.show import (
 )
 from sqlstress.user_work.suspicions import DEFERRED
 
+MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
+"""Least share of a call's time, and least connections per call, from which openings are reported."""
+OPENING_EXCESS = 3
+"""Multiple of the time of an opening without load, up to which openings under load count."""
+_COSTS = ("seconds", "connections", "opening_s", "commits")
+MIN_COMMITS = 10
+"""Least commits per call that are reported."""
 MIN_TIMEOUT_MS = 1000
 """Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
 MAX_KINDS = 5
@@ -260,7 +268,7 @@ def session_findings(group: Group) -> Iterator[Finding]:
     kinds = [traits for traits, _ in _kinds(group, SESSION)]
     here = [traits for traits in kinds if traits.get("database") == HERE]
     if any(traits.get("synchronous_commit") == "off" for traits in here):
-        yield Finding(sentences.synchronous_commit_off)
+        yield Finding(sentences.synchronous_off, server=True)
     other_names = dict.fromkeys(traits.get("database", "") for traits in kinds if traits not in here)
     if other_names:
         yield Finding(
@@ -347,6 +355,55 @@ def _explanation(what: str) -> str | None:
     return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
 
 
+def call_cost_findings(group: Group) -> Iterator[Finding]:
+    """Yield the calls that spend their time on opening connections, or on many commits."""
+    opening: Mapping[str, str] = {}
+    costs: dict[str, dict[str, float]] = {}
+    for sighting in sightings(group, CALL_COST):
+        opening = sighting.traits if "objects" in sighting.traits else opening
+        cost = costs.setdefault(sighting.what, dict.fromkeys(("calls", *_COSTS), 0.0))
+        cost["calls"] += sighting.count
+        for name in _COSTS:
+            cost[name] += float(sighting.traits[name])
+    syncs = _syncs_commits(group)
+    for call, cost in costs.items():
+        calls = max(1.0, cost["calls"])
+        share, connections = _opening_share(cost, opening), cost["connections"] / calls
+        opens = share >= MIN_OPENING_SHARE and connections >= MIN_OPENINGS
+        commits = cost["commits"] / calls if syncs else 0.0
+        if opens or commits >= MIN_COMMITS:
+            yield Finding(
+                sentences.call_cost,
+                call=call,
+                connections=connections if opens else None,
+                share=share if opens else None,
+                objects=int(opening["objects"]) if opens else None,
+                commits=commits if commits >= MIN_COMMITS else None,
+            )
+
+
+def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
+    """Return the share of a call's time that opening took, from 0 to 1; 0 if unknown.
+
+    The first statement of a connection may be slow itself. So at most OPENING_EXCESS times the time counts
+    that opening took alone after the load.
+    """
+    if not opening or not cost["seconds"]:
+        return 0.0
+    most_s = OPENING_EXCESS * float(opening["least_opening_s"]) * cost["connections"]
+    return min(1.0, min(cost["opening_s"], most_s) / cost["seconds"])
+
+
+def _syncs_commits(group: Group) -> bool:
+    """Return whether commits are synced, as far as the settings of connections are known."""
+    settings = [traits for traits, _ in _committers(_kinds(group, CONNECTION))]
+    return not settings or any(
+        traits.get("synchronous") in ("full", "extra")
+        or (traits.get("synchronous") == "normal" and traits.get("journal_mode") != "wal")
+        for traits in settings
+    )
+
+
 def error_findings(group: Group) -> Iterator[Finding]:
     """Yield exceptions that ended threads, and logged errors: no transaction failed because of them."""
     for topic in (THREAD_RAISED, LOGGED):
@@ -404,6 +461,7 @@ class AppShown(UserPresenter):
         error_findings,
         setting_findings,
         session_findings,
+        call_cost_findings,
         isolation_findings,
         throughput_findings,
         rate_findings,

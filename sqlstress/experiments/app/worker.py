@@ -207,11 +207,12 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
-        try:
-            call()
-        finally:
-            leave_if_forked()
-            statements.check_left_open(name)
+        with statements.costs.attribute(name):
+            try:
+                call()
+            finally:
+                leave_if_forked()
+                statements.check_left_open(name)
 
     return guarded
 
