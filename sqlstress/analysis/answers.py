@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding, is_unclear
-from sqlstress.analysis.group import ERROR, Group, PairwiseTests, closed_loop_only, noise, too_noisy
+from sqlstress.analysis.group import ERROR, Group, PairwiseTests, closed_loop_only, noise, rate_of, too_noisy
 from sqlstress.analysis.sentences import CommitWorth, Noise, SidesAhead, ValueRange, ValueRatio
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import experiment_of
@@ -349,7 +349,7 @@ def answer(group: Group) -> Iterator[Finding]:
 
 def _by_place(part: Group) -> dict[Layout, Rates]:
     """Return the transactions per second of a part's comparable runs, by place and pass."""
-    by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
+    by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run) and rate_of(run)}
     return {place: rates for place, rates in by_place.items() if rates}
 
 

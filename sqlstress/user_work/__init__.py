@@ -27,6 +27,8 @@ OPEN_STATEMENT = "open statement"
 """Topic of queries that stayed open."""
 LOST_LOCKS = "lost locks"
 """Topic of causes and signs of lost locks."""
+CALL_COST = "call cost"
+"""Topic of the connections and commits of calls: its count is the number of calls."""
 NOT_REHEARSED = "not rehearsed"
 """Topic of the reasons why transactions were not examined for suspicions."""
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED

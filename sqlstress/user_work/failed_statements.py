@@ -25,6 +25,7 @@ from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
+from sqlstress.user_work.call_costs import CallCosts
 from sqlstress.user_work.failures import (
     MAX_HISTORY,
     MAX_KINDS,
@@ -85,6 +86,10 @@ class History:
         """Time of the first look that found a statement open; None if there is none."""
         self.open_queries: tuple[Step, ...] = ()
         """Queries that may be the open statement; empty until they are looked up."""
+        self.is_new = True
+        """Whether only PRAGMAs have run: the next statement parses the schema."""
+        self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
+        self._changed_rows = 0
         self._failed_commit: tuple[int, Step] | None = None
 
     def use(self, sql: Any, is_open: bool) -> Step | None:
@@ -96,9 +101,31 @@ class History:
         if is_open:
             self.steps.append((sql, True, None))
             return None
+        changed_rows = self._total_changes()
+        if changed_rows != self._changed_rows:
+            self.count_commits(changed_rows, 1)  # Rows have changed since the last transaction began.
         step = (sql, False, self._recorder.caller(sys._getframe(2)))
         self.steps.append(step)
         return step
+
+    def _total_changes(self) -> int:
+        connection: Any = self.connection()
+        return int(connection.total_changes if self._is_sqlite3 else connection.total_changes())
+
+    def count_commits(self, changed_rows: int, commits: int) -> None:
+        """Count commits of a connection that has changed this number of rows in all."""
+        self._recorder.costs.commits += commits
+        self._changed_rows = changed_rows
+
+    def count_row_commits(self) -> None:
+        """Count a commit for each row that the last statement has changed."""
+        changed_rows = self._total_changes()
+        self.count_commits(changed_rows, changed_rows - self._changed_rows)
+
+    def end_first(self, sql: Any, begun: float) -> None:
+        """Add the time of a new connection's statement to the time that opening took."""
+        self._recorder.costs.opening_s += perf_counter() - begun
+        self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
 
     def fail(self, error: Exception, begun: float) -> None:
         """Record the failure of the last statement, which began at the time `begun`."""
@@ -158,6 +185,7 @@ class FailedStatements:
 
     def __init__(self, lines: UserLines) -> None:
         self.lines = lines
+        self.costs = CallCosts()
         self.on_open: Callable[[], None] = lambda: None
         """Called when a connection has been opened."""
         self._looks_up = False
@@ -179,7 +207,9 @@ class FailedStatements:
         connect = sqlite3.connect
 
         def watched_connect(*args: Any, **options: Any) -> Any:
+            begun = perf_counter()
             connection: Any = connect(*self._with_factory(args, options), **options)
+            self.costs.add_connection(perf_counter() - begun)
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
                 self.on_open()
@@ -205,6 +235,7 @@ class FailedStatements:
     def _watch_apsw(self, connection: Any) -> None:
         history = self.watch(connection)
         history.name = connection.filename
+        self.costs.add_connection(0.0)  # The time is unknown: the connection is already open.
         self.on_open()
         connection.cursor_factory = _apsw_cursor(connection.cursor_factory, history)
 
@@ -350,7 +381,7 @@ class FailedStatements:
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
-        return [*self._failures.records(), *self._open_records(), *statements, *lost]
+        return [*self.costs.records(), *self._failures.records(), *self._open_records(), *statements, *lost]
 
     def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code), count in self._left_open.items():
@@ -378,7 +409,12 @@ def _is_in_transaction(connection: Any) -> bool:
 def _runs(history: History) -> bool:
     """Return whether a thread runs a statement of a connection now."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
-    return frame is not None and frame.f_code.co_filename == __file__
+    # The thread may have moved on to another connection.
+    return (
+        frame is not None
+        and frame.f_code.co_filename == __file__
+        and frame.f_locals.get("history") is history
+    )
 
 
 def _pragma(connection: Any, name: str) -> str:
@@ -519,6 +555,8 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
         except Exception as error:
             history.fail(error, begun)
             raise
+        if history.is_new:
+            history.end_first(sql, begun)
         if step and is_checkpoint(sql):
             history.note_checkpoint(cursor, begun)
         return cursor
@@ -536,6 +574,8 @@ def _recorded(
     It belongs to a cursor; with `new_cursor` to a connection, which makes a cursor for each statement.
     """
 
+    each_row = call.__name__ == "executemany"
+
     def method(owner: Any, *args: Any, **options: Any) -> Any:
         cursor, connection = (new_cursor(owner), owner) if new_cursor else (owner, owner.connection)
         history = fixed_history or connection._sqlstress
@@ -548,8 +588,12 @@ def _recorded(
         except Exception as error:
             history.fail(error, begun)
             raise
+        if history.is_new:
+            history.end_first(args[0] if args else "", begun)
         if step and is_checkpoint(step[0]):
             history.note_checkpoint(cursor, begun)
+        if each_row and step and not connection.in_transaction:
+            history.count_row_commits()
         return result
 
     return method

@@ -10,12 +10,18 @@ from sqlstress.sqlite_codes import name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
 """Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
+HANDLER_MS = 50
+"""Wait, in ms, from which a failure without a timeout shows that a busy handler of the program has waited.
+
+SQLite reports a timeout of 0 for such a connection."""
 
 
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
     """Return the facts that the rules of causes compare."""
     journal = traits["journal"]
     yes_or_no = {"yes": True, "no": False}
+    if timeout_ms == 0 and waited_ms >= HANDLER_MS:
+        timeout_ms = round(waited_ms)
     return Facts(
         waited=_wait(waited_ms, timeout_ms),
         timeout=None if timeout_ms is None else "set" if timeout_ms else "none",

@@ -10,15 +10,17 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import apsw
 import pytest
 import sqlalchemy
 
+from sqlstress.analysis.causes import diagnose
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
+from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import statement_kind, transaction_of
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
@@ -301,3 +303,62 @@ def test_open_query_is_searched_once(
         for _ in range(3):
             assert look_until_recorded(recorder)
     assert next(searches) == 1
+
+
+# Connections of this process that hold the lock.
+
+
+def cause_of(recorder: FailedStatements) -> str | None:
+    """Return the name of the cause of the only failure."""
+    ((*_, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    facts = facts_of(traits, float(traits["waited_ms"]), int(traits["timeout_ms"]))
+    cause = diagnose(int(traits["code"]), facts).cause
+    return cause and cause.name
+
+
+def test_holder_is_idle_while_its_thread_waits_in_another_connection(
+    file: Path, recorder: FailedStatements
+) -> None:
+    """A thread pool with fewer threads than open transactions: the thread that could commit waits, too."""
+    with (
+        open_file(file, check_same_thread=False) as holder,
+        open_file(file, timeout=60, check_same_thread=False) as waiting,
+        open_file(file) as this,
+    ):
+        begun = Event()
+
+        def work() -> None:
+            holder.execute("BEGIN IMMEDIATE")
+            begun.set()
+            waiting.execute(INSERT)
+
+        thread = Thread(target=work)
+        thread.start()
+        begun.wait()
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+        holder.rollback()
+        thread.join()
+    assert cause_of(recorder) == "waits-for-itself"
+
+
+@pytest.mark.parametrize(
+    ("tries", "cause"), [(round(HANDLER_MS / 10) + 1, "waits-for-itself"), (0, "no-timeout")]
+)
+def test_busy_handler_of_the_program_is_a_wait(
+    tries: int, cause: str, file: Path, recorder: FailedStatements
+) -> None:
+    def handle(count: int) -> bool:
+        time.sleep(0.01)
+        return count < tries
+
+    holder, this = (apsw.Connection(str(file)) for _ in range(2))
+    with closing(holder), closing(this):
+        if tries:
+            this.set_busy_handler(handle)
+        else:
+            this.set_busy_timeout(0)
+        holder.execute("BEGIN IMMEDIATE")
+        with suppress(apsw.BusyError):
+            this.execute(INSERT)
+    assert cause_of(recorder) == cause

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import CommandLine
-from sqlstress.experiments.app.spec import App, AppRequest, AppSelection, Weighted
+from sqlstress.experiments.app.spec import SITUATIONS, App, AppRequest, AppSelection, Weighted
 from sqlstress.options.option import options_of, select_options
 from sqlstress.report.case import KEEP_JOURNAL_MODE, Case, common, otherwise
 from sqlstress.request import cases_at_rates, supported_traits
 from sqlstress.target import program_drivers
 from sqlstress.user_work import options
 from sqlstress.user_work.experiment import UserExperiment
+from sqlstress.user_work.loading import CONNECT
 from sqlstress.user_work.options import UNSUPPORTED_OPTIONS, Invariant
 from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.show import AppShown
+    from sqlstress.experiments.app.user_file import SentDeclarations
     from sqlstress.experiments.app.work import AppWork
     from sqlstress.experiments.app.worker import AppSource
 
@@ -52,7 +54,12 @@ def _first(request: AppRequest, driver: str) -> Case:
     )
     if data.database:
         options.journal_mode_in_subprocess(data.database)  # also raises if the file is not a database
-    contents = user_file.look(file, driver, allow_others=request.case.spec.allow_other_files)
+    contents = user_file.look(
+        file,
+        driver,
+        allow_others=request.case.spec.allow_other_files,
+        tries_connect=request.selection.start,
+    )
     if bare.server and request.case.spec.ledger:
         raise UsageError("--ledger needs SQLite. Leave it out, or choose --target sqlite.")
     # Checks of the file come before the others.
@@ -67,7 +74,37 @@ def _first(request: AppRequest, driver: str) -> Case:
     app = replace(
         request.case.spec, file=file, digest=options.digest(text), transactions=transactions, data=data
     )
-    return options.check_together(replace(request, case=replace(bare, spec=app)), data)
+    first = options.check_together(replace(request, case=replace(bare, spec=app)), data)
+    return _first_opening(request, first, contents) if request.selection.start else first
+
+
+# Openings instead of transactions.
+
+_NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
+"""Options without a meaning for openings."""
+
+
+def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations) -> Case:
+    """Return the first case of a file's openings. Raises UsageError."""
+    file = first.spec.file
+    if first.server:
+        raise UsageError("--start needs SQLite. Leave it out, or choose --target sqlite.")
+    if given := [name for name in _NO_START if name in request.given]:
+        raise UsageError(f"--start measures single openings. Leave out --{given[0]}.")
+    if not contents.connects:
+        raise UsageError(f"--start needs a function with @connect in {file}.")
+    spec = replace(first.spec, transactions=(Weighted(CONNECT),), data=replace(first.spec.data, checks=()))
+    situation = SITUATIONS[0] if contents.creates else SITUATIONS[1]
+    return replace(first, ops=1, warmup_s=0.0, spec=replace(spec, situation=situation))
+
+
+def _situations(first: Case) -> Iterator[Case]:
+    """Yield a case for each situation; only the case itself if transactions are measured."""
+    if not first.spec.situation:
+        yield first
+        return
+    for situation in SITUATIONS[SITUATIONS.index(first.spec.situation) :]:
+        yield replace(first, spec=replace(first.spec, situation=situation))
 
 
 class AppExperiment(UserExperiment):
@@ -91,7 +128,7 @@ class AppExperiment(UserExperiment):
         example="sqlstress app examples/app/bank.py",
     )
     options = (
-        *select_options(options_of(AppSelection), "file"),
+        *select_options(options_of(AppSelection), "file", "start"),
         *options.DATA,
         *options.SWEPT,
         *options.WHERE,
@@ -105,7 +142,7 @@ class AppExperiment(UserExperiment):
     unsupported = UNSUPPORTED_OPTIONS
     single_case_values = MappingProxyType({"strict": None})
     applies_settings = False
-    label_fields = frozenset(("file",))
+    label_fields = frozenset(("file", "situation"))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
         """Yield the cases by concurrency, then target and rate. Raises UsageError."""
@@ -113,13 +150,15 @@ class AppExperiment(UserExperiment):
         firsts = [_first(request, driver) for driver in drivers]
         for concurrency in request.values_for("concurrency"):
             for first in firsts:
-                yield from cases_at_rates(request, replace(first, concurrency=concurrency))
+                for case in _situations(replace(first, concurrency=concurrency)):
+                    yield from cases_at_rates(request, case)
 
     def traits(self, case: Case) -> dict[str, str]:
         data = case.spec.data
         return {
             **supported_traits(case),
             "file": f"{case.spec.file}",
+            "situation": case.spec.situation,
             "setup": f"{data.setup} {data.setup_digest}",
             "database": data.database,
             "check": str(data.checks),
@@ -129,7 +168,11 @@ class AppExperiment(UserExperiment):
         return replace(case, spec=replace(case.spec, where=False))
 
     def work_label(self, case: Case) -> str:
-        return str(case.spec.file)
+        situation = case.spec.situation
+        return f"{case.spec.file}{f', {situation}' if situation else ''}"
+
+    def unit(self, case: Case) -> str:
+        return "opening" if case.spec.situation else "transaction"
 
     def name_outsider(self, change: str) -> str:
         remedy = "let @setup do that once, with your library"

@@ -8,6 +8,9 @@ from sqlstress.analysis.finding import grave
 from sqlstress.analysis.wording import FailureTime, failure_time, listing, percent
 from sqlstress.statistics.units import digits, plural
 
+MIN_SEVERAL = 1.5
+"""Average number of connections per call from which the number is written."""
+
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:
     contrast = f", although they were opened with {opened_with}" if opened_with else ""
@@ -37,10 +40,36 @@ def journal_mode(*, on_disk: bool = False) -> str:
     return f"{on_disk_text}"
 
 
-def synchronous_off() -> str:
+def synchronous_off(*, server: bool = False) -> str:
+    if server:
+        return "synchronous_commit is off on connections: a power failure can lose the last commits."
     return (
         "synchronous is OFF: a power failure can corrupt the database. Use WAL with NORMAL to keep it sound."
     )
+
+
+def call_cost(
+    *,
+    call: str,
+    connections: float | None = None,
+    share: float | None = None,
+    objects: int | None = None,
+    commits: float | None = None,
+) -> str:
+    parts = []
+    if connections is not None and share is not None:
+        parsed = f" ({plural(objects, 'schema object')} parsed each time)" if objects else ""
+        each = "a connection" if connections < MIN_SEVERAL else f"{connections:.3g} connections"
+        parts.append(
+            f"Each call of {call} opens {each}. Opening and the first statement took {percent(share)} of its "
+            f"time{parsed}. Keep connections open."
+        )
+    if commits is not None:
+        parts.append(
+            f"A call of {call} makes {digits(round(commits))} commits, and each is written to the disk. Use "
+            "one transaction."
+        )
+    return " ".join(parts)
 
 
 def foreign_keys() -> str:
@@ -70,9 +99,8 @@ def raised(
     kind: str | None = None,
     share: float | None = None,
     example: str | None = None,
-    meaning: str | None = None,
     time: FailureTime | None = None,
-    cure: str | None = None,
+    explanation: str | None = None,
 ) -> str:
     text = f"{f'{transaction} raised' if transaction else 'Raised:'} {what}"
     if kind:
@@ -82,10 +110,8 @@ def raised(
         text += f" ({percent(share)} of its calls)"
     if example:
         text += f": {example}"
-    if meaning:
-        text += f" ({meaning})"
     failed = f" It failed {failure_time(time)}." if time else ""
-    return f"{text}.{failed}{f' {cure}' if cure else ''}"
+    return f"{text}.{failed}{f' {explanation}' if explanation else ''}"
 
 
 def unraised(
@@ -97,10 +123,6 @@ def unraised(
     return (
         f"Threads ended by {what}{f' (as {of})' if of else ''}, {times}. No transaction failed because of it."
     )
-
-
-def synchronous_commit_off() -> str:
-    return "synchronous_commit is off on connections: a power failure can lose the last commits."
 
 
 def thread_did_not_end(*, count: int, names: Sequence[str]) -> str:

@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.advice import figure_limits, partial_proofs
+from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput_findings
-from sqlstress.analysis.wording import FailureTime, listing
+from sqlstress.analysis.wording import listing
 from sqlstress.experiments.app import (
     BEGINNING,
     BEGINS,
@@ -32,6 +33,7 @@ from sqlstress.experiments.app import (
     UNSEEN,
     WHOLE,
     is_trial_database,
+    openings_view,
     sentences,
 )
 from sqlstress.report import Latency, Run
@@ -40,7 +42,9 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
+from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
+from sqlstress.user_work import CALL_COST
 from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
@@ -50,10 +54,8 @@ from sqlstress.user_work.failures_view import (
     wal_findings,
 )
 from sqlstress.user_work.show import (
-    READS_FIRST_REMEDY,
     UserPresenter,
     count_by_kind,
-    cure,
     first_suspicions,
     isolation_findings,
     lock_findings,
@@ -64,6 +66,13 @@ from sqlstress.user_work.show import (
 )
 from sqlstress.user_work.suspicions import DEFERRED
 
+MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
+"""Least share of a call's time, and least connections per call, from which openings are reported."""
+OPENING_EXCESS = 3
+"""Multiple of the time of an opening without load, up to which openings under load count."""
+_COSTS = ("seconds", "connections", "opening_s", "commits")
+MIN_COMMITS = 10
+"""Least commits per call that are reported."""
 MIN_TIMEOUT_MS = 1000
 """Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
 MAX_KINDS = 5
@@ -259,7 +268,7 @@ def session_findings(group: Group) -> Iterator[Finding]:
     kinds = [traits for traits, _ in _kinds(group, SESSION)]
     here = [traits for traits in kinds if traits.get("database") == HERE]
     if any(traits.get("synchronous_commit") == "off" for traits in here):
-        yield Finding(sentences.synchronous_commit_off)
+        yield Finding(sentences.synchronous_off, server=True)
     other_names = dict.fromkeys(traits.get("database", "") for traits in kinds if traits not in here)
     if other_names:
         yield Finding(
@@ -274,19 +283,11 @@ def session_findings(group: Group) -> Iterator[Finding]:
 
 
 _MEANINGS = {
-    "SQLITE_BUSY": "a lock was not available",
-    "SQLITE_BUSY_SNAPSHOT": "its snapshot was out of date when it wrote; no timeout helps",
-    "SQLITE_BUSY_RECOVERY": "another process recovers the WAL; a timeout helps",
-    "SQLITE_LOCKED": "another connection of the same process holds a lock",
-    "SQLITE_LOCKED_SHAREDCACHE": (
-        "another connection with cache=shared in the same process uses the table; no timeout helps: leave "
-        "out cache=shared"
-    ),
-    "SQLSTATE 40001": "others changed what it had read; retry the whole transaction",
-    "SQLSTATE 40P01": "each waited for a lock of another; retry the whole transaction",
-    "SQLSTATE 55P03": "a lock was not available, at once or after lock_timeout",
+    "SQLSTATE 40001": "Others changed what it had read: retry the whole transaction.",
+    "SQLSTATE 40P01": "Each waited for a lock of another: retry the whole transaction.",
+    "SQLSTATE 55P03": "A lock was not available, at once or after lock_timeout.",
 }
-"""Meanings of error codes that can be written in a few words."""
+"""Causes and cures of the server's errors."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -304,47 +305,33 @@ def raised(group: Group) -> Iterator[Finding]:
     examples = {
         _exception(sighting): sighting.example for sighting in reversed(list(sightings(group, EXCEPTION)))
     }
-    timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
-    advised: set[str | None] = set()
+    given: set[str | None] = set()
     for kind, count in list(kinds.items())[:MAX_KINDS]:
         what, raised, transaction = kind
-        failures = [
+        explanation = _explanation(what)
+        latency = latency_of(
             failure
             for failure in failures_of(group.runs)
             if (failure.kind, failure.error) == (transaction, what)
-        ]
-        latency = latency_of(failures)
-        wait = Wait(latency, timeout_ms) if latency and what.startswith(_BUSY) else None
-        advice = _cure(what, wait, reads_first)
+        )
         yield Finding(
             sentences.raised,
-            time=_failure_time(wait, latency),
+            time=Wait(latency, None).failure_time() if latency else None,
             share=_share(group, transaction, latency),
-            cure=None if advice in advised else advice,
+            explanation=None if explanation in given else explanation,
             transaction=transaction,
             what=what,
             kind=None if raised == what else raised,
             count=count,
             example=examples[kind].removesuffix("."),
-            meaning=_MEANINGS.get(what),
         )
-        advised.add(advice)
+        given.add(explanation)
     if len(kinds) > MAX_KINDS:
         yield _more_kinds(len(kinds) - MAX_KINDS)
 
 
 def _more_kinds(count: int) -> Finding:
     return Finding(shared.more_in_json, count=count, what="kind", of="exceptions")
-
-
-_BUSY = "SQLITE_BUSY"
-
-
-def _failure_time(wait: Wait | None, latency: Latency | None) -> FailureTime | None:
-    """Return the time that operations took to fail; None if unknown."""
-    if wait:
-        return wait.failure_time()
-    return Wait(latency, None).failure_time() if latency else None
 
 
 def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
@@ -361,45 +348,60 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
     return latency.count / (failed + done)
 
 
-def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
-    """Return the cure for an error, as far as its cause was measured."""
-    if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
-        return READS_FIRST_REMEDY if reads_first else _open_select(reads_first)
-    if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
-        return None
-    if wait.is_at_once and not reads_first:
-        return _open_select(reads_first)
-    return cure(wait, reads_first=bool(reads_first))
+def _explanation(what: str) -> str | None:
+    """Return the cause and the cure of an error; None if its name does not decide them."""
+    code = code_in(what)
+    cause = diagnose(code, Facts()).cause if code is not None else None
+    return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
 
 
-def _open_select(reads_first: bool | None) -> str:
-    """Return the cure for an open SELECT; `reads_first` is None if no transaction was watched."""
-    watched = "No transaction was seen to read before it writes. " if reads_first is False else ""
-    return (
-        f"{watched}Check for a SELECT of the same connection that was not read to its end: fetch all rows, "
-        "or close the cursor. A longer timeout does not help."
+def call_cost_findings(group: Group) -> Iterator[Finding]:
+    """Yield the calls that spend their time on opening connections, or on many commits."""
+    opening: Mapping[str, str] = {}
+    costs: dict[str, dict[str, float]] = {}
+    for sighting in sightings(group, CALL_COST):
+        opening = sighting.traits if "objects" in sighting.traits else opening
+        cost = costs.setdefault(sighting.what, dict.fromkeys(("calls", *_COSTS), 0.0))
+        cost["calls"] += sighting.count
+        for name in _COSTS:
+            cost[name] += float(sighting.traits[name])
+    syncs = _syncs_commits(group)
+    for call, cost in costs.items():
+        calls = max(1.0, cost["calls"])
+        share, connections = _opening_share(cost, opening), cost["connections"] / calls
+        opens = share >= MIN_OPENING_SHARE and connections >= MIN_OPENINGS
+        commits = cost["commits"] / calls if syncs else 0.0
+        if opens or commits >= MIN_COMMITS:
+            yield Finding(
+                sentences.call_cost,
+                call=call,
+                connections=connections if opens else None,
+                share=share if opens else None,
+                objects=int(opening["objects"]) if opens else None,
+                commits=commits if commits >= MIN_COMMITS else None,
+            )
+
+
+def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
+    """Return the share of a call's time that opening took, from 0 to 1; 0 if unknown.
+
+    The first statement of a connection may be slow itself. So at most OPENING_EXCESS times the time counts
+    that opening took alone after the load.
+    """
+    if not opening or not cost["seconds"]:
+        return 0.0
+    most_s = OPENING_EXCESS * float(opening["least_opening_s"]) * cost["connections"]
+    return min(1.0, min(cost["opening_s"], most_s) / cost["seconds"])
+
+
+def _syncs_commits(group: Group) -> bool:
+    """Return whether commits are synced, as far as the settings of connections are known."""
+    settings = [traits for traits, _ in _committers(_kinds(group, CONNECTION))]
+    return not settings or any(
+        traits.get("synchronous") in ("full", "extra")
+        or (traits.get("synchronous") == "normal" and traits.get("journal_mode") != "wal")
+        for traits in settings
     )
-
-
-def _timeout_of(group: Group) -> int | None:
-    """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
-    kinds = [
-        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
-    ]
-    timeouts = {_milliseconds(traits.get("busy_timeout", "")) for traits in kinds}
-    return timeouts.pop() if len(timeouts) == 1 else None
-
-
-def _reads_first(group: Group) -> bool | None:
-    """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
-    kinds = [
-        traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
-    ]
-    if any(traits.get("upgrades") == "yes" for traits in kinds):
-        return True
-    if any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values()):
-        return True
-    return False if kinds else None
 
 
 def error_findings(group: Group) -> Iterator[Finding]:
@@ -459,6 +461,7 @@ class AppShown(UserPresenter):
         error_findings,
         setting_findings,
         session_findings,
+        call_cost_findings,
         isolation_findings,
         throughput_findings,
         rate_findings,
@@ -469,6 +472,22 @@ class AppShown(UserPresenter):
         figure_limits,
     )
     failed: ClassVar[Column[Row]] = FAILED_SHARE.explained(["failed: percentage of transactions that raised"])
+
+    def columns(self, group: Group) -> Sequence[Column[Row]]:
+        if group.case.spec.situation:
+            return openings_view.columns(group)
+        return super().columns(group)
+
+    def findings(self, group: Group) -> Iterator[Finding]:
+        if group.case.spec.situation:
+            return openings_view.findings(group, (raised, setting_findings))
+        return super().findings(group)
+
+    def rate(self, run: Run) -> float | None:
+        return None if run.case.spec.situation else super().rate(run)
+
+    def plots(self, group: Group) -> Iterator[Plot]:
+        return iter(()) if group.case.spec.situation else super().plots(group)
 
     def failure_reason(self, run: Run) -> str:
         kinds = Counter[tuple[str, str]]()

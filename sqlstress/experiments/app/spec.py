@@ -11,6 +11,10 @@ from sqlstress.request import Request
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NO_TARGETS, Data, DataOptions, TargetOptions
 
+NO_FILE, ROLLBACK, WAL, CRASHED_WAL = "no file", "rollback journal", "WAL", "WAL after a crash"
+SITUATIONS = (NO_FILE, ROLLBACK, WAL, CRASHED_WAL)
+"""States of the files before the processes open them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
@@ -40,6 +44,8 @@ class App:
     """SHA-256 of that file, without the modules that it imports."""
     transactions: tuple[Weighted, ...] = ()
     """Transactions of the application."""
+    situation: str = ""
+    """State of the files before the openings, such as "WAL"; empty if transactions are measured."""
     data: Data = NO_DATA
     """Database of the transactions, and its checks."""
     ledger: bool = option(
@@ -74,6 +80,14 @@ class AppSelection:
         "Python file that declares transactions; see docs/app.md.",
         metavar="FILE",
         argument=ONE,
+    )
+    start: bool = option(
+        switch,
+        False,
+        LOAD,
+        "Measure only the start: all processes call @connect at once, without a file, with a rollback "
+        "journal, with a WAL, and with a WAL that a crash left.",
+        flag=True,
     )
     data: DataOptions = NO_OPTIONS
     where: TargetOptions = NO_TARGETS

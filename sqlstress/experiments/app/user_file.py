@@ -117,29 +117,45 @@ class SentDeclarations(NamedTuple):
 
     weights: dict[str, int]
     checks: dict[str, bool]
+    connects: bool
+    """Whether a function has @connect."""
+    creates: bool
+    """Whether @connect works without a database; False if it was not called."""
 
 
-def look(file: str, driver: str, *, allow_others: bool) -> SentDeclarations:
+def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = False) -> SentDeclarations:
     """Return the declarations of a file. Raises UsageError if it is unusable, even if it ends the process.
 
-    The file gets the address of a database that does not exist, of a kind that matches the driver.
+    `tries_connect` also calls @connect. The file gets the address of a database that does not exist, of a
+    kind that matches the driver.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
         limited = loading.limit_time(lambda: None, MAX_IMPORT_S, overdue)
         try:
             directions = target_of(driver).stand_in(Path(folder))
-            return call_in_subprocess(limited, inspect_in_process, file, directions, allow_others)
+            return call_in_subprocess(
+                limited, inspect_in_process, file, directions, allow_others, tries_connect
+            )
         except Died as error:
             raise UsageError(f"importing {file} ended the process: {error}") from error
 
 
-def inspect_in_process(file: str, directions: ConnectionInfo, allow_others: bool) -> SentDeclarations:
+def inspect_in_process(
+    file: str, directions: ConnectionInfo, allow_others: bool, tries_connect: bool
+) -> SentDeclarations:
     """Return the declarations of a file that is imported into this process."""
     files = prepare(directions, "", file, allow_others=allow_others)
     declarations = import_declarations(file)
     files.check()
-    return SentDeclarations(declarations.weights, declarations.checks)
+    creates = False
+    if tries_connect:
+        with suppress(Exception, SystemExit):
+            declarations.connected(directions.address)
+            creates = True
+        files.check()
+    connects = loading.CONNECT in declarations.single
+    return SentDeclarations(declarations.weights, declarations.checks, connects, creates)
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:

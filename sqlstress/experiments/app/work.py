@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -25,11 +26,12 @@ from sqlstress.experiments.app import (
 )
 from sqlstress.experiments.app.ledger import SETUP_SQL, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_memory
+from sqlstress.experiments.app.situations import prepare_files
 from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.statistics.units import plural, verb
-from sqlstress.user_work import LOST_LOCKS, NOT_COMMITTED, database
+from sqlstress.user_work import CALL_COST, LOST_LOCKS, NOT_COMMITTED, database
 from sqlstress.user_work.loading import CONNECT, SETUP
 from sqlstress.user_work.lost_locks import DELETED
 from sqlstress.user_work.parent import UserWork
@@ -59,10 +61,11 @@ class AppWork(UserWork):
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
         self._as_left: FileSnapshot | None = None
+        self.redefines = bool(case.spec.situation)  # The first opening may create the tables.
         self.shared = (*self.shared, openings_memory(case.concurrency))
 
-    def rehearsal_opening(self) -> Opener:
-        return open_calls
+    def rehearsal_opening(self) -> Opener | None:
+        return None if self.case.spec.situation else open_calls
 
     def build(self, pulse: Pulse) -> None:
         """Create the database that the options request, if any; then call the application's setup."""
@@ -73,6 +76,9 @@ class AppWork(UserWork):
         self._roles = user_file.call_once(SETUP, self.place, self._seed, pulse)
 
     def ready(self, pulse: Pulse) -> None:
+        if self.case.spec.situation:
+            prepare_files(self.case.spec.situation, self.place, self._seed, pulse)
+            return
         if not self.case.server and not self.case.spec.ledger:
             self._copy_files()
         if CONNECT in self._roles:
@@ -108,11 +114,43 @@ class AppWork(UserWork):
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = super().complete(trial, pulse)
-        return (
-            trial
-            if self.case.server
-            else replace(trial, sightings=self._mark_declared_keys(trial.sightings, pulse))
+        if self.case.server:
+            return trial
+        sightings = self._mark_declared_keys(trial.sightings, pulse)
+        return replace(trial, sightings=self._with_opening_time(sightings, pulse))
+
+    def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
+        """Return the sightings; add the cost of an opening to calls that open connections."""
+        costs = [
+            sighting
+            for sighting in sightings
+            if sighting.topic == CALL_COST and sighting.traits["connections"] != "0"
+        ]
+        if not costs:
+            return tuple(sightings)
+        opening = self._opening_traits(pulse)
+        return tuple(
+            replace(sighting, traits={**sighting.traits, **opening}) if sighting in costs else sighting
+            for sighting in sightings
         )
+
+    def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
+        """Return the number of schema objects, and the time to open the file and read the schema.
+
+        Empty if the file cannot be read. The shortest of three times counts: others may wait.
+        """
+        times_s, objects = [], 0
+        try:
+            for _ in range(3):
+                begun_s = time.perf_counter()
+                with self.place.reading(pulse) as reader:
+                    ((objects,),) = reader.rows("SELECT count(*) FROM sqlite_schema")
+                    times_s.append(time.perf_counter() - begun_s)
+        except Interrupted:
+            raise
+        except Exception:
+            return {}
+        return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
         """Return the sightings; mark connections with foreign keys off although tables declare some.
@@ -153,6 +191,8 @@ class AppWork(UserWork):
         used = [
             traits["database"] for topic, _, _, _, traits in all_sightings if topic in (CONNECTION, SESSION)
         ]
+        if self.case.spec.situation:
+            return
         # For files, `rows_written` is None and `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(is_trial_database, used))

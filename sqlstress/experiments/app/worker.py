@@ -18,7 +18,7 @@ from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, error_message
 from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
-from sqlstress.user_work.loading import FINISH, imported_modules
+from sqlstress.user_work.loading import CONNECT, FINISH, imported_modules
 from sqlstress.user_work.messages import OTHER_KINDS, group_key
 from sqlstress.user_work.source import KindCounter, PlainObservation, UserSource
 
@@ -61,6 +61,7 @@ class AppSource(UserSource):
         )
         self._errors = Errors()
         self._folder = Path.cwd()
+        self._connections: list[Any] = []
         self._watch: FileWatch | ServerWatch | None = None
         # Without a database, calls do nothing.
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
@@ -101,10 +102,12 @@ class AppSource(UserSource):
             self._locks.install()
         self._modules = frozenset(sys.modules)
         declarations = import_declarations(spec.file)
-        if tuple(declarations.transactions) != self.kinds:
+        if not spec.situation and tuple(declarations.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
         self._unraised.watch()
         self._notes = take(where, self.worker, self.case.concurrency)
+        if spec.situation:
+            return [_guarded(CONNECT, lambda: self._keep(declarations.connected(address)), self._statements)]
         openings = Openings(words)
         openings.meet(self.worker)
         started_s = time.perf_counter()
@@ -125,6 +128,10 @@ class AppSource(UserSource):
             _guarded(name, bind_argument(function, given), self._statements)
             for name, function in declarations.transactions.items()
         ]
+
+    def _keep(self, connection: Any) -> None:
+        """Keep the result of connect open, as an application does."""
+        self._connections.append(connection)
 
     def _cause(self) -> str:
         """Return a sentence on the first failed statement with its cause; empty if there is none."""
@@ -200,11 +207,12 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
-        try:
-            call()
-        finally:
-            leave_if_forked()
-            statements.check_left_open(name)
+        with statements.costs.attribute(name):
+            try:
+                call()
+            finally:
+                leave_if_forked()
+                statements.check_left_open(name)
 
     return guarded
 

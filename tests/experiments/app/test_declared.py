@@ -45,7 +45,8 @@ def none_lost(query, notes): pass
 """
     before = set(sys.modules)
     seen = user_file.look(write_file(tmp_path, text), DEFAULT, allow_others=False)
-    assert seen == ({"audit": 1, "transfer": 3}, {"sum_holds": False, "none_lost": True})
+    assert seen.weights == {"audit": 1, "transfer": 3}
+    assert seen.checks == {"sum_holds": False, "none_lost": True} and not seen.creates
     assert not {"bank", "shared"} & (set(sys.modules) - before)
 
 

@@ -11,7 +11,7 @@ from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import report_text
-from sqlstress.user_work import SUSPICION
+from sqlstress.user_work import CALL_COST, SUSPICION
 from sqlstress.user_work.show import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden_texts
@@ -142,3 +142,43 @@ def test_connections_that_could_not_be_read_are_counted() -> None:
     text = " ".join(report_text(with_sightings(Sighting(UNREAD, "sqlite3", 2))).split())
     assert "The settings of 2 connections could not be read." in text
     assert "not examined" not in text
+
+
+def test_exception_has_the_cause_that_its_code_decides() -> None:
+    traits = {"transaction": "transfer", "raised": "Error"}
+    kinds = ("SQLITE_FULL", "SQLITE_BUSY", "SQLSTATE 40P01")
+    report = with_sightings(*(Sighting("exception", kind, 1, "text", traits) for kind in kinds))
+    texts = [finding.text for finding in advise(report) if finding.code == "raised"]
+    assert texts[0].endswith("also for -wal and temporary files; if the WAL is large: sqlstress watch FILE.")
+    assert texts[1].endswith("text.")
+    assert texts[2].endswith("retry the whole transaction.")
+
+
+def call_cost(*, synchronous: str = "full", **costs: str) -> str:
+    """Return the sentence on the costs of ten calls that took a second in all; empty if there is none."""
+    traits = {"seconds": "1", "connections": "0", "opening_s": "0", "commits": "0", **costs}
+    if traits["connections"] != "0":
+        traits = {"objects": "900", "least_opening_s": "0.05", **traits}
+    settings = Sighting(CONNECTION, "sqlite3", 1, "", {**TRAITS, "synchronous": synchronous})
+    report = with_sightings(settings, Sighting(CALL_COST, "read", 10, "", traits))
+    return "".join(finding.text for finding in advise(report) if finding.code == "call-cost")
+
+
+def test_openings_are_reported_if_they_take_much_of_the_time() -> None:
+    text = call_cost(connections="10", opening_s="0.9")
+    assert text.startswith("Each call of read opens a connection. Opening and the first statement took 90%")
+    assert "(900 schema objects parsed each time)" in text
+    assert "opens 3 connections" in call_cost(connections="30", opening_s="0.9")
+    assert not call_cost(connections="10", opening_s="0.2")
+    assert not call_cost(connections="5", opening_s="0.9")
+
+
+def test_slow_first_statement_is_no_opening() -> None:
+    """Three times the cost of an opening without load is 15% of the time: the statement is slow itself."""
+    assert not call_cost(connections="10", opening_s="0.9", least_opening_s="0.005")
+
+
+def test_many_commits_of_a_call_are_reported_if_they_are_synced() -> None:
+    assert "makes 100 commits, and each is written to the disk" in call_cost(commits="1000")
+    assert not call_cost(commits="90")
+    assert not call_cost(commits="1000", synchronous="normal")

@@ -1,0 +1,44 @@
+"""Presentation of openings: a row for each situation, and the causes of failed openings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlstress.analysis.advice import figure_limits
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, Topic, longest_wait_ns
+from sqlstress.report import Run
+from sqlstress.show.blocks import Column, ms_cell
+from sqlstress.show.case_table import FAILED_SHARE, PROCESSES, Row, setting_columns
+from sqlstress.statistics.units import digits
+from sqlstress.user_work.failures_view import failure_findings, lock_losses, open_findings
+
+
+def columns(group: Group) -> tuple[Column[Row], ...]:
+    """Return the columns of the table."""
+    return (
+        *setting_columns(group),
+        PROCESSES,
+        Column("openings", ("", "openings"), cell=lambda row: digits(_done(row.run) + _failed(row.run))),
+        Column("failed", ("", "failed"), cell=lambda row: digits(_failed(row.run))),
+        FAILED_SHARE.explained(["failed: @connect raised an exception"]),
+        Column(
+            "slowest ms",
+            cell=lambda row: ms_cell(longest_wait_ns(row.run)),
+            meaning="slowest: the longest call of @connect",
+        ),
+    )
+
+
+def _done(run: Run) -> int:
+    return sum(sum(worker.operations.values()) for trial in run.valid for worker in trial.workers)
+
+
+def _failed(run: Run) -> int:
+    return sum(trial.failed or 0 for trial in run.valid)
+
+
+def findings(group: Group, further: tuple[Topic, ...]) -> Iterator[Finding]:
+    """Yield the causes of failures in all situations together, then the findings of further topics."""
+    for topic in (lock_losses, open_findings, failure_findings, *further, figure_limits):
+        yield from topic(group)

@@ -1,0 +1,135 @@
+"""The start of an application: all processes open the database at once, in each situation."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sqlstress
+from sqlstress.api import Report
+from sqlstress.errors import UsageError
+from sqlstress.experiments.app.situations import convert
+from sqlstress.experiments.app.spec import CRASHED_WAL, NO_FILE, ROLLBACK, SITUATIONS, WAL
+from sqlstress.system.processes import Died, call_in_subprocess
+
+HEAD = """
+import sqlite3
+from sqlstress import connect, setup, transaction
+@transaction
+def add(c):
+    c.execute("INSERT INTO t VALUES (1)")
+"""
+WORKS_ONCE = """
+@connect
+def opened(path):
+    c = sqlite3.connect(path, timeout=60, isolation_level=None)
+    c.execute("CREATE TABLE IF NOT EXISTS t (x UNIQUE)")
+    c.execute("INSERT INTO t VALUES (1)")
+    return c
+"""
+PATIENT = """
+@connect
+def opened(path):
+    c = sqlite3.connect(path, timeout=60, isolation_level=None)
+    c.execute("CREATE TABLE IF NOT EXISTS t (x)")
+    return c
+"""
+NEEDS_SETUP = """
+@setup
+def made(path):
+    c = sqlite3.connect(path)
+    c.execute("CREATE TABLE t (x)")
+    c.close()
+@connect
+def opened(path):
+    c = sqlite3.connect(path, timeout=60)
+    c.execute("SELECT * FROM t").fetchall()
+    return c
+"""
+
+
+def started(folder: Path, text: str, **options: Any) -> Report:
+    (folder / "own.py").write_text(HEAD + text, encoding="utf-8")
+    short = {"concurrency": 3, "repeat": 1, **options}
+    return sqlstress.measure("app", file=str(folder / "own.py"), directory=folder, start=True, **short)
+
+
+def situations(report: Report) -> list[str]:
+    return [run.case.spec.situation for run in report.runs]
+
+
+def test_failed_openings_are_counted_in_every_situation(tmp_path: Path) -> None:
+    report = started(tmp_path, WORKS_ONCE)
+    assert situations(report) == [*SITUATIONS]
+    counts = [(trial.transactions, trial.failed) for run in report.runs for trial in run.trials]
+    assert counts == [(1, 2), (0, 3), (0, 3), (0, 3)] and not report.ok
+    (text,) = (finding.text for finding in report.findings if finding.code == "failed-statement")
+    assert text.startswith("INSERT INTO t VALUES (N) (own.py:12) failed 11 times")
+    assert "two processes often insert the same key" in text
+    assert left_files(tmp_path) == []
+
+
+def left_files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))
+
+
+def test_openings_that_wait_pass(tmp_path: Path) -> None:
+    report = started(tmp_path, PATIENT)
+    assert report.ok
+    text = report.text()
+    assert [line.split()[-3:-1] for line in text.splitlines() if line.startswith("WAL after")] == [["3", "0"]]
+    assert "Compared in" not in text
+
+
+def test_connect_that_needs_tables_of_setup_is_not_called_without_a_file(tmp_path: Path) -> None:
+    report = started(tmp_path, NEEDS_SETUP)
+    assert situations(report) == [ROLLBACK, WAL, CRASHED_WAL] and report.ok
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "error"),
+    [("", {}, "needs a function with @connect"), (PATIENT, {"ops": 3}, "Leave out ops")],
+)
+def test_options_that_openings_do_not_have_are_refused(
+    text: str, options: dict[str, Any], error: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=error):
+        started(tmp_path, text, **options)
+
+
+def has_frames(path: Path) -> bool:
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
+MODES: dict[str, Callable[[Path], bool]] = {
+    ROLLBACK: lambda path: path.read_bytes()[18] == 1 and not has_frames(path),
+    WAL: lambda path: path.read_bytes()[18] == 2 and not has_frames(path),
+    CRASHED_WAL: lambda path: path.read_bytes()[18] == 2 and has_frames(path),
+}
+"""Byte 18 of a database is 1 with a rollback journal, 2 in WAL mode."""
+
+
+@pytest.mark.parametrize("situation", MODES)
+def test_files_are_in_the_situation(situation: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA user_version = 7")
+    if situation == CRASHED_WAL:
+        with pytest.raises(Died):
+            call_in_subprocess(lambda: None, convert, str(path), situation)
+    else:
+        convert(str(path), situation)
+    assert MODES[situation](path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (7,)
+
+
+def test_first_situation_has_no_file() -> None:
+    assert SITUATIONS[0] == NO_FILE
