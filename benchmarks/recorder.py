@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
+from sqlstress.user_work.call_costs import CallCosts
 from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
 
@@ -49,6 +50,13 @@ def seconds(connection: Any, after_each: Callable[[], None]) -> float:
     return perf_counter() - begun
 
 
+def after_call(recorder: FailedStatements) -> None:
+    """Do what is done around each call of the user's function."""
+    recorder.check_left_open("transfer")
+    recorder.costs.end("transfer")
+    recorder.costs.begin()
+
+
 def medians(recorded: Callable[[], float], plain: Callable[[], float]) -> tuple[float, float]:
     """Return the median time of a transaction with and without the recorder, in µs, of PAIRS pairs."""
     times: dict[Callable[[], float], list[float]] = {recorded: [], plain: []}
@@ -61,7 +69,7 @@ def medians(recorded: Callable[[], float], plain: Callable[[], float]) -> tuple[
 def main(folder: str = ".") -> None:
     """Measure and print."""
     plain_connect = sqlite3.connect
-    recorder = FailedStatements(UserFrames(Path(__file__).parent))
+    recorder = FailedStatements(UserFrames(Path(__file__).parent), CallCosts())
     recorder.install()
     print("| synchronous | recorded, µs | plain, µs | plain / recorded |\n|---|--:|--:|--:|")
     with TemporaryDirectory(dir=folder) as directory:
@@ -72,7 +80,7 @@ def main(folder: str = ".") -> None:
                 closing(opened(plain_connect, file, synchronous)) as plain,
             ):
                 calls = (
-                    partial(seconds, recorded, partial(recorder.check_left_open, "transfer")),
+                    partial(seconds, recorded, partial(after_call, recorder)),
                     partial(seconds, plain, lambda: None),
                 )
                 parts = [medians(*calls) for _ in range(PARTS)]

@@ -92,35 +92,29 @@ class History:
         self._changed_rows = 0
         self._failed_commit: tuple[int, Step] | None = None
 
-    def use(self, sql: Any, is_open: bool) -> Step | None:
+    def use(self, sql: Any, connection: Any) -> Step | None:
         """Add a statement that is about to run; return it if no transaction is open."""
         thread = get_ident()
         if thread != self.thread:
             self.is_shared = self.is_shared or self.thread != 0
             self.thread = thread
-        if is_open:
+        if connection.in_transaction:
             self.steps.append((sql, True, None))
             return None
-        changed_rows = self._total_changes()
-        if changed_rows != self._changed_rows:
-            self.count_commits(changed_rows, 1)  # Rows have changed since the last transaction began.
+        changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
+        if changed_rows != self._changed_rows:  # since the last transaction began
+            self._recorder.costs.commits += 1
+            self._changed_rows = changed_rows
         step = (sql, False, self._recorder.caller(sys._getframe(2)))
         self.steps.append(step)
         return step
 
-    def _total_changes(self) -> int:
-        connection: Any = self.connection()
-        return int(connection.total_changes if self._is_sqlite3 else connection.total_changes())
-
-    def count_commits(self, changed_rows: int, commits: int) -> None:
-        """Count commits of a connection that has changed this number of rows in all."""
-        self._recorder.costs.commits += commits
-        self._changed_rows = changed_rows
-
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement has changed."""
-        changed_rows = self._total_changes()
-        self.count_commits(changed_rows, changed_rows - self._changed_rows)
+        connection: Any = self.connection()
+        changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
+        self._recorder.costs.commits += changed_rows - self._changed_rows
+        self._changed_rows = changed_rows
 
     def end_first(self, sql: Any, begun: float) -> None:
         """Add the time of a new connection's statement to the time that opening took."""
@@ -183,9 +177,9 @@ class UserLines(Protocol):
 class FailedStatements:
     """Records the failed statements of all connections that this process opens after `install`."""
 
-    def __init__(self, lines: UserLines) -> None:
+    def __init__(self, lines: UserLines, costs: CallCosts) -> None:
         self.lines = lines
-        self.costs = CallCosts()
+        self.costs = costs
         self.on_open: Callable[[], None] = lambda: None
         """Called when a connection has been opened."""
         self._looks_up = False
@@ -477,7 +471,7 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
 
     def ends(connection: Any, sql: str, call: Callable[..., Any], *args: Any) -> Any:
         history = connection._sqlstress
-        history.use(sql, connection.in_transaction)
+        history.use(sql, connection)
         begun = perf_counter()
         try:
             return call(connection, *args)
@@ -548,7 +542,7 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
         if connection.in_transaction and get_ident() == history.thread:
             history.steps.append((sql, True, None))
         else:
-            step = cursor._sqlstress_step = history.use(sql, connection.in_transaction)
+            step = cursor._sqlstress_step = history.use(sql, connection)
         begun = perf_counter()
         try:
             call(cursor, sql, parameters)
@@ -579,7 +573,7 @@ def _recorded(
     def method(owner: Any, *args: Any, **options: Any) -> Any:
         cursor, connection = (new_cursor(owner), owner) if new_cursor else (owner, owner.connection)
         history = fixed_history or connection._sqlstress
-        step = history.use(args[0] if args else "", connection.in_transaction)
+        step = history.use(args[0] if args else "", connection)
         if step:
             cursor._sqlstress_step = step
         begun = perf_counter()

@@ -55,7 +55,7 @@ def disturbed(
     The pause comes when the workers are connected and before they begin, so that the load always meets the
     change, however fast it is.
     """
-    processes = () if arguments[0] == "methods" else ("-c", "2")
+    processes = () if arguments[0] in ("methods", "cycles") else ("-c", "2")
     with Held(place, moment, *arguments, *processes, *COMMON) as command:
         act(command.files(victim)[0])
         code, _, errors = command.finish()

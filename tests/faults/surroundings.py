@@ -40,11 +40,13 @@ def small_disk(parent: Path, kib: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def fill(place: Path) -> None:
-    """Fill the file system of a folder completely."""
-    with (place / BALLAST).open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(bytes(4096))
+def fill(place: Path, spare_bytes: int = 0) -> None:
+    """Fill the file system of a folder, but for some bytes."""
+    with (place / BALLAST).open("wb", buffering=0) as file:
+        with suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        file.truncate(file.tell() - spare_bytes)
 
 
 def bounded(limit: str) -> tuple[str, ...]:

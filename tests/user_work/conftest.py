@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from sqlstress.user_work.call_costs import CallCosts
 from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
 
@@ -25,7 +26,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[FailedStatements]:
     monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
     monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
     hooks = [*apsw.connection_hooks]
-    recorder = FailedStatements(UserFrames(Path(__file__).parent))
+    recorder = FailedStatements(UserFrames(Path(__file__).parent), CallCosts())
     recorder.install()
     yield recorder
     apsw.connection_hooks[:] = hooks

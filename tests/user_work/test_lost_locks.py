@@ -15,6 +15,7 @@ import apsw
 import pytest
 
 from sqlstress.user_work import LOST_LOCKS
+from sqlstress.user_work.call_costs import CallCosts
 from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.lost_locks import CLOSED, DELETED, LIBRARIES, LostLocks
@@ -29,7 +30,7 @@ class Watched:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.statements = FailedStatements(UserFrames(Path(__file__).parent))
+        self.statements = FailedStatements(UserFrames(Path(__file__).parent), CallCosts())
         self.locks = LostLocks(str(file), self.statements)
 
     def kinds(self) -> list[str]:

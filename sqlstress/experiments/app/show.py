@@ -33,7 +33,6 @@ from sqlstress.experiments.app import (
     UNSEEN,
     WHOLE,
     is_trial_database,
-    openings_view,
     sentences,
 )
 from sqlstress.report import Latency, Run
@@ -475,11 +474,15 @@ class AppShown(UserPresenter):
 
     def columns(self, group: Group) -> Sequence[Column[Row]]:
         if group.case.spec.situation:
+            from sqlstress.experiments.app import openings_view
+
             return openings_view.columns(group)
         return super().columns(group)
 
     def findings(self, group: Group) -> Iterator[Finding]:
         if group.case.spec.situation:
+            from sqlstress.experiments.app import openings_view
+
             return openings_view.findings(group, (raised, setting_findings))
         return super().findings(group)
 

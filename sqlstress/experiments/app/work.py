@@ -26,7 +26,6 @@ from sqlstress.experiments.app import (
 )
 from sqlstress.experiments.app.ledger import SETUP_SQL, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_memory
-from sqlstress.experiments.app.situations import prepare_files
 from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
@@ -77,6 +76,8 @@ class AppWork(UserWork):
 
     def ready(self, pulse: Pulse) -> None:
         if self.case.spec.situation:
+            from sqlstress.experiments.app.situations import prepare_files
+
             prepare_files(self.case.spec.situation, self.place, self._seed, pulse)
             return
         if not self.case.server and not self.case.spec.ledger:

@@ -84,6 +84,7 @@ class AppSource(UserSource):
             problem_of,
         )
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
+        from sqlstress.user_work.call_costs import CallCosts
         from sqlstress.user_work.callers import UserFrames
         from sqlstress.user_work.failed_statements import FailedStatements
         from sqlstress.user_work.lost_locks import LostLocks
@@ -95,7 +96,7 @@ class AppSource(UserSource):
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
-        self._statements = FailedStatements(UserFrames(Path(spec.file).parent))
+        self._statements = FailedStatements(UserFrames(Path(spec.file).parent), CallCosts())
         self._locks = LostLocks(address, self._statements)
         if not self.case.server:
             self._statements.install()
@@ -207,12 +208,13 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
-        with statements.costs.attribute(name):
-            try:
-                call()
-            finally:
-                leave_if_forked()
-                statements.check_left_open(name)
+        statements.costs.begin()
+        try:
+            call()
+        finally:
+            leave_if_forked()
+            statements.check_left_open(name)
+            statements.costs.end(name)
 
     return guarded
 

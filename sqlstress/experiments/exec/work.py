@@ -92,7 +92,8 @@ class ExecWork(UserWork):
     def _find_deleted_wals(self) -> None:
         """Record the processes whose WAL was deleted (Linux), at most twice a second."""
         now_s = time.monotonic()
-        if now_s < self._next_search_s or not (self.place.stores and self.case.spec.command):
+        is_due = now_s >= self._next_search_s and not self.case.server
+        if not (is_due and self.place.stores and self.case.spec.command):
             return
         self._next_search_s = now_s + SEARCH_S
         for path in cast("SqlitePlace", self.place).paths:

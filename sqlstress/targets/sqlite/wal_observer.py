@@ -34,18 +34,29 @@ class WalObserver:
     def _open_index(self) -> OpenIndex | None:
         """Return the index; open it again if it was deleted and created since the last look."""
         try:
-            status = self._database.with_name(f"{self._database.name}-shm").stat()
-            if self._identity != (status.st_dev, status.st_ino):
+            if self._identity != (identity := self._identity_now()):
                 self.close()
                 self._index = OpenIndex(self._database)
-                self._identity = status.st_dev, status.st_ino
+                self._identity = identity
         except (OSError, ValueError):
             return None
         return self._index
 
+    def _identity_now(self) -> tuple[int, int]:
+        """Return device and inode of the index. Raises OSError."""
+        status = self._database.with_name(f"{self._database.name}-shm").stat()
+        return status.st_dev, status.st_ino
+
     def end(self) -> None:
-        """Call it when the load has ended. On Windows no open file can be deleted, so it is closed here."""
-        if sys.platform == "win32":
+        """Close the index, if possible. Call it when the load has ended, before the data is examined.
+
+        A deleted index can be closed, and takes space on the disk until then. On Windows no open file can be
+        deleted.
+        """
+        identity = None
+        with suppress(OSError):
+            identity = self._identity_now()
+        if sys.platform == "win32" or identity != self._identity:
             self.close()
 
     def close(self) -> None:
