@@ -243,8 +243,9 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
             facts["where"] = tuple(f"at {table.row_name(row)}" for row in matching)
         if outcome == TOO_FEW:
             facts["repeat"] = min_sample_size(compared.alpha / 2)
-        # The claim states the outermost bounds of these rows' intervals. All intervals are right at once with
-        # a probability of 1 - ALPHA, so these bounds are, too.
+        # The claim states one lower and one upper bound for these rows: the lowest and the highest bound of
+        # their intervals. With a probability of 1 - ALPHA, every interval contains its true ratio. If so, all
+        # true ratios lie between the two stated bounds.
         elif ends := [(ratio.low, ratio.high) for row in matching if (ratio := ratios[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
             facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}

@@ -204,7 +204,8 @@ def without_gc() -> Iterator[None]:
 def to_json(report: Report, **more: Any) -> str:
     """Return a report as JSON text. A list of numbers, or of rows of numbers, is on a single line.
 
-    `more` has additional keys and values for the end of the report, which readers ignore.
+    `more` has additional keys and values. They come last in the JSON object. Programs that read a report
+    ignore them.
     """
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"

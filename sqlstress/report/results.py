@@ -70,7 +70,7 @@ class Latency:
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
-            # The middle of the last bucket can exceed the slowest latency.
+            # A percentile is the middle of a bucket. The middle of the last bucket can exceed `max_ns`.
             middle = histogram.percentile(buckets, share)
             return None if middle is None else min(middle, float(max_ns))
 
@@ -103,9 +103,9 @@ class Failures:
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return the latencies of the operations of all items together; None if `found` is empty.
+    """Return the latencies of all operations of several `Latency` objects; None if `found` is empty.
 
-    If any item has no histogram, the items cannot be merged, and the first item is returned.
+    If any object has no histogram, the objects cannot be merged, and the first object is returned.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -115,12 +115,16 @@ def merged(found: Sequence[Latency]) -> Latency | None:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Operations that were due inside the window of an open loop, and their latencies."""
+    """Operations that were due inside the window of an open loop, and their latencies.
+
+    In an open loop, operations are due at times that a rate determines. An operation may have to wait until
+    earlier operations are done.
+    """
 
     due: int
     """Number of operations that were due inside the window."""
     skipped: int
-    """Number of due operations that were not started, because their delay exceeded the latency limit."""
+    """Number of due operations that were not started, because they were later than --latency-limit allows."""
     queued: int
     """Number of due operations that were waiting or running when the window closed."""
     latency: dict[str, Latency] = field(default_factory=dict)
@@ -184,7 +188,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the database library checked its own data (STORE_CHECKS), and each check was ok."""
+        """Whether the database library checked its own data (STORE_CHECKS), and all these checks were ok."""
         statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
@@ -195,7 +199,7 @@ class Verdict:
 
 
 MOST = 200
-"""Maximum number of `Sighting` objects of a trial."""
+"""Maximum number of `Sighting` objects (observations of workers) in a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return the sum of two results of the same check: the added numbers, and the worse status."""
+    """Return the sum of two results of the same check: the added numbers, and the worse of the statuses."""
     statuses = {one.status, other.status}
     return Check(
         one.name,
@@ -278,11 +282,12 @@ class Held:
     """Time for which the slowest operations waited for a lock of one process during one of its activities."""
 
     process: int
-    """Number of the process that held the lock. A number above the number of workers is another process."""
+    """Number of the process that held the lock. Workers have the numbers 1 to the number of workers. A larger
+    number stands for a process that is no worker."""
     what: str
     """Activity of the process during which it held the lock: commit, sync, checkpoint or read."""
     ns: int
-    """Sum of the waiting times of the slowest operations, in ns."""
+    """Sum, over the slowest operations, of their waiting times for this process and activity, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +297,7 @@ class Slowest:
     operations: int
     """Number of slowest operations."""
     of: int
-    """Number of operations from which the slowest 1% were taken."""
+    """Number of all operations that took a write lock or waited for a read lock."""
     fastest_ns: int
     """Latency of the fastest of the slowest operations, in ns."""
     total_ns: int
@@ -329,7 +334,8 @@ class Where:
     """Activities and waits for which the workers of a trial spent the time of the window."""
 
     time_ns: int
-    """Recorded time within the window in ns, added over the workers that did not fail."""
+    """Sum of the workers' times inside the window, in ns: the total that `parts` splits. Workers that failed
+    are left out."""
     parts: dict[str, int] = field(default_factory=dict)
     """Time by part, in ns: held and free (waits for locks), checkpoint, sync, write, processor (waits for
     it), sqlite (its own work), binding (the driver's Python package) and harness (sqlstress itself).
@@ -337,14 +343,15 @@ class Where:
     The part binding is the rest. If the operating system does not report waits for a processor, the part
     processor is missing, and its time is in the other parts."""
     told: float = 1.0
-    """Share of the window, up to its end, for which the holders of locks are known, 0 to 1. The split of
-    waits into held and free is computed from this part of the window."""
+    """Share of the window for which the holders of locks are known, 0 to 1. This part of the window reaches
+    to its end. The split of waits into held and free is computed from this part."""
     pending_ns: int = 0
     """Longest wait for a lock that had not ended when the window closed, in ns; 0 if there is none."""
     slowest: Slowest | None = None
-    """Slowest operations; None if too few operations took or awaited a lock."""
+    """Slowest 1% of the operations that took or awaited a lock; None if there were too few of these
+    operations."""
     moment: Moment | None = None
-    """Slowest operation; None if no operation took or awaited a lock."""
+    """Slowest operation that took or awaited a lock; None if there was no such operation."""
 
 
 # Holds of a lock, estimated from samples that another process takes.
@@ -357,8 +364,8 @@ class Holds:
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. A hold between two samples is missed, and two holds without a sample between
-    them count as one."""
+    """Number of observed holds. A hold that begins and ends between two samples is missed. Two holds between
+    which no sample was taken count as one."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
@@ -366,18 +373,18 @@ class Holds:
     longest_at_s: float = 0.0
     """Begin of the longest hold, in seconds after sampling began; 0 if the hold may have begun earlier."""
     now_s: float = 0.0
-    """Age of the hold that lasted at the last sample, in seconds; 0 if the lock was free."""
+    """Time for which the lock had been held at the last sample, in seconds; 0 if the lock was free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Program whose processes held the write lock in a sample."""
+    """Program with at least one process that held the write lock in a sample."""
 
     program: str
-    """Command line of the program without folders. Numbers in words that differ between its processes are
-    replaced by N."""
+    """Command line of the program, without the folders of paths. If processes of the program have different
+    words in their command lines, N replaces the numbers in these words."""
     processes: int
-    """Number of processes of the program that held the lock in a sample."""
+    """Number of different processes of the program that held the lock in any sample."""
     held: Holds
     """Holds of all processes of the program."""
 
@@ -396,7 +403,8 @@ class WriteLock:
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     held: Holds = Holds()
-    """Holds by any process. A hold lasts until a sample shows that the lock is free."""
+    """Times for which any process held the write lock. If one process takes the lock from another with no
+    free sample between them, both times count as one."""
     holders: tuple[Holder, ...] = ()
     """Programs that held the lock, the most frequent first."""
     error: str = ""
@@ -416,11 +424,11 @@ class WalUse:
     most_frames: int
     """Largest number of frames in use."""
     most_checkpointed: int
-    """Number of these frames that were in the database file."""
+    """Number of frames that checkpoints had copied to the database file, in the sample with `most_frames`."""
     frames: int
     """Number of frames in use at the last sample."""
     checkpointed: int
-    """Number of these frames that were in the database file."""
+    """Number of frames that checkpoints had copied to the database file at the last sample."""
 
 
 # Results of single processes, of a trial, and of all trials of a case.
@@ -433,10 +441,8 @@ class WorkerResult:
     worker: int
     """Number of the worker, from 1 to the number of workers."""
     transactions: int
-    """Number of completed transactions. A commit counts as one for any number of rows.
-
-    A read counts as one.
-    """
+    """Number of completed transactions. A commit of any number of rows counts as one transaction, and a read
+    counts as one, too."""
     rows: int
     """Number of rows that the completed transactions read or wrote."""
     seconds: float
@@ -487,11 +493,12 @@ class Throttling:
     cores: float
     """Number of cores that the quota allows."""
     periods: int
-    """Number of periods of the quota in which a process of the container wanted to run."""
+    """Number of periods in which a process of the container was ready to run. The kernel enforces the quota
+    in periods of, for example, 100 ms."""
     throttled: int
     """Number of periods in which the quota was used up, so that the processes were stopped."""
     stopped_s: float
-    """Time for which the processes were stopped, in seconds, added over all processors."""
+    """Time for which the quota stopped the processes, in seconds, summed over all processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,7 +554,8 @@ class Trial:
     of the first half; None if the window is too short."""
     start_s: float | None = None
     """Time from the request to connect until the last process was connected, in seconds; None if not
-    observed. In measurements with the published script, it starts with the first process."""
+    observed. If the case runs the published script (a benchmark script by other authors), the time begins
+    with the start of the first process."""
     attempts: int = 1
     """Number of starts of the trial. A trial is started again if a worker was late, the machine slept, or
     other programs used the processors or the disk."""
@@ -667,9 +675,9 @@ class Run:
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial, by the number of its pass. Keep positive finite figures only.
+        """Return a figure of each valid trial, by the number of the trial's pass.
 
-        `figure` returns the figure of a trial.
+        `figure` returns the figure of a trial. Figures that are infinite, NaN, 0 or negative are left out.
         """
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
