@@ -9,7 +9,7 @@ P = ParamSpec("P")
 GRAVE, USUAL, ASIDE = range(3)
 """Ranks of sentences. Reports show all GRAVE sentences first, then the USUAL, then the ASIDE ones.
 
-GRAVE: wrong data and missing measurements. USUAL: conclusions. ASIDE: limits of the figures.
+GRAVE: sentences on wrong data and missing measurements. USUAL: conclusions. ASIDE: limits of the figures.
 """
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function that is not USUAL."""
@@ -42,9 +42,9 @@ class Finding:
         the measured data do not decide the question.
         """
         self.part = ""
-        """Label of the part of a table that the finding is about, such as "synchronous normal".
+        """Label of the part of a table to which the finding applies, such as "synchronous normal".
 
-        Empty if the finding is about the whole table.
+        Empty if the finding applies to the whole table.
         """
 
     @property
@@ -83,7 +83,7 @@ class Finding:
 
 
 def code_of(sentence: Callable[..., str]) -> str:
-    """Return the code of a sentence function: its name with dashes, such as "data-wrong"."""
+    """Return the code of a sentence function: its name with dashes for underscores, such as "data-wrong"."""
     return sentence.__name__.rstrip("_").replace("_", "-")
 
 
