@@ -14,7 +14,7 @@ class Warning:
     text: str
     """Description of the problem and of the remedy."""
     serious: bool = False
-    """Whether every run shows the warning, and not only `sqlstress doctor`."""
+    """Whether each command that measures shows the warning. If False, only `sqlstress doctor` shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class SyncCost:
     overwrite_p99_ns: int
     """Time of a write over an existing block and its sync: 99th percentile, in ns."""
     samples: int
-    """Number of timed syncs of each kind (append, overwrite)."""
+    """Number of timed writes with their syncs, for each kind of write (append, overwrite)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Environment:
     sync_after: SyncCost | None = None
     """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
-    """Cost of a sync before the measurement, second sample. None if it was not taken."""
+    """Cost of a sync before the measurement, second sample; None if it was not measured."""
     sync_after_again: SyncCost | None = None
-    """Cost of a sync after the measurement, second sample. None if it was not taken, because the first sample
-    showed no difference to the cost before the measurement."""
+    """Cost of a sync after the measurement, second sample. It is measured only if the first sample differs
+    from the cost before the measurement; else None."""
