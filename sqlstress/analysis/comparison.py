@@ -128,7 +128,10 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
-        """Return a part's rate divided by its rate with one process on this layout; None if unknown."""
+        """Return a part's rate in a row divided by its rate with one process on the layout of the row.
+
+        None if either rate is unknown.
+        """
         alone = self._alone(row)
         return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
 

@@ -141,7 +141,10 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         )
 
     def distance(case: Case, other: Case) -> int:
-        """Return the number of fields in which two cases, their settings and their specs differ."""
+        """Return the number of fields in which two cases differ.
+
+        The fields of `settings` count, and those of `spec`, which only cases of one experiment have.
+        """
         spec, other_spec = (experiment_of(side).table_key(side).spec for side in (case, other))
         pairs = ((case, other), (case.settings, other.settings), (spec, other_spec))
         return sum(len(differing(*pair)) for pair in pairs)
@@ -255,7 +258,10 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects that must be equal, with the value of each part."""
+    """Yield the subjects, such as the work, in which reports must be equal, with the value of each part.
+
+    Subjects with equal values are also yielded.
+    """
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
@@ -353,7 +359,10 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects of remarks, with the value of each part."""
+    """Yield the subjects of remarks, such as the driver, with the value of each part.
+
+    Subjects with equal values are also yielded.
+    """
 
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))

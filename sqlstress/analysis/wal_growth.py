@@ -20,7 +20,8 @@ LARGE_FACTOR = 4
 LARGE_FRAMES = LARGE_FACTOR * AUTOCHECKPOINT
 """Largest normal number of frames in a WAL file, for SQLite's default of automatic checkpoints."""
 LONG_S = 1.0
-"""Minimum duration of a long read, and of a time without a gap between readers, in seconds."""
+"""Duration in seconds. A read transaction of at least this duration is long. So is a time of at least this
+duration during which at each moment at least one process read."""
 _HALF = 0.5
 
 

@@ -2,9 +2,9 @@
 
 The class `Case` has the fields that cases of all experiments have. Fields that only cases of one experiment
 have are in its field `spec`, whose type the experiment defines. A field made by `option(...)` is also an
-option of the command line: its default is that of the option, and `meaning` is its description in the JSON
-Schema. A target stores the data (SQLite or a server), and a driver is a way to use it from Python. A bucket
-is one of the database files over which the keys are partitioned.
+option of the command line. Its default is the default of the option, and `meaning` is the description of the
+field in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way to use a
+target from Python. A bucket is one of the database files over which the keys are partitioned.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def target_option(targets: Sequence[str]) -> Any:
-    """Return a dataclass field: the option that selects the targets to compare from `targets`."""
+    """Return a dataclass field: the option that selects, from the names `targets`, the targets to compare."""
     return option(
         choices(*targets),
         None,
@@ -336,7 +336,8 @@ class Case:
     server: Server | None = None
     """Database server that stores the data; None if there is no server."""
     spec: Any = None
-    """Fields that only cases of this experiment have; None means their defaults."""
+    """Object with the fields that only cases of this experiment have. None in the constructor means the
+    default of each of these fields."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
@@ -358,7 +359,7 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Return the case that plain data stands for.
+        """Convert plain data to a case, and return the case.
 
         Raises InvalidField if the data does not fit, and UsageError for values that this version of sqlstress
         does not support.
@@ -400,7 +401,7 @@ class Case:
 
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
-"""Options of all cases, by name. Their defaults are those of the experiment kv."""
+"""Options that cases of all experiments have, by name. The defaults are the defaults of the experiment kv."""
 # The default None means that a random seed is drawn, so that each measurement makes other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 

@@ -146,19 +146,19 @@ class Report:
     format_version: str = FORMAT_VERSION
     """Version of the report's format, as major.minor."""
     tool_version: str = __version__
-    """Version of sqlstress that made the measurement; empty if the figures are not from sqlstress."""
+    """Version of sqlstress that made the measurement; empty if sqlstress did not measure the figures."""
     ab: AbTest | None = None
     """A/B test: two variants measured in turns; None for other measurements."""
     limit: LimitSearch | None = None
     """Search for the highest rate at which promised latencies are kept; None for other measurements."""
     published: str | None = None
-    """Author and machine of published figures; None if sqlstress measured the figures. Published figures are
-    not verified, and the seeds of their cases are meaningless."""
+    """Author of published figures, and machine on which they were measured; None if sqlstress measured the
+    figures. Published figures are not verified, and the seeds of their cases have no meaning."""
     results: dict[str, Any] = field(default_factory=dict)
     """Results of studies without cases, such as a crash test, by the name of their experiment."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the report as plain data. Each result has the key that its experiment defines."""
+        """Return the report as plain data. The key of each item of `results` is defined by its experiment."""
         plain = jsonable.plain_fields(self, without="results")
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -170,7 +170,7 @@ class Report:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Report:
-        """Return the report that plain data stands for. Raises InvalidField if the data does not fit."""
+        """Return a report, converted from plain data. Raises InvalidField if the data does not fit."""
         values, results = jsonable.read_fields(cls, found, without="results"), {}
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -212,7 +212,7 @@ def to_json(report: Report, **more: Any) -> str:
 
 
 def from_json(text: str) -> Report:
-    """Return the report that a JSON text stands for. Unknown keys are ignored.
+    """Convert a JSON text to a report, and return the report. Unknown keys are ignored.
 
     Raises UsageError if the text is not a valid report, or if its format has another major version. The
     message is a single line of limited length.
@@ -270,7 +270,7 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    """Return the list at a key of a JSON object; an empty list if there is no list."""
+    """Return the list that a JSON object has at a key; an empty list if there is no object or no list."""
     items = value.get(key) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
@@ -312,7 +312,7 @@ _UNFINISHED = re.compile(r"\.sqlstress-[0-9a-f]{8}\.tmp")
 _TRIES = 3
 """Maximum number of attempts to replace a file."""
 STDOUT = Path("-")
-"""Path that means standard output. A file of this name cannot be written."""
+"""Path that means standard output. So a report cannot be written to a file of this name."""
 
 
 def is_stdout(path: Path) -> bool:

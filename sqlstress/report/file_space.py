@@ -34,7 +34,7 @@ class TreeSpace:
     internal_pages: int
     """Number of pages of the b-tree that have child pages."""
     overflow_pages: int
-    """Number of overflow pages, which hold the rest of entries that do not fit on one page."""
+    """Number of overflow pages. An entry that does not fit on one page continues on overflow pages."""
 
     @property
     def pages(self) -> int:
@@ -82,7 +82,10 @@ class Space:
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
-        """Return the b-trees for which `belongs` is true. Raises KeyError if the table is unknown."""
+        """Return the b-trees for which `belongs` is true. Raises KeyError if there is no table `table`.
+
+        Also raises KeyError if only the size of the file is known.
+        """
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
         if not any(tree.name == table and not tree.is_index for tree in self.trees):

@@ -1,4 +1,4 @@
-"""Conversion of dataclasses to plain data for JSON and back, driven by their type hints.
+"""Conversion of dataclasses to plain data for JSON and back, according to the type hints of their fields.
 
 Plain data is what `json.loads` returns: dicts, lists, strings, numbers, booleans and None. Supported types
 are dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int, float and bool. Data that does
@@ -90,10 +90,10 @@ T = TypeVar("T")
 
 
 def to_plain(value: object) -> Any:
-    """Return a value as plain data. Raises ValueError if it has no JSON form.
+    """Return a value as plain data. Raises ValueError if the value has no JSON form.
 
-    Lone surrogates, as in a file name that is not valid text, are replaced by backslash escapes, because not
-    every JSON reader accepts them.
+    Backslash escapes replace lone surrogates, which Python puts into file names that are not valid text. Not
+    every JSON parser accepts lone surrogates.
     """
     try:
         return _plain(value)
@@ -227,7 +227,10 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return the function that reads a list of fixed length, whose items have these types."""
+    """Return the function that converts a list of fixed length to a tuple.
+
+    `hints` has the type of each item.
+    """
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -239,10 +242,10 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return the function that reads a list of any length, whose items have the same type.
+    """Return the function that converts a list of any length to a tuple. All items have the type `hint`.
 
-    Lists of integers, and of rows of integers, are most of a report. If they are valid, they are checked as a
-    whole; otherwise each item is converted, to find the path of the wrong item.
+    Most of a report is lists of integers and of rows of integers. To save time, such a list is checked as a
+    whole. Only if this check fails, the items are converted one by one, to find the path of the wrong item.
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
@@ -258,7 +261,10 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return the function that reads a dataclass. A ValueError of its constructor becomes InvalidField."""
+    """Return the function that converts a JSON object to an object of the dataclass `cls`.
+
+    If the constructor of the dataclass raises ValueError, the function raises InvalidField.
+    """
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -286,7 +292,7 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
 
 @cache
 def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
-    """Return the fields of a dataclass, each with the function that reads its value."""
+    """Return the fields of a dataclass, each with the function that converts plain data to its value."""
     hints = get_type_hints(cls)
     return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 

@@ -16,8 +16,8 @@ from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 GOOD, LOST, TORN, CORRUPT = STATES = ("good", "lost", "torn", "corrupt")
 """States of a database after a power failure, from best to worst.
 
-good: all acknowledged transactions are present. lost: some transactions are missing. torn: some transactions
-are present in part. corrupt: SQLite cannot read the database.
+good: all acknowledged transactions are present. lost: some acknowledged transactions are missing. torn: of
+some transactions, only a part is present. corrupt: SQLite cannot read the database.
 """
 
 
@@ -40,7 +40,7 @@ class Risk:
 def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
     """Return the effect of a power failure under these settings.
 
-    `synchronous` is off, normal, full or extra. Any unknown value counts as a risk of corruption.
+    `synchronous` is off, normal, full or extra. An unknown mode or level counts as a risk of corruption.
     """
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])

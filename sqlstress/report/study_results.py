@@ -21,7 +21,7 @@ DRAWN, TURNS = ORDERS = ("drawn", "turns")
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Arm (variant A or B) of an A/B test. Its measurements are the runs whose field `arm` has its name."""
+    """Arm (variant A or B) of an A/B test. Its measurements are the runs whose field `arm` is its name."""
 
     name: str
     """Name of the arm: A (the baseline) or B."""
@@ -34,7 +34,8 @@ class Arm:
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """SQLite libraries of this arm; empty if `python` is null, because the environment has them."""
+    """SQLite library of each driver in this arm; empty if `python` is null, because the field `environment`
+    of the report has the libraries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +49,19 @@ class Look:
     ratio: float
     """Hodges-Lehmann estimate of the figure of B divided by that of A."""
     low: float | None
-    """Lower end of the 95% interval of the ratio (exact signed-rank); None if there are too few pairs."""
+    """Lower end of the 95% interval of the ratio, from the exact signed-rank test; None if there are too few
+    pairs."""
     high: float | None
     """Upper end of the 95% interval of the ratio; None if there are too few pairs."""
     bound: float | None
-    """Best possible ratio at the error rate of this look: its upper bound, or lower bound for p99. None if
-    there are too few pairs."""
+    """Best possible ratio at the error rate of this look: the upper bound of the ratio, or the lower bound
+    for p99. None if there are too few pairs."""
     verdict: str
     """Result of this look: fail, pass, inconclusive, or undecided. After undecided, the test measured more
     pairs."""
     worst: float | None = None
-    """Worst possible ratio at the error rate of this look: its lower bound, or upper bound for p99. None if
-    there are too few pairs, or if the version that measured did not use this bound."""
+    """Worst possible ratio at the error rate of this look: the lower bound of the ratio, or the upper bound
+    for p99. None if there are too few pairs, or if an old version of sqlstress wrote the report."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
@@ -81,7 +83,7 @@ class AbTest:
     verdict: str = "undecided"
     """Result of the test: fail, pass, inconclusive, or undecided if the test was stopped early."""
     reason: str | None = None
-    """Reason for the verdict if the verdict did not follow from the pairs, such as wrong data; else None."""
+    """Reason for the verdict, such as wrong data, if the verdict did not follow from the pairs; else None."""
     order: str = TURNS
     """Rule that chose the arm to measure first in each later pair: drawn (at random, by the seed), or turns
     (A and B alternate)."""
