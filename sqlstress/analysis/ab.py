@@ -54,8 +54,9 @@ from sqlstress.statistics.units import finite, format_duration, plural
 def figure(trial: Trial, metric: str) -> float | None:
     """Return a trial's figure: its TPS, or for "p99" the 99th percentile of latency in ns; None if missing.
 
-    At a fixed rate, latency is counted from the time at which an operation was due. Otherwise a stall would
-    count for a single operation, and not for every operation that it delayed.
+    At a fixed rate, the latency of an operation begins at the time at which the operation was due. If it
+    began at the start of the operation, a stall would lengthen the latency of a single operation, and not of
+    every operation that the stall delayed.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
@@ -207,7 +208,7 @@ def _value(value: Any) -> str:
 
 
 def _item(value: Any) -> str:
-    """Return an item of a list as text. A transaction is shown by its name and weight: "pay@3"."""
+    """Return an item of a list as text. For a transaction, the text is its name and its weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
@@ -228,13 +229,13 @@ class Pairs:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """Mean of the differences of all cells, for each pair; empty if no pair was measured."""
+        """For each pair, the mean of the differences of all cells; empty if no pair was measured."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.of_answer = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
         """Error rate of the statement that B is faster, or that B is slower."""
         self.of_a_cell = cell_alpha(max(1, len(self.cells)), self.alpha)
-        """Error rate of the test of a single cell, and of the verdict fail."""
+        """Error rate of the verdict fail from a single cell, or from the mean of all cells."""
         self.allowed = tolerance(test.metric, test.max_drop)
         """Largest allowed change for the worse, as a difference of logarithms; 0 or less."""
 
@@ -243,7 +244,7 @@ class Pairs:
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return the estimate from each cell. For a single cell it equals the estimate `together`."""
+        """Return the estimate from each cell. If there is one cell, this is the result of `together`."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
@@ -378,7 +379,10 @@ TIME_MARGIN = 1.1
 
 
 def _advice(pairs: Pairs) -> str:
-    """Return advice, as sentences, that would decide the test, based on the scatter of its pairs."""
+    """Return advice, as sentences: changes of options with which the test would probably reach a verdict.
+
+    The advice depends on the scatter of the pairs.
+    """
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."

@@ -33,7 +33,7 @@ counter-examples for each check."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield the reasons why cases were not measured, or only partly.
+    """Yield findings on the cases of a group that were not measured, or only partly, with the reasons.
 
     Cases with equal reasons share a finding.
     """
@@ -79,7 +79,8 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
     return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
-        # A missing row is a problem but was not checked, so there can be more problems than checked rows.
+        # A missing row counts as a problem, but not as a checked row. So there can be more problems than
+        # checked rows.
         checked=checked if problems and checked >= problems else None,
         failed=len(failed),
         passes=len(checks),
@@ -239,5 +240,5 @@ def _change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the worker processes' shares; an unknown share counts as 0. 0 without processes."""
+    """Return the mean of shares of worker processes. An unknown share counts as 0. 0 if `shares` is empty."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

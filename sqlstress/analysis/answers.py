@@ -57,7 +57,7 @@ class ExtremeRuns:
 
     @property
     def unclear(self) -> bool:
-        """Whether there are several leading runs, and they may differ by the share NEAR or more."""
+        """Whether there are several leading runs, and some of them may differ by the share NEAR or more."""
         return len(self.runs) > 1 and not self.equal
 
     def among(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -90,7 +90,7 @@ def is_conclusive(ratio: Ratio | None) -> bool:
 def more_trials(case: Case) -> str:
     """Return the advice for a case with too few trials: a larger --repeat.
 
-    If --repeat was large enough, the run was stopped early, and the advice is to let it finish.
+    If --repeat was large enough, the measurement ended early, and the advice is to let all passes finish.
     """
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
@@ -122,7 +122,8 @@ Layout = tuple[int, int]
 """Place of a case: its number of files and its number of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides at a place: one side leads; several are equal; unclear; too few passes."""
+"""Verdicts on the sides at a place. TOLD_APART: one side leads. NO_DIFFERENCE: several leading sides are
+about equal. UNTELLABLE: noise hides the leader. TOO_FEW_PASSES: there are too few passes for a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class Side:
 
     @property
     def bare_call_ns(self) -> float | None:
-        """Cost of the cheapest call through the side's library, in ns: the median; None if not measured."""
+        """Median time of the cheapest call through the side's driver, in ns; None if not measured."""
         costs = [cost for run in self.runs for trial in run.valid if (cost := trial.bare_call_ns) is not None]
         return median(costs) if costs else None
 
@@ -276,8 +277,8 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
     """Return the sides that lead at several places. `place_leads` has the comparison at each place.
 
-    The comparisons have the same verdict and the same leaders. The bounds of the ratio are the outermost
-    bounds of all places.
+    All comparisons must have the same verdict and the same leaders. The result has one interval of the ratio:
+    from the lowest lower bound to the highest upper bound of all places.
     """
     first = place_leads[0]
     ratios = [lead.ratio for lead in place_leads if lead.ratio]
@@ -362,7 +363,7 @@ def _common_passes(by_place: Mapping[Layout, Rates]) -> set[int]:
 
 
 def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
-    """Return the geometric mean over the places, for each pass that all places have."""
+    """Return the geometric mean of the rates at all places, for each pass that all places have in common."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_place.values()))
         for number in _common_passes(by_place)

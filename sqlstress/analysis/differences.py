@@ -39,7 +39,7 @@ from sqlstress.statistics.units import digits, format_ms
 from sqlstress.target import durability_level, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Labels of compared reports, in order. Their number is the limit of `compare`."""
+"""Labels of compared reports, in order. At most as many reports as there are labels can be compared."""
 MAX_TABLE_PAIRS = 40_000
 """Maximum number of pairs of tables, one from each of two reports, that are compared to match the tables. It
 is reached by 200 tables in each report."""
@@ -56,7 +56,7 @@ class ComparedPart:
     """Runs of one report in a table of compared cases."""
 
     letter: str
-    """Label of the report: A, B and so on."""
+    """Label of the report: A, B, C and so on."""
     report: Report
     group: Group
     """All runs of the report that belong to this table, including those that no other report has."""
@@ -65,7 +65,8 @@ class ComparedPart:
 
     @property
     def case(self) -> Case:
-        """First case of the report. Its other cases differ only in fields that the experiment varies."""
+        """First case of the report in this table. The other cases of the report in this table differ from it
+        only in fields that the experiment varies, such as the number of processes."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -82,7 +83,8 @@ class DifferencesTable:
     """Table of the cases that two or more reports have in common: a row for each case."""
 
     sweeps: bool
-    """Whether the cases differ in the number of processes, and possibly in files and rate."""
+    """Whether the table is a sweep: its cases may differ in the numbers of processes and files, and in the
+    rate."""
     by_layout: bool
     """Whether rows of a sweep differ in the number of files.
 
@@ -265,8 +267,9 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
-        """Return a difference that bars each part whose value is unknown or differs from the first part's.
+        """Return the difference in a subject. It bars ratios of parts to the first part.
 
+        A part is barred if its value or that of the first part is unknown, or if the two values differ.
         `clause` names the subject in a sentence.
         """
         barred: list[str | None] = [None]
@@ -293,7 +296,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
             listing([*map(digits, part_figures)]) if all(part_figures) else None for part_figures in figures
         ]
         yield barrier(name, figure.label, values if None in values else [""] * len(parts))
-    # If a target is not SQLite, durability is compared on the scale that all targets share.
+    # If a target is not SQLite, durability is compared on a scale that is the same for all targets.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     durabilities = [(_durability if settings else _commit_class)(part) for part in parts]
     yield barrier("durability", "what a commit waits for", durabilities)
@@ -305,7 +308,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits on the scale that all targets share.
+    """Return the durability of commits on the scale that is the same for all targets.
 
     None if it is unknown for any trial, or if there is no valid trial.
     """

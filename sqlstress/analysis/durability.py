@@ -31,12 +31,12 @@ _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """Durability of a commit: the effective settings, and the call that writes a file to the disk."""
+    """Durability of a commit: the effective settings, and the call that syncs (writes a file to the disk)."""
 
     journal: str
     """Effective journal_mode."""
     level: str
-    """Effective synchronous: off, normal, full or extra."""
+    """Effective level of synchronous: off, normal, full or extra."""
     primitive: str | None
     """Name of the call that syncs, such as fdatasync; None if it is unknown."""
 

@@ -46,7 +46,10 @@ class Wait:
 
     @property
     def is_at_once(self) -> bool:
-        """Whether the median operation failed at once, and no operation waited for the whole timeout."""
+        """Whether the median time to a failure was short, and no operation waited for the whole timeout.
+
+        Short means at most IMMEDIATE_SHARE of the busy timeout. False if the timeout is unknown or 0.
+        """
         median_ns = self.latency.p50_ns or 0.0
         return bool(self.timeout_ms) and not self.waited_count and median_ns <= self._short_ns
 

@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def code(self) -> str:
-        """Name of the kind of finding in JSON reports, such as "best" or "starvation"; it does not change."""
+        """Name of the kind of finding in JSON reports, such as "best". New versions keep the name."""
         return code_of(self.sentence)
 
     @property

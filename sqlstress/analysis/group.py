@@ -35,7 +35,7 @@ at which throughput stops rising."""
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Point of a plot: the files and processes of a case, with the median rate of its valid trials."""
+    """Point of a plot: the files and processes of a case, and the median TPS of its valid trials."""
 
     files: int
     """Number of database files over which the keys are partitioned."""
@@ -55,11 +55,13 @@ class Group:
     runs: tuple[Run, ...]
     """Runs in the order of the report; at least one."""
     groups: int = 1
-    """Number of groups in the report. ERROR is divided by it, so that all conclusions hold together."""
+    """Number of groups in the report. Each group gets an equal part of ERROR, so that the conclusions on all
+    groups hold together."""
     setting: str = ""
     """Option in which the parts differ, such as "synchronous"; empty if there are no parts."""
     parts: tuple[Group, ...] = ()
-    """The runs, split into a group for each value of the option `setting`; empty if they are not split."""
+    """Groups into which `runs` is split: one for each value of the option `setting`; empty if `runs` is not
+    split."""
 
     def value(self, case: Case) -> str:
         """Return a case's value of the option `setting`, such as "normal"; "" if there are no parts."""
@@ -170,9 +172,10 @@ Topic = Callable[[Group], Iterator[Finding]]
 
 
 def closed_loop_only(topic: Topic) -> Topic:
-    """Decorate a topic: restrict it to closed loops, where an operation starts when the last has ended.
+    """Decorate a topic: restrict it to closed loops.
 
-    At a fixed rate, throughput shows only the requested rate, so the decorated topic yields nothing.
+    In a closed loop, a process starts an operation when its last operation has ended. At a fixed rate, the
+    throughput is only the requested rate, so the decorated topic yields nothing.
     """
 
     @wraps(topic)
@@ -204,7 +207,7 @@ class PairwiseTests:
         return self._passes.count
 
     def middle(self, run: Run) -> float:
-        """Return the geometric mean of a run's figures over its passes."""
+        """Return the geometric mean of a run's figures in the passes that all runs have in common."""
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
@@ -335,7 +338,7 @@ class ExperimentReader(Protocol):
         """
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings that only this experiment has."""
+        """Yield the findings on a group that only this experiment has."""
 
     def activity(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
@@ -344,9 +347,9 @@ class ExperimentReader(Protocol):
         """Return the reason why operations of a run failed, as a clause."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the load options in which the cases differ, as text.
+        """Return, for each case, the values of the load options in which the cases differ, as text.
 
-        Options that vary within a table are left out.
+        Options that vary within a table, such as the number of processes, are left out.
         """
 
 
@@ -373,7 +376,8 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 def _without_foreign_load(run: Run) -> Run:
     """Return a copy of a run without the recorded load of other programs.
 
-    If a CPU quota stops our processes, other programs use the processors instead of them and disturb nothing.
+    While a CPU quota stops our processes, other programs can use the processors without disturbing us. So the
+    load of other programs must not cause a warning.
     """
     return replace(
         run,
@@ -402,8 +406,8 @@ def rate_of(run: Run) -> float | None:
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
     """Merge groups whose cases differ in one option only, and return the resulting groups.
 
-    The merged groups become the parts of a new group. If the cases differ in several options, the groups are
-    merged over the option that leaves the fewest groups.
+    The merged groups become the parts of a new group. If groups can be merged over any of several options,
+    the option that leaves the fewest groups is chosen.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:

@@ -29,7 +29,8 @@ ERROR = 0.01
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 """Share of the operations that are faster than a percentile, by the name of the percentile."""
 MIN_OPERATIONS_ABOVE = 10
-"""Minimum number of operations above a percentile in a window that is judged by this percentile."""
+"""Minimum number of operations that are slower than a percentile, in a window that is judged by this
+percentile."""
 MAX_LATE_SHARE = 0.5
 """Share of a promised latency. If sqlstress starts operations with a larger delay, it is itself the cause of
 the broken promise, and the window is not judged."""
@@ -40,7 +41,8 @@ FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
 """Faults of a window that break any promise. FAILURES: operations failed. FULL: the window was saturated, so
 not all due operations were done. NOTHING: no operation was due."""
 HARNESS, FEW = "harness late", "too few operations"
-"""Reasons why a window is not judged: sqlstress itself started operations late; too few operations."""
+"""Reasons why a window is not judged. HARNESS: sqlstress itself started operations too late. FEW: the window
+has too few operations."""
 
 
 def promise_clause(promise: Promise) -> str:
@@ -62,7 +64,10 @@ def enough(names: Iterable[str]) -> int:
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return a percentile such as "p99", or the maximum for "max", in ns; None without latencies."""
+    """Return the percentile `name`, such as "p99", in ns. For "max", return the largest latency.
+
+    None if `latency` is None.
+    """
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])

@@ -14,7 +14,7 @@ from sqlstress.statistics.units import NS_PER_S
 MIN_LONG_HOLD_S = 0.5
 """Shortest hold of the write lock that is reported as long, in seconds. Waiting users notice it."""
 _Z95 = 1.96
-"""Standard errors on each side of a 95% interval of a normal distribution."""
+"""Half the width of the 95% interval of a normal distribution, in standard deviations."""
 _FEW = 2
 """Minimum number of samples of a hold from which its length is estimated. Fewer samples give only an upper
 bound."""

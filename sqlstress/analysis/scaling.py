@@ -40,7 +40,7 @@ user."""
 def throughput_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on the throughput of a group: its best runs, and the growth with buckets and processes.
 
-    Nothing if all runs have the same numbers of processes and buckets.
+    Nothing if all runs have the same number of processes and the same number of buckets.
     """
     runs = _comparable_runs(group)
     if not runs:
@@ -74,7 +74,10 @@ def _comparable_runs(group: Group) -> list[Run]:
 
 
 def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
-    """Return the curve of each layout, by number of buckets in ascending order."""
+    """Return the curve (throughput by number of processes) of each layout.
+
+    The keys of the result are the numbers of buckets, in ascending order.
+    """
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
@@ -233,7 +236,7 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
 
 
 MIN_WAIT_RATIO = 1.5
-"""Smallest ratio of the longest waits of two runs that is reported."""
+"""Smallest reported ratio between the longest wait of a run and the longest wait of another run."""
 MIN_FAIRNESS_CHANGE = 0.05
 """Smallest reported difference between the fairness of two runs. Fairness is Jain's index of the processes'
 shares of the operations; 1 means equal shares."""
@@ -292,10 +295,11 @@ def _fairness(run: Run) -> list[float]:
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether all values of one run are above all values of the other, at the error rate `error`.
+    """Return whether all values of one run are above all values of the other run.
 
-    False if there are too few values for this error rate. The test is the extreme case of the Mann-Whitney
-    test. It is valid for any distribution; the distribution of longest waits is unknown.
+    False also if this could happen by chance with a probability above `error`, because there are too few
+    values. The test is the extreme case of the Mann-Whitney test, which is valid for any distribution. The
+    distribution of longest waits is unknown.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
@@ -373,21 +377,22 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 
 
 MIN_ACHIEVED_SHARE = 0.99
-"""Share of the due operations. If a smaller share was done, the case is saturated."""
+"""Share of the due operations. If significantly less than this share was done, the case is saturated."""
 _DEVIATIONS = 3.0
 """Shortfall of operations above which a case is saturated if it has too few windows for a test.
 
 The unit is the standard deviation of the number of arrivals if they are independent.
 """
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
-"""Verdicts on a case at a fixed rate: all due operations were done; not all were done; unclear."""
+"""Verdicts on a case at a fixed rate. KEPT_UP: almost all due operations were done. SATURATED: significantly
+fewer were done. RATE_UNKNOWN: this is unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the operations done in the windows of some trials, divided by the operations due in them.
+    """Return the number of operations done in the windows of trials, divided by the number due in them.
 
-    The share exceeds 1 if operations that were due in the warm-up were done in the window. None if no
-    operation was due.
+    The share can exceed 1, because operations that were due in the warm-up may be done in the window. None if
+    no operation was due.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None

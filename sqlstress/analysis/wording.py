@@ -264,7 +264,7 @@ def capital(text: str) -> str:
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", "about as fast".
+    """Return a ratio with its interval, as text: "1.9 times as fast (1.8 to 2.0)", "about as fast".
 
     `what` is the compared quality, here "as fast". If the ratio is significantly near 1, the text has no
     number.
@@ -274,7 +274,10 @@ def with_interval(ratio: Ratio, what: str) -> str:
 
 
 def without_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio without its interval: "1.9 times as fast", "about as fast". `what` is "as fast"."""
+    """Return a ratio without its interval, as text: "1.9 times as fast", "about as fast".
+
+    `what` is the compared quality, here "as fast".
+    """
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
 
 
