@@ -586,8 +586,9 @@ class Trial:
     quota: Throttling | None = None
     """Effect of the container's CPU quota; None if there is no quota, or its counters cannot be read."""
     outcome: str = "done"
-    """Reason why the trial ended: done (all work was done), timeout (the time limit of a fixed amount of work
-    was reached), or limit (SQLite refused to continue, because one of its limits was reached)."""
+    """Reason why the trial ended: done (all work was done, or the window closed), timeout (the time limit of
+    a fixed amount of work was reached), or limit (SQLite refused to continue, because one of its limits was
+    reached)."""
     note: str = ""
     """Explanation of an `outcome` other than done, on one line; empty for done."""
     series: tuple[Series, ...] = ()
