@@ -138,7 +138,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return the lowest and the highest possible ratio: the fields `bound` and `worst` of a look, in order.
+    """Return the lowest and the highest possible ratio: `bound` and `worst` of a look, in ascending order.
 
     None if there are too few pairs for bounds.
     """
