@@ -14,7 +14,8 @@ class Warning:
     text: str
     """Description of the problem and of the remedy."""
     serious: bool = False
-    """Whether each command that measures shows the warning. If False, only `sqlstress doctor` shows it."""
+    """Whether the warning is serious. Commands that measure show serious warnings; `sqlstress doctor` shows
+    all warnings."""
 
 
 @dataclass(frozen=True, slots=True)

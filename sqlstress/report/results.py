@@ -319,7 +319,8 @@ class Slowest:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Slowest operation of a trial, and the activities of all processes during the operation."""
+    """Slowest operation of a trial that took or awaited a lock, and the activities of the processes on the
+    same database file during the operation."""
 
     process: int
     """Number of the worker that ran the operation."""
