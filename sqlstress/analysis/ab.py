@@ -54,8 +54,9 @@ from sqlstress.statistics.units import finite, format_duration, plural
 def figure(trial: Trial, metric: str) -> float | None:
     """Return a trial's figure: its TPS, or for "p99" the 99th percentile of latency in ns; None if missing.
 
-    At a fixed rate, latency is counted from the time at which an operation was due. Otherwise a stall would
-    count for a single operation, and not for every operation that it delayed.
+    At a fixed rate, the latency of an operation begins at the time at which the operation was due. If it
+    began at the start of the operation, a stall would lengthen the latency of a single operation, and not of
+    every operation that the stall delayed.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
@@ -74,7 +75,7 @@ def _operation_latencies(trial: Trial) -> Collection[Latency]:
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return, for each cell that both arms have, its run in arm A and its run in arm B."""
+    """Return, for each cell (case) that was measured in both arms, its run in arm A and its run in arm B."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
@@ -87,7 +88,8 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 def differences(report: Report, test: AbTest) -> list[list[float]]:
     """Return a list for each cell, with the difference of each pair: a logarithm, negative if B is worse.
 
-    Only pairs that all cells have are used. The lists are empty if too many operations of an arm failed.
+    Only pairs that were measured in all cells are used. The lists are empty if more operations of a run
+    failed than --max-failed allows.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -114,8 +116,8 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
     """Return the estimate and the bounds of the ratio of B's figure to A's.
 
-    `found` has the differences, at least one. `alpha` is the error rate of each of the bounds `bound` and
-    `worst`. Bounds are None if there are too few pairs. `verdict` is copied into the result.
+    `found` has the difference of each pair; at least one. `alpha` is the error rate of each of the bounds
+    `bound` and `worst`. Bounds are None if there are too few pairs. `verdict` is copied into the result.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -136,7 +138,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return the lowest and the highest possible ratio at the error rate of the verdict.
+    """Return the lowest and the highest possible ratio: `bound` and `worst` of a look, in ascending order.
 
     None if there are too few pairs for bounds.
     """
@@ -156,7 +158,7 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
     """Yield the differences between two arms, such as "synchronous: full and normal".
 
     `run` is a run of arm A, and `against` is the run of arm B in the same cell. Digests of files are left
-    out. SQLite builds are listed even if they differ only because the drivers do.
+    out. SQLite builds that differ are listed even if the only reason is that the arms use different drivers.
     """
     case, other = run.case, against.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
@@ -206,7 +208,7 @@ def _value(value: Any) -> str:
 
 
 def _item(value: Any) -> str:
-    """Return an item of a list as text. A transaction is shown by its name and weight: "pay@3"."""
+    """Return an item of a list as text. For a transaction, the text is its name and its weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
@@ -219,37 +221,39 @@ def _item(value: Any) -> str:
 class Pairs:
     """Estimates from the pairs of an A/B test.
 
-    Their error rate is that of the last look (interim test), which gave the verdict.
+    The error rates of the estimates follow from the error rate of the last look (interim test), which gave
+    the verdict.
     """
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """Mean of the differences of all cells, for each pair; empty if no pair was measured."""
+        """For each pair, the mean of the differences of all cells; empty if no pair was measured."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.of_answer = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
-        """Error rate of the direction, which is whether B is faster or slower."""
+        """Error rate of the statement that B is faster, or that B is slower."""
         self.of_a_cell = cell_alpha(max(1, len(self.cells)), self.alpha)
-        """Error rate of the test of a single cell, and of the verdict fail."""
+        """Error rate of the verdict fail from a single cell, or from the mean of all cells."""
         self.allowed = tolerance(test.metric, test.max_drop)
         """Largest allowed change for the worse, as a difference of logarithms; 0 or less."""
 
     def together(self) -> Look:
-        """Return the estimate from the mean of all cells, at the error rate of the direction."""
+        """Return the estimate from the mean of all cells, at the error rate `of_answer`."""
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return the estimate from each cell. For a single cell it equals the estimate `together`."""
+        """Return the estimate from each cell. If there is one cell, this is the result of `together`."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return the change for the worse that is shown and possible in the mean of all cells, as text.
+        """Return the least and the largest change for the worse in the mean of all cells, as text.
 
-        Its bounds have the error rate of the verdict.
+        The data show at least the least change. They do not rule out the largest change. Both bounds have the
+        error rate of the verdict.
         """
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
@@ -259,10 +263,10 @@ class Pairs:
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes that are significantly worse than allowed.
+        """Return the changes that fail: they are significantly worse than --max-drop allows.
 
-        If the change of all cells together fails, only this change is returned, else the changes of the
-        single cells that fail. If no change fails, the change of all cells together is returned.
+        If the change of all cells together fails, only this change is returned. Otherwise the changes of the
+        single cells that fail are returned. If no change fails, the change of all cells together is returned.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -280,7 +284,7 @@ class Pairs:
     def pairs_needed(self) -> int | None:
         """Return the estimated number of pairs that would decide the test if the estimate does not change.
 
-        None if there are too few pairs for an estimate, or if the estimate is too near the limit.
+        None if there are too few pairs for bounds, or if the estimate is too near --max-drop (see NEAR).
         """
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
@@ -336,7 +340,8 @@ def conclusion(report: Report, test: AbTest) -> Finding:
             change=pairs.change(),
             advice=_advice(pairs),
         )
-    # The user saw the figures and stopped the test, so the error rate of a verdict would be unknown.
+    # The verdict is UNDECIDED: the user stopped the test before a planned look decided it. The user may have
+    # stopped because of the figures shown so far, so the error rate of a verdict would be unknown.
     return Finding(sentences.ab_undecided, change=pairs.change())
 
 
@@ -352,9 +357,9 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the failing changes if the verdict is fail, else the change of all cells together.
+    """Return the changes worse than allowed if the verdict is fail, else the change of all cells together.
 
-    Empty if there is no pair.
+    Empty if no pair was measured.
     """
     pairs = Pairs(report, test)
     if not pairs.means:
@@ -367,13 +372,17 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of the allowed change. If an estimate is nearer to the limit, more pairs do not decide the test."""
+"""Share of the change that --max-drop allows. If the estimate differs from --max-drop by less than this share
+of it, more pairs do not decide the test."""
 TIME_MARGIN = 1.1
-"""Factor of safety for the time that more pairs are estimated to take."""
+"""Factor by which the advised --max-time exceeds the estimated time of the pairs."""
 
 
 def _advice(pairs: Pairs) -> str:
-    """Return advice, as sentences, that would decide the test, based on the scatter of its pairs."""
+    """Return advice, as sentences: changes of options with which the test would probably reach a verdict.
+
+    The advice depends on the scatter of the pairs.
+    """
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
@@ -399,11 +408,11 @@ def _advice(pairs: Pairs) -> str:
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs that would narrow the bounds of an estimate to `gap` on each side.
+    """Return the number of pairs after which each bound of an estimate is at most `gap` from the estimate.
 
-    After `pairs` pairs the bounds are `half` wide on each side. Bounds narrow with the square root of the
-    number of pairs. The result is rounded up to two digits; None if no number is enough or the number is too
-    large.
+    After `pairs` pairs, each bound is `half` from the estimate. This distance is inversely proportional to
+    the square root of the number of pairs. The result is rounded up to two significant digits. None if `gap`
+    is 0, or so small that the number would be too large.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -416,7 +425,7 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 def _options(pairs: int, test: AbTest) -> str:
     """Return the options that allow `pairs` pairs: " (--max-pairs 90)".
 
-    Empty if the options of the test already allow them.
+    Empty if the options of the test already allow this number of pairs.
     """
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
@@ -430,7 +439,7 @@ def _options(pairs: int, test: AbTest) -> str:
 def _longer(report: Report, needed: int) -> str:
     """Return the option for longer slices: " (--duration 4s)"; "" if slices have no fixed duration.
 
-    `needed` is the number of pairs that the present slices would need.
+    `needed` is the number of pairs that would be needed with slices of the present duration.
     """
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:

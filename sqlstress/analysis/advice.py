@@ -28,11 +28,12 @@ from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 MAX_SHOWN = 3
-"""Maximum number of cases with wrong data, and of counter-examples per check, that are shown in full."""
+"""Maximum number of cases with wrong data whose failed checks are shown. Also the maximum number of
+counter-examples for each check."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield the reasons why cases were not measured, or only partly.
+    """Yield findings on the cases of a group that were not measured, or only partly, with the reasons.
 
     Cases with equal reasons share a finding.
     """
@@ -68,7 +69,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the counts of rows and problems of a check, and its examples, summed over all failed passes.
+    """Return the numbers of rows and problems of a check, and its counter-examples, over all failed passes.
 
     `checks` has the result of the same check in each pass.
     """
@@ -78,7 +79,8 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
     return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
-        # A missing row is a problem but was not checked, so there can be more problems than checked rows.
+        # A missing row counts as a problem, but not as a checked row. So there can be more problems than
+        # checked rows.
         checked=checked if problems and checked >= problems else None,
         failed=len(failed),
         passes=len(checks),
@@ -156,8 +158,8 @@ class SweepState(NamedTuple):
 def early_end(report: Report) -> SweepState | None:
     """Return the progress of a sweep that ended early.
 
-    None if the sweep was completed, or if the number of planned trials is unknown: a report of an
-    interrupted sweep lacks the cases that had not started.
+    None if the sweep was completed, or if the number of planned trials is unknown. The number is unknown if
+    the report lacks cases, because the user interrupted the sweep before they started.
     """
     if report.results or report.ab or report.limit:
         return None
@@ -170,7 +172,10 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether all trials of a run should have been made: it had no error and was not skipped."""
+    """Return whether the plan had all trials of a run: the run has no error and no reason to be skipped.
+
+    LEFT_OUT is no such reason, because it means that wrong data of another case ended the sweep.
+    """
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
@@ -204,10 +209,11 @@ def figure_limits(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)
         if cost and rate and not stores_nothing(run.case.driver):
-            # With a real store, our code in the worker takes longer than alone, because caches are colder and
-            # other processes share the processor. So the share measured during the trial may be higher.
+            # `cost` is the time of our code for a transaction, measured without a store. With a store, our
+            # code takes longer, because caches are colder and other processes share the processor. So the
+            # share measured during the trial may be higher, and the larger share is reported.
             share = _mean_share([worker.harness_share for worker in trial.workers])
-            # A share above 1 means that the measurement of our code alone was disturbed.
+            # If the share computed from `cost` is above 1, the measurement of our code alone was disturbed.
             costs.append((max(share, min(1.0, cost * rate / NS_PER_S)), cost, where))
         proofs.append((_mean_share([worker.proof_share for worker in trial.workers]), where))
     if costs:
@@ -222,8 +228,9 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 def _change(run: Run) -> float | None:
     """Return the relative change of the rate from the first to the second half of the window.
 
-    The result is the median over the trials. None if not all trials change in the same direction by more than
-    MAX_HALF_CHANGE. None at a fixed rate, where chance distributes the due operations over the halves.
+    The result is the median over the trials. None unless the rates of all trials change in the same direction
+    by more than MAX_HALF_CHANGE. None also at a fixed rate, where the numbers of due operations in the halves
+    depend on chance.
     """
     if run.case.rate:
         return None
@@ -233,5 +240,5 @@ def _change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the worker processes' shares; an unknown share counts as 0. 0 without processes."""
+    """Return the mean of shares of worker processes. An unknown share counts as 0. 0 if `shares` is empty."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

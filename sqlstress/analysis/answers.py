@@ -27,14 +27,14 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Number of runs with the highest figures with which each run is compared.
+"""Number of the best runs. Each run is compared with these runs only.
 
-To compare every pair of several hundred cases would take half a minute.
+A comparison of every pair of several hundred cases would take half a minute.
 """
 
 
 class HasRun(Protocol):
-    """Object with results of a run."""
+    """Object with results of a run, such as a cell of a table."""
 
     @property
     def run(self) -> Run:
@@ -53,11 +53,11 @@ class ExtremeRuns:
     runs: tuple[Run, ...]
     """All leading runs, including `best`."""
     equal: bool
-    """Whether there are several leading runs, and they differ by significantly less than the share NEAR."""
+    """Whether there are several leading runs that all differ by significantly less than the share NEAR."""
 
     @property
     def unclear(self) -> bool:
-        """Whether there are several leading runs, and they may differ by the share NEAR or more."""
+        """Whether there are several leading runs, and some of them may differ by the share NEAR or more."""
         return len(self.runs) > 1 and not self.equal
 
     def among(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -90,7 +90,7 @@ def is_conclusive(ratio: Ratio | None) -> bool:
 def more_trials(case: Case) -> str:
     """Return the advice for a case with too few trials: a larger --repeat.
 
-    If --repeat was large enough, the run was stopped early, and the advice is to let it finish.
+    If --repeat was large enough, the measurement ended early, and the advice is to let all passes finish.
     """
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
@@ -100,9 +100,10 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason why any of the findings `found` is unclear, with a remedy; nothing if all are clear.
+    """Yield a finding with the reason why any of the findings `found` is unclear, and with a remedy.
 
-    `tested` is None if there were too few passes for tests. If so, no finding of `found` compares figures.
+    Nothing if all findings are clear. `tested` is None if there were too few passes for tests. Without tests,
+    the findings `found` do not compare figures.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -113,15 +114,16 @@ def inconclusive_findings(
 # Sides: the targets (SQLite, PostgreSQL) of a group whose cases differ in the driver only. A place is a
 # number of files and a number of processes. At each place, the side with the highest throughput is sought.
 #
-# Only sides whose commits have the same durability are compared. A target whose commits wait for no sync is
-# not faster than a target whose commits do: it does less.
+# Only sides whose commits have the same durability are compared. A target whose commits wait for no sync does
+# less work than a target whose commits wait for a sync. So a higher rate does not make it the faster target.
 
 
 Layout = tuple[int, int]
 """Place of a case: its number of files and its number of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides at a place: one side leads; several are equal; unclear; too few passes."""
+"""Verdicts on the sides at a place. TOLD_APART: one side leads. NO_DIFFERENCE: several leading sides are
+about equal. UNTELLABLE: noise hides the leader. TOO_FEW_PASSES: there are too few passes for a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,15 @@ class Side:
     """Target that is compared with other targets, and its runs."""
 
     name: str
-    """Name of the target. If several sides have the same target, the name of the side's driver."""
+    """Name of the target. If several sides have the same target, this is the name of the side's driver."""
     runs: tuple[Run, ...]
     worth: str
-    """Durability of a commit, on the scale that all targets share; empty if it is unknown or varies."""
+    """Durability of a commit, on a scale that is the same for all targets; empty if it is unknown, or differs
+    between trials."""
 
     @property
     def bare_call_ns(self) -> float | None:
-        """Cost of the cheapest call through the side's library, in ns: the median; None if not measured."""
+        """Median time of the cheapest call through the side's driver, in ns; None if not measured."""
         costs = [cost for run in self.runs for trial in run.valid if (cost := trial.bare_call_ns) is not None]
         return median(costs) if costs else None
 
@@ -160,9 +163,9 @@ class Lead:
     """TOLD_APART: one side leads. NO_DIFFERENCE: the sides `ahead` are about equal. UNTELLABLE: noise hides
     the leader. TOO_FEW_PASSES: there are too few passes for a test."""
     ratio: Ratio | None = None
-    """Figure of the leader divided by that of the next side; None unless a single side leads."""
+    """Throughput of the leader divided by that of the second-best side; None unless a single side leads."""
     noise: Noise | None = None
-    """Reason why the leader is unclear, and a remedy; None for other verdicts."""
+    """Reason why the leader is unclear, and a remedy; None if the verdict is not UNTELLABLE."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
@@ -179,12 +182,12 @@ def sides_of(group: Group) -> tuple[Side, ...]:
 
 
 def at(case: Case) -> Layout:
-    """Return the place of a case: its numbers of files and of processes, which other sides have, too."""
+    """Return the place of a case: its number of files and its number of processes."""
     return case.buckets, case.concurrency
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in groups of equal durability. A side of unknown durability has its own group."""
+    """Return the sides in tuples of equal durability. A side of unknown durability has its own tuple."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
@@ -192,7 +195,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return the comparison at each place that all sides of equal durability have in common.
+    """Return the comparisons of the sides with equal durability: one at each place that these sides share.
 
     Empty at a fixed rate, where throughput shows only that a side kept up with the rate.
     """
@@ -274,8 +277,8 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
     """Return the sides that lead at several places. `place_leads` has the comparison at each place.
 
-    The comparisons have the same verdict and the same leaders. The bounds of the ratio are the outermost
-    bounds of all places.
+    All comparisons must have the same verdict and the same leaders. The result has one interval of the ratio:
+    from the lowest lower bound to the highest upper bound of all places.
     """
     first = place_leads[0]
     ratios = [lead.ratio for lead in place_leads if lead.ratio]
@@ -291,8 +294,9 @@ def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
 
 # Answers: the comparison of the values of an option. The parts of a group differ in this option only.
 #
-# Each value is compared with the first value, pass by pass. If there are several places (numbers of files and
-# processes), the figure of a pass is the geometric mean over the places. So each place has the same weight.
+# Each value is compared with the first value, pass by pass. A place is a number of files and a number of
+# processes. The figure of a pass is the geometric mean of the rates at all places. So each place has the same
+# weight.
 
 
 Rates = Mapping[int, float]
@@ -301,7 +305,7 @@ Rates = Mapping[int, float]
 
 @closed_loop_only
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield the comparison of an option's values, then the places where a value does best and worst.
+    """Yield the comparison of an option's values, then the places where each value does best and worst.
 
     Nothing for a group without parts. Half of the error probability is for the overall comparison, and half
     for the places.
@@ -359,7 +363,7 @@ def _common_passes(by_place: Mapping[Layout, Rates]) -> set[int]:
 
 
 def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
-    """Return the geometric mean over the places, for each pass that all places have."""
+    """Return the geometric mean of the rates at all places, for each pass that all places have in common."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_place.values()))
         for number in _common_passes(by_place)
@@ -367,24 +371,28 @@ def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
-    """Return the ratio of `other` to `base` at this error probability; None with too few common passes."""
+    """Return the ratio of `other` to `base`, with an interval; None with too few common passes.
+
+    `error` is the probability that the true ratio lies outside the interval.
+    """
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
     """Return the comparison of a value with the first value, `base`, as a fact.
 
-    `estimate` is the ratio without an interval. This estimate is used if `ratio` is None because of too few
-    passes.
+    `ratio` is None if there are too few passes for an interval. If so, `estimate` is used, which is the ratio
+    without an interval.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the places where a value does best and worst; None if the two do not differ significantly.
+    """Return the places where a value does best and worst relative to the first value of the option.
 
-    `ratios` has the ratio of the value to the first value at each place, with a case at that place.
+    None if the ratios at the two places do not differ significantly. `ratios` has the ratio of the value to
+    the first value at each place, with a case at that place.
     """
     if len(ratios) < 2:
         return None

@@ -21,7 +21,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Share of the allowed change. A smaller change counts as no change, so its sign does not matter."""
+"""Share of the change that --max-drop allows. A smaller change counts as no change, whatever its sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class CaseCheck:
     now: float
     """Figure of the current report: the median of its trials."""
     ratio: float
-    """Current figure divided by the baseline's: the Hodges-Lehmann estimate from the logarithms."""
+    """Figure of the current report divided by that of the baseline: the Hodges-Lehmann estimate from the
+    logarithms of the trials' figures."""
     low: float | None
     """Lower end of the ratio's 95% interval; None if there are too few trials."""
     high: float | None
@@ -51,10 +52,15 @@ class CaseCheck:
     For TPS this is the upper bound of the ratio, and for p99 the lower bound.
     """
     verdict: str
-    """fail: the drop is significantly larger than allowed; pass: significantly smaller; or inconclusive."""
+    """fail: the change for the worse is significantly larger than allowed. pass: it is significantly smaller.
+    inconclusive: neither is shown."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether the medians change in the same direction as the estimate, or both hardly change."""
+        """Return whether the ratio of the medians and the estimate `ratio` show a change in one direction.
+
+        Also true if both show a change of at most NEAR_SHARE of the allowed change. `metric` is "tps" or
+        "p99". `max_drop` is the allowed change for the worse, as a share.
+        """
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)
@@ -68,13 +74,15 @@ class BaselineCheck:
     verdict: str
     """fail if the data is wrong or any case fails; pass if all cases pass; else inconclusive."""
     cases: tuple[CaseCheck, ...] = ()
-    """Compared cases; empty if the data was wrong or too many operations failed."""
+    """Compared cases; empty if the data of the current report was wrong or too many of its operations
+    failed."""
     ratio: float | None = None
     """Geometric mean of the cases' ratios; None if no ratio was computed."""
     wrong: str | None = None
     """Description of wrong data in the current report; None if its data is right."""
     failed: str | None = None
-    """Sentence on the failed share in the current report if --max-failed does not allow it; else None."""
+    """Sentence on the share of failed operations in the current report; None if --max-failed allows the
+    share."""
     differing: tuple[str, ...] = ()
     """Differences between the reports that allow a comparison but may explain a change, as text."""
     left_out: int = 0
@@ -144,11 +152,12 @@ def _too_many_failed(run: Run) -> str:
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
     """Return the check of one case. Raises UsageError if a run is incomplete or has too few trials.
 
-    `share` is the error rate of the verdict fail: ALPHA divided by the number of cases, because the check
-    fails if any case fails. The verdict pass may use the whole of ALPHA, because all cases must pass.
+    `share` is the error rate of the verdict fail. It is ALPHA divided by the number of cases, because the
+    check fails if any case fails. The error rate of the verdict pass is the whole of ALPHA, because the check
+    passes only if all cases pass.
     """
     if error := base.error or now.error:
-        # The completed trials of an incomplete case may be the faster ones, so they are not compared.
+        # In an incomplete case, the completed trials may be the fastest trials, so they are not compared.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = min_sample_size(share)
@@ -182,7 +191,8 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
     """Return the logarithms of a case's figures, one per trial. Raises UsageError if a trial has no figure.
 
-    A trial without a figure may have completed no operation. To leave it out would flatter the case.
+    A trial without a figure may have completed no operation. Without this slow trial, the case would look
+    better than it is.
     """
     figures = [figure(trial, metric) for trial in run.valid]
     if None in figures:

@@ -42,7 +42,7 @@ MAX_TRIALS = 300
 def rate_verdict(ratio: Ratio | None) -> str:
     """Return the verdict on the ratio of two reports' rates: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW.
 
-    A significant difference gives DIFFERENT even if it is small.
+    DIFFERENT includes differences that are significant but smaller than the share NEAR.
     """
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
@@ -50,7 +50,8 @@ def rate_verdict(ratio: Ratio | None) -> str:
 def logarithms(run: Run | None) -> list[float]:
     """Return the logarithms of the rates of a run's trials, for at most MAX_TRIALS trials.
 
-    Empty if any trial has no rate. To leave out a trial without progress would flatter the case.
+    Empty if any trial has no rate, because it made no progress. Without such a trial, the case would look
+    better than it is.
     """
     if run is None or rate_of(run) is None:
         return []
@@ -72,9 +73,10 @@ class ComparedTable:
     differences: tuple[Difference, ...]
     """Differences between the reports. Differences that make a ratio meaningless come first."""
     anyway: bool
-    """Whether ratios are shown even if they are meaningless."""
+    """Whether ratios are shown even if differences between the reports make them meaningless."""
     alpha: float = ALPHA
-    """Probability that one interval misses its ratio: ALPHA divided by the number of all intervals."""
+    """Probability that an interval misses the true ratio: ALPHA divided by the number of ratios with
+    intervals in all tables of the comparison."""
 
     def reasons(self, place: int) -> tuple[str, ...]:
         """Return the reasons why ratios of a part to the first part are meaningless.
@@ -101,15 +103,15 @@ class ComparedTable:
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, place: int) -> float | None:
-        """Return the rate of a part's case, per second, by which it is compared; None if it has no rate.
+        """Return the rate per second by which a part's case is compared; None if the case has no rate.
 
-        Depending on the experiment, transactions, cycles or rows are counted. A higher rate is better.
+        Depending on the experiment, the rate counts transactions, cycles or rows. A higher rate is better.
         """
         run = self.run(row, place)
         return rate_of(run) if run else None
 
     def ratio(self, row: int, place: int) -> float | None:
-        """Return a part's rate divided by the first part's; None if it is unknown or not shown."""
+        """Return a part's rate divided by the first part's; None if this ratio is unknown or is not shown."""
         ratio = self.estimate(row, place) if self.shows_ratio(place) else None
         return ratio.estimate if ratio else None
 
@@ -126,7 +128,10 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
-        """Return a part's rate divided by its rate with one process on this layout; None if unknown."""
+        """Return a part's rate in a row divided by its rate with one process on the layout of the row.
+
+        None if either rate is unknown.
+        """
         alone = self._alone(row)
         return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
 
@@ -136,7 +141,7 @@ class ComparedTable:
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def claims(self) -> int:
-        """Return the number of ratios that are tested against the noise of their trials."""
+        """Return the number of meaningful ratios in the table, for which intervals are computed."""
         return sum(
             self.rate(row, 0) is not None and self.rate(row, place) is not None
             for place in range(1, len(self.table.parts))
@@ -166,9 +171,10 @@ class Comparison:
 
 
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
-    """Return the comparison of 2 to 26 reports, each given with its name. Raises UsageError.
+    """Return the comparison of 2 to 26 reports, each given with its name.
 
-    `anyway` shows meaningless ratios, too. The error is raised if the reports have too many tables to match.
+    If `anyway` is true, meaningless ratios are shown, too. Raises UsageError if the reports have too many
+    tables to match.
     """
     names, reports = zip(*named, strict=True)
     tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
@@ -188,7 +194,8 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
     """Yield the comparison of each part's rates with the first part's."""
     table = compared.table
     for place in range(1, len(table.parts)):
-        # In a sweep, the row with the most processes represents a layout; otherwise every row counts.
+        # In a sweep, only the row with the most processes of each rate and layout is compared. In other
+        # tables, all rows are compared.
         rows = {
             key[:-1] if table.sweeps else key: row
             for row, key in enumerate(table.keys)
@@ -206,8 +213,8 @@ def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]
     if compared.anyway:
         ratios = _ratios(compared, place, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The sentence shows the rates of both parts in the last row. The first rate has a unit only if the units
-    # differ.
+    # The sentence shows the rates of both parts in the last row. The first rate is shown with its unit only
+    # if the two units differ.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
     )
@@ -243,8 +250,9 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
             facts["where"] = tuple(f"at {table.row_name(row)}" for row in matching)
         if outcome == TOO_FEW:
             facts["repeat"] = min_sample_size(compared.alpha / 2)
-        # The claim states the outermost bounds of these rows' intervals. All intervals are right at once with
-        # a probability of 1 - ALPHA, so these bounds are, too.
+        # The claim states one lower and one upper bound for these rows: the lowest and the highest bound of
+        # their intervals. With a probability of 1 - ALPHA, every interval contains its true ratio. If so, all
+        # true ratios lie between the two stated bounds.
         elif ends := [(ratio.low, ratio.high) for row in matching if (ratio := ratios[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
             facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}
@@ -254,7 +262,8 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
 def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRatios:
     """Return the ratios of a part in these rows, for a sentence.
 
-    If the rows are not numbers of processes, only the smallest and the largest ratio are returned.
+    If the table is not a sweep over numbers of processes, only the smallest and the largest ratio are
+    returned.
     """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]

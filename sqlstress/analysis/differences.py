@@ -39,9 +39,10 @@ from sqlstress.statistics.units import digits, format_ms
 from sqlstress.target import durability_level, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Labels of compared reports, in order. Their number is the limit of `compare`."""
+"""Labels of compared reports, in order. At most as many reports as there are labels can be compared."""
 MAX_TABLE_PAIRS = 40_000
-"""Maximum number of pairs of tables of two reports that are compared to match them: 200 tables in each."""
+"""Maximum number of pairs of tables, one from each of two reports, that are compared to match the tables. It
+is reached by 200 tables in each report."""
 
 _PROCESSES = UnknownFigure(
     "the number of processes", lambda case: case.concurrency, lambda case: replace(case, concurrency=0)
@@ -55,7 +56,7 @@ class ComparedPart:
     """Runs of one report in a table of compared cases."""
 
     letter: str
-    """Label of the report: A, B and so on."""
+    """Label of the report: A, B, C and so on."""
     report: Report
     group: Group
     """All runs of the report that belong to this table, including those that no other report has."""
@@ -64,7 +65,8 @@ class ComparedPart:
 
     @property
     def case(self) -> Case:
-        """First case of the report. Its other cases differ only in fields that the experiment varies."""
+        """First case of the report in this table. The other cases of the report in this table differ from it
+        only in fields that the experiment varies, such as the number of processes."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -81,11 +83,12 @@ class DifferencesTable:
     """Table of the cases that two or more reports have in common: a row for each case."""
 
     sweeps: bool
-    """Whether the cases differ in the number of processes, and possibly in files and rate."""
+    """Whether the table is a sweep: its cases may differ in the numbers of processes and files, and in the
+    rate."""
     by_layout: bool
     """Whether rows of a sweep differ in the number of files.
 
-    If False, a row has a number of processes, and each report has its own number of files.
+    If False, a row of a sweep stands for a number of processes, and each report has its own number of files.
     """
     keys: tuple[Key, ...]
     """Key of each row. In a sweep, the last element of a key is the number of processes."""
@@ -110,8 +113,9 @@ class DifferencesTable:
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
     """Yield the tables that the first report has in common with any other, in the first report's order.
 
-    If settings or loads of the reports differ, the tables that differ least are matched. A yielded table also
-    has cases that only two of the other reports have. Raises UsageError if there are too many tables.
+    If settings or loads of the reports differ, the tables that differ least are matched. A yielded table has
+    each case that at least two reports have, even if the first report lacks the case. Raises UsageError if
+    there are too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_partners(first, groups) for groups in others]
@@ -129,7 +133,8 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
     """Return the partner of each group among another report's groups, by the index of the group.
 
     The pair of groups with the fewest differing fields is taken first. Each group has at most one partner.
-    Raises UsageError if there are more pairs than can be compared in a second or two.
+    Raises UsageError if there are more than MAX_TABLE_PAIRS pairs, which would take more than a second or two
+    to compare.
     """
     if len(groups) * len(others) > MAX_TABLE_PAIRS:
         raise UsageError(
@@ -138,7 +143,10 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         )
 
     def distance(case: Case, other: Case) -> int:
-        """Return the number of fields in which two cases, their settings and their specs differ."""
+        """Return the number of fields in which two cases differ.
+
+        The fields of `settings` count, and those of `spec`, which only cases of one experiment have.
+        """
         spec, other_spec = (experiment_of(side).table_key(side).spec for side in (case, other))
         pairs = ((case, other), (case.settings, other.settings), (spec, other_spec))
         return sum(len(differing(*pair)) for pair in pairs)
@@ -157,7 +165,10 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of the fields in which two values of a dataclass differ; empty if the types differ."""
+    """Return the names of the fields in which two objects of a dataclass differ.
+
+    Empty if the types of the objects differ, or if they are no dataclasses.
+    """
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
@@ -169,8 +180,8 @@ def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
-    # If each report has a single layout, and the layouts differ, the user compares layouts: cases with equal
-    # numbers of processes are compared on any layout.
+    # If each report has a single layout, and the layouts differ, the user compares layouts. If so, cases with
+    # equal numbers of processes share a row, although their layouts differ.
     one_each = all(len(counts) == 1 for counts in layouts) and layouts.count(layouts[0]) < len(layouts)
     by_layout = not (sweeps and one_each)
     key_of = _key_of(groups, sweeps, by_layout)
@@ -208,16 +219,17 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
     """Return the figures of a case that published reports may lack, by name.
 
-    A missing figure matches any value.
+    If a report lacks such a figure, its cases match cases with any value of the figure.
     """
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
-# Barriers: subjects in which reports must be equal, or a ratio of their figures is meaningless.
+# Barriers: subjects in which reports must be equal. If they are not, a ratio of their figures is meaningless.
 
 
 SYNC_COST_TOLERANCE = 1.25
-"""Factor by which the cost of a sync differs between measurements on one machine. Only more is reported."""
+"""Factor by which the cost of a sync may differ between measurements on one machine. Only a larger difference
+is reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
 """Value in each part; None if it is unknown."""
@@ -232,11 +244,15 @@ class Difference:
     values: tuple[str | None, ...]
     """Value in each part; None if it is unknown."""
     barred: tuple[str | None, ...]
-    """Reason, for each part, why ratios to the first part are meaningless; None if they are meaningful."""
+    """Reason, for each part, why ratios of its figures to those of the first part are meaningless; None if
+    the ratios are meaningful."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return the known and the possible differences of parts, barriers first."""
+    """Return the known differences between parts, and the possible ones, where a value is unknown.
+
+    Barriers come first.
+    """
     subjects = (*barriers(parts), *_remarks(parts))
     return tuple(
         difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
@@ -244,12 +260,16 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects that must be equal, with the value of each part."""
+    """Yield the subjects, such as the work, in which reports must be equal, with the value of each part.
+
+    Subjects with equal values are also yielded.
+    """
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
-        """Return a difference that bars each part whose value is unknown or differs from the first part's.
+        """Return the difference in a subject. It bars ratios of parts to the first part.
 
+        A part is barred if its value or that of the first part is unknown, or if the two values differ.
         `clause` names the subject in a sentence.
         """
         barred: list[str | None] = [None]
@@ -276,7 +296,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
             listing([*map(digits, part_figures)]) if all(part_figures) else None for part_figures in figures
         ]
         yield barrier(name, figure.label, values if None in values else [""] * len(parts))
-    # If a target is not SQLite, durability is compared on the scale that all targets share.
+    # If a target is not SQLite, durability is compared on a scale that is the same for all targets.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     durabilities = [(_durability if settings else _commit_class)(part) for part in parts]
     yield barrier("durability", "what a commit waits for", durabilities)
@@ -288,15 +308,18 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits on the scale that all targets share; None if it is partly unknown."""
+    """Return the durability of commits on the scale that is the same for all targets.
+
+    None if it is unknown for any trial, or if there is no valid trial.
+    """
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
 
 def _durability(part: ComparedPart) -> str | None:
-    """Return the settings and the durability of commits, without the name of the sync call.
+    """Return the settings and the durability of commits as text, without the name of the sync call.
 
-    None if the durability of a run is unknown.
+    None if the durability is unknown for any trial, or if there is no valid trial.
     """
     if stores_nothing(part.case.driver):
         return "nothing is stored"
@@ -310,7 +333,7 @@ def _durability(part: ComparedPart) -> str | None:
 
 
 def _durability_text(durability: Durability, codes: set[str]) -> str | None:
-    """Return the settings of a durability and the effect of its syncs; None if the sync call is unknown.
+    """Return the settings and the effect of the syncs as text; None if commits sync by an unknown call.
 
     `codes` has the codes of the environment's warnings, such as "sync-does-nothing".
     """
@@ -339,17 +362,26 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects of remarks, with the value of each part."""
+    """Yield the subjects of remarks, such as the driver, with the value of each part.
+
+    Subjects with equal values are also yielded.
+    """
 
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return the values if known values differ, else empty values, so that None alone makes no remark."""
+        """Return the values if known values differ, else "" for each part.
+
+        So a value that is unknown (None) causes no remark on its own.
+        """
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return the text of `values_of` on each part's SQLite; "none" for a dry run; None if unknown."""
+        """Return, for each part, the text that `values_of` returns for its SQLite build.
+
+        "none" if the driver stores nothing (a dry run); None if the build is unknown.
+        """
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
@@ -396,9 +428,10 @@ def _verified(part: ComparedPart) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return, for each part, the effective settings in which parts differ; None if they were not read back.
+    """Return, for each part, the effective settings in which parts differ, as text.
 
-    Settings that another difference reports, such as journal_mode, are left out.
+    None if the settings of the part were not read back. Settings that belong to another difference, such as
+    journal_mode, are left out.
     """
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
@@ -416,7 +449,8 @@ def _settings(parts: Parts) -> Values:
 def differing_options(reports: Sequence[Report]) -> list[str]:
     """Return the options in which the first cases of reports differ, such as "--synchronous".
 
-    ["command"] if the cases have different commands, and ["--concurrency"] if no option differs.
+    The result is ["command"] if the cases have different commands. It is ["--concurrency"] if no option
+    differs.
     """
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:

@@ -17,18 +17,20 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk taken by other programs. More in half of a case's trials is reported.
+"""Share of processors or disk taken by other programs. If they took a larger share in at least half of a
+case's trials, this is reported.
 
-The limit is not 0, because work of the operating system for our processes counts as that of other programs.
+The limit is not 0, because work of the operating system for our processes counts as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share of processors or disk taken by other programs. More in a single trial is reported.
+"""Share of processors or disk taken by other programs. If they took a larger share in any trial, this is
+reported.
 
-The limit is higher than MAX_TAKEN_SHARE, because a single trial is inexact: a few clock ticks are 0.1 of a
-window of 0.3 s.
+The limit is higher than MAX_TAKEN_SHARE, because the share of a single trial is inexact. The kernel counts
+processor time in clock ticks, and a few ticks are 0.1 of a window of 0.3 s.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Factor by which the cost of a sync changed during a measurement. A larger change is reported."""
+"""Largest factor by which the cost of a sync may change during a measurement. A larger change is reported."""
 MAX_NAMED_CASES = 2
 """Maximum number of cases that a finding lists by name. If there are more, it states only their number.
 
@@ -78,8 +80,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # The kernel counts a stopped period at once and the stopped time later, so a short window may show
-        # stopped periods without a time. If so, the finding leaves out the time.
+        # The kernel counts a period as stopped at once, but adds the stopped time later. So a short window
+        # may have stopped periods and a stopped time of 0. If so, the finding leaves out the time.
         _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,
@@ -92,7 +94,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         yield Finding(sentences.other_load, **load)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield Finding(sentences.throttled, where=_cases_label(group, hot))
-    # An exhausted quota also lengthens the timed syncs, so their change says nothing about the disk.
+    # A CPU quota also lengthens the timed syncs. So with a quota, a change of their time may not come from
+    # the disk, and is not reported.
     if not stopped and not environment.host.is_limited and (changed := _changed_sync(environment)):
         was_ns, is_ns = changed
         low, high = sorted(changed)
@@ -104,9 +107,9 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the median cost of a sync before and after the measurement, in ns, if it changed.
 
-    There are two samples before and two after, each with a median. The result is the median before and the
-    median after that are nearest to each other. None if they differ by at most a factor of MAX_SYNC_CHANGE,
-    or if a sample is missing.
+    There are two samples before the measurement and two after it, each with a median. The result is the pair
+    of a median before and a median after that are nearest to each other. None if these two differ by at most
+    a factor of MAX_SYNC_CHANGE, or if a sample is missing.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -128,7 +131,7 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 def _other_load(group: Group) -> dict[str, Any]:
     """Return the largest shares of processors and disk that other programs took, as facts of a finding.
 
-    Shares within the limits are left out, so the result is empty without a disturbance.
+    A share is left out if it is within MAX_TAKEN_SHARE and MAX_TAKEN_SHARE_ONCE. Empty without a disturbance.
     """
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
@@ -142,7 +145,7 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the trial in which other programs took most of a resource, and a label of all disturbed cases.
+    """Return the trial with the largest share that other programs took, and a label of all disturbed cases.
 
     None if no case was disturbed. `share` returns the share of the resource that other programs took.
     """

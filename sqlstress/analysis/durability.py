@@ -1,4 +1,4 @@
-"""Durability of a commit: the syncs for which it waits. Also: differences between SQLite builds, as text.
+"""Durability of a commit: the syncs for which the commit waits. Also: differences between SQLite builds.
 
 A sync is a call that makes the operating system write a file to the disk, such as fdatasync. Effective
 settings are those that SQLite returned when they were read back.
@@ -24,18 +24,19 @@ _FILE_SYNCS = {
     "off": (0, 1, 1, 1),
 }
 _FOLDER_SYNCS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
-# With these calls, no folder is counted: Windows syncs no folder, and macOS syncs it with a plain fsync.
+# With these calls, syncs of folders are not counted: on Windows, SQLite syncs no folder, and on macOS, it
+# syncs folders with a plain fsync.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """Durability of a commit: the effective settings, and the call that writes a file to the disk."""
+    """Durability of a commit: the effective settings, and the call that syncs (writes a file to the disk)."""
 
     journal: str
     """Effective journal_mode."""
     level: str
-    """Effective synchronous: off, normal, full or extra."""
+    """Effective level of synchronous: off, normal, full or extra."""
     primitive: str | None
     """Name of the call that syncs, such as fdatasync; None if it is unknown."""
 
@@ -49,7 +50,7 @@ class Durability:
     def syncs(self) -> int:
         """Number of syncs for which a one-page commit waits.
 
-        Syncs of folders are included only if the call is known and syncs folders, too.
+        Syncs of folders are included only if the call is known, and SQLite uses it for folders, too.
         """
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
@@ -58,7 +59,7 @@ class Durability:
 
     @property
     def reaches_the_medium(self) -> bool:
-        """Whether the call also flushes the drive's cache. A plain fsync, as on macOS, does not."""
+        """Whether the call also flushes the drive's cache. A plain fsync on macOS does not."""
         return self.primitive != "fsync"
 
 
@@ -88,7 +89,7 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
         return f"{server_text[0].upper()}{server_text[1:]}."
     durability = durability_of(effective, sync)
     if durability is None:
-        # If connections to the database have different values, they are joined by " / ".
+        # If connections to the database have different values of a setting, " / " joins the values.
         answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
         differing = [
             f"{name} is {answer.replace(' / ', ' or ')}"
@@ -100,7 +101,8 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
     no_journal = durability.journal in ("memory", "off")
     caveats = (
         "a crash can corrupt the database" if no_journal else "",
-        # Without a journal, a crash already corrupts the database: the risk of a power failure adds nothing.
+        # Without a journal file, even a crash of the program can corrupt the database, so the risk of a power
+        # failure is no news.
         ""
         if no_journal and durability.syncs
         else power_failure_risk(durability.journal, durability.level).told,
@@ -157,7 +159,8 @@ def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
 def versions(builds: Builds) -> list[str | None]:
     """Return the version of each build as text; None for an unknown build.
 
-    If builds of the same version come from different check-ins of the source, the check-in is appended.
+    If builds of the same version come from different check-ins of SQLite's source, each version is followed
+    by its check-in in brackets.
     """
     short = _per_build(builds, version)
     long = _per_build(builds, lambda build: f"{version(build)} ({build.source_id})")
@@ -170,7 +173,10 @@ def version(build: SqliteBuild) -> str:
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return, for each build, its DURABILITY_OPTIONS that not all builds have; None for an unknown build."""
+    """Return, for each build, those of DURABILITY_OPTIONS that it has and another build lacks, as text.
+
+    None for an unknown build.
+    """
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 
@@ -184,5 +190,5 @@ def distinct_options(builds: Builds) -> list[str | None]:
 
 
 def _per_build(builds: Builds, text: Callable[[SqliteBuild], str]) -> list[str | None]:
-    """Return the text that `text` writes for each build; None for an unknown build."""
+    """Return the result of the function `text` for each build; None for an unknown build."""
     return [text(build) if build else None for build in builds]

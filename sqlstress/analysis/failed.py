@@ -19,14 +19,16 @@ from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""Share of the busy timeout. A failed operation that took longer counts as a wait for the whole timeout."""
+"""Share of the busy timeout. A failed operation that took at least this share counts as a wait for the whole
+timeout."""
 IMMEDIATE_SHARE = 0.1
-"""Share of the busy timeout. If the median failure took less, the operations failed at once."""
+"""Share of the busy timeout. If the median time until an operation failed is at most this share, the
+operations failed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Time that failed operations took until they failed, and the busy timeout in force."""
+    """Times from the begin of operations to their failure, and the busy timeout in force."""
 
     latency: Latency
     """Latencies of the failed operations."""
@@ -35,7 +37,8 @@ class Wait:
 
     @property
     def waited_count(self) -> int:
-        """Number of operations that failed after the whole busy timeout, or almost; 0 if that is unknown."""
+        """Number of operations that failed after at least WHOLE_TIMEOUT_SHARE of the busy timeout; 0 if the
+        timeout is unknown."""
         if not self.timeout_ms:
             return 0
         least = bucket_of(round(WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS))
@@ -43,7 +46,10 @@ class Wait:
 
     @property
     def is_at_once(self) -> bool:
-        """Whether the median operation failed at once, and no operation waited for the whole timeout."""
+        """Whether the median time to a failure was short, and no operation waited for the whole timeout.
+
+        Short means at most IMMEDIATE_SHARE of the busy timeout. False if the timeout is unknown or 0.
+        """
         median_ns = self.latency.p50_ns or 0.0
         return bool(self.timeout_ms) and not self.waited_count and median_ns <= self._short_ns
 
@@ -74,7 +80,7 @@ def latency_of(failures: Iterable[Failures]) -> Latency | None:
 
 
 def wait_of(group: Group, timeout_ms: int | None) -> Wait | None:
-    """Return the time that the failed operations of a group took; None without failures or their times.
+    """Return the time until operations of a group failed; None if none failed, or no times were recorded.
 
     `timeout_ms` is the busy timeout in force, in ms; None if it is unknown.
     """

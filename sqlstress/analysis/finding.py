@@ -9,7 +9,7 @@ P = ParamSpec("P")
 GRAVE, USUAL, ASIDE = range(3)
 """Ranks of sentences. Reports show all GRAVE sentences first, then the USUAL, then the ASIDE ones.
 
-GRAVE: wrong data and missing measurements. USUAL: conclusions. ASIDE: limits of the figures.
+GRAVE: sentences on wrong data and missing measurements. USUAL: conclusions. ASIDE: limits of the figures.
 """
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function that is not USUAL."""
@@ -42,14 +42,14 @@ class Finding:
         the measured data do not decide the question.
         """
         self.part = ""
-        """Label of the part of a table that the finding is about, such as "synchronous normal".
+        """Label of the part of a table to which the finding applies, such as "synchronous normal".
 
-        Empty if the finding is about the whole table.
+        Empty if the finding applies to the whole table.
         """
 
     @property
     def code(self) -> str:
-        """Name of the kind of finding in JSON reports, such as "best" or "starvation"; it does not change."""
+        """Name of the kind of finding in JSON reports, such as "best". New versions keep the name."""
         return code_of(self.sentence)
 
     @property
@@ -83,7 +83,7 @@ class Finding:
 
 
 def code_of(sentence: Callable[..., str]) -> str:
-    """Return the code of a sentence function: its name with dashes, such as "data-wrong"."""
+    """Return the code of a sentence function: its name with dashes for underscores, such as "data-wrong"."""
     return sentence.__name__.rstrip("_").replace("_", "-")
 
 

@@ -29,12 +29,13 @@ MAX_VALUE_LENGTH = 24
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR: for the choice of the best runs, and for the test where throughput stops rising."""
+"""Shares of ERROR. BEST is for the choice of the best runs. TREND is for the tests of the number of processes
+at which throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Point of a plot: the files and processes of a case, with the median rate of its valid trials."""
+    """Point of a plot: the files and processes of a case, and the median TPS of its valid trials."""
 
     files: int
     """Number of database files over which the keys are partitioned."""
@@ -49,15 +50,18 @@ class Group:
     """Runs of one experiment that are compared in one table."""
 
     case: Case
-    """Case of the first run. The other cases differ from it only in fields that the experiment varies."""
+    """Case of the first run. The cases of the other runs differ from this case only in fields that the
+    experiment varies, such as the number of processes."""
     runs: tuple[Run, ...]
     """Runs in the order of the report; at least one."""
     groups: int = 1
-    """Number of groups in the report. ERROR is divided by it, so that all conclusions hold together."""
+    """Number of groups in the report. Each group gets an equal part of ERROR, so that the conclusions on all
+    groups hold together."""
     setting: str = ""
     """Option in which the parts differ, such as "synchronous"; empty if there are no parts."""
     parts: tuple[Group, ...] = ()
-    """The runs, split into a group for each value of the option `setting`; empty if they are not split."""
+    """Groups into which `runs` is split: one for each value of the option `setting`; empty if `runs` is not
+    split."""
 
     def value(self, case: Case) -> str:
         """Return a case's value of the option `setting`, such as "normal"; "" if there are no parts."""
@@ -73,10 +77,11 @@ class Group:
         return ", ".join(filter(None, (self.value(case), place(case))))
 
     def places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases: "synchronous full and normal with 8 processes on 1 bucket".
+        """Return the label of several cases: "synchronous full and synchronous normal with 8 processes".
 
-        The numbers of processes and buckets are left out for a value of which all cases are given. The label
-        is "every case" if all cases of the group are given.
+        The label lists the values of the option `setting`, and for each value the processes and buckets. If
+        `cases` has all cases of a value (here "full"), the label names only the value. If `cases` has all
+        cases of the group, the label is "every case".
         """
         if not self.parts:
             return places(cases)
@@ -93,16 +98,20 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases, like `places`. Buckets that all runs share are left out."""
+        """Return the label of several cases, like `places`, but shorter if possible.
+
+        The label has only the numbers of processes if the group has no parts, no fixed rate, and a single
+        number of buckets.
+        """
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return the label of a value on a number of buckets: "p99, 20 buckets".
+        """Return the label of the value `value` on `layout` buckets: "p99, 20 buckets".
 
-        The number of buckets is left out if all runs have the same.
+        The number of buckets is left out if all runs have the same number.
         """
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
@@ -138,7 +147,7 @@ class Group:
     ) -> PairwiseTests | None:
         """Return the pairwise tests of runs; None if they have fewer than MIN_PASSES passes in common.
 
-        `figures` returns the compared figure of a run for each pass, by the pass's number. All are above 0.
+        `figures` returns the compared figures of a run, by the number of the pass. All figures are above 0.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
@@ -163,9 +172,10 @@ Topic = Callable[[Group], Iterator[Finding]]
 
 
 def closed_loop_only(topic: Topic) -> Topic:
-    """Decorate a topic: restrict it to closed loops, where an operation starts when the last has ended.
+    """Decorate a topic: restrict it to closed loops.
 
-    At a fixed rate, throughput shows only the requested rate, so the decorated topic yields nothing.
+    In a closed loop, a process starts an operation when its last operation has ended. At a fixed rate, the
+    throughput is only the requested rate, so the decorated topic yields nothing.
     """
 
     @wraps(topic)
@@ -176,11 +186,13 @@ def closed_loop_only(topic: Topic) -> Topic:
 
 
 class PairwiseTests:
-    """Pairwise tests of runs, by their figures in common passes, each pair against its own noise.
+    """Pairwise tests of runs, by their figures in the passes that the runs have in common.
 
-    `error` is the probability that any result is wrong. The share BEST of it is for the choice of the best
-    runs. The rest is for the ratios of all pairs (`ratio`), or else for the curve of a layout (`rises`,
-    `gain` and the ratios that describe it).
+    The noise of a test comes from the two runs alone: from the scatter of their ratio over the passes.
+
+    `error` is the probability that any result is wrong. The share BEST of `error` is for the choice of the
+    best runs. A caller spends the rest in one of two ways: on the ratios of all pairs (`ratio`), or on the
+    throughput curves of the layouts (the methods below "The curve of a layout").
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -195,7 +207,7 @@ class PairwiseTests:
         return self._passes.count
 
     def middle(self, run: Run) -> float:
-        """Return the geometric mean of a run's figures over its passes."""
+        """Return the geometric mean of a run's figures in the passes that all runs have in common."""
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
@@ -209,8 +221,9 @@ class PairwiseTests:
         """
         return self._passes.ratio(id(base), id(other))
 
-    # Choice of the best runs. Each run is compared with every other. The error probability is divided by the
-    # number of other runs, not of all pairs (Hsu 1984): only comparisons with the true best run must hold.
+    # Choice of the best runs. Each run is compared with each other run. The error probability is divided by
+    # the number of other runs. A division by the number of all pairs is not needed, because only the
+    # comparisons with the truly best run must be right (Hsu 1984).
 
     def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
         """Return whether `other` is significantly better than `run`. If so, `run` is not the best run.
@@ -220,21 +233,23 @@ class PairwiseTests:
         return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
 
     def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` leads by significantly less than the share NEAR, or does not lead at all.
+        """Return whether `other` is better than `run` by significantly less than the share NEAR.
 
+        Also true if `other` is not better.
         `families` is the number of sets of runs in which a best run is sought.
         """
         return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
 
-    # Tests of the point where throughput on a layout (number of files) stops rising with more processes, and
-    # ratios that describe the curve.
+    # The curve of a layout (number of files): its throughput by number of processes. The methods test where
+    # the throughput stops rising, and return ratios between runs of the curve.
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
         """Return whether throughput rises significantly from `run` to `others`.
 
-        `others` has runs with more processes, in ascending order. The first of them, the mean of the first
-        two, of the first three, and so on are each compared with `run`, because a trend needs fewer passes
-        than a single pair. `layouts` is the number of layouts that are tested.
+        `others` has runs with more processes, in ascending order. `run` is compared with the first of
+        `others`, with the mean of the first two, with the mean of the first three, and so on. A mean of
+        several runs shows a rise after fewer passes than a single run. `layouts` is the number of layouts
+        that are tested.
         """
         error = self._error * TREND / 2 / layouts / max(1, len(others))
         ends = range(1, len(others) + 1)
@@ -243,15 +258,15 @@ class PairwiseTests:
     def gain(self, run: Run, other: Run, bounds: int) -> float:
         """Return an upper bound of the figure of `other` divided by that of `run`.
 
-        `bounds` is the number of such bounds that must hold together.
+        `bounds` is the number of bounds that must all be right; the error probability is divided by it.
         """
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
         """Return the figure of `other` divided by that of `base`, with an interval; None with too few passes.
 
-        The intervals hold together for as many pairs as there are runs. Those of `ratio` hold together for
-        all pairs.
+        Up to as many of these intervals as there are runs hold together. The intervals of `ratio` are wider,
+        because they hold together for all pairs of runs.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
@@ -261,7 +276,10 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether any gain from `run` to `other` is significantly smaller than the share NEAR."""
+        """Return whether `other` is better than `run` by significantly less than the share NEAR.
+
+        Also true if `other` is not better.
+        """
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
@@ -281,12 +299,15 @@ MAX_ADVISED_PASSES = 100
 
 
 def noise(tested: PairwiseTests) -> Noise:
-    """Return the reason why tests of runs are unclear, with the number of passes that would be enough."""
+    """Return the reason why tests of runs are unclear: noise, and the number of passes that would suffice."""
     return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason why `count` passes cannot show a difference. `needed` passes would be enough."""
+    """Return the reason why `count` passes are too few to show a difference of the share NEAR.
+
+    `needed` is the number of passes that would suffice. It is left out if it exceeds MAX_ADVISED_PASSES.
+    """
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
@@ -311,10 +332,13 @@ class ExperimentReader(Protocol):
     """Methods that conclusions need of an experiment's presenter (the object that shows its results)."""
 
     def rate(self, run: Run) -> float | None:
-        """Return the rate by which a valid run is compared, per second; None if the run has no such rate."""
+        """Return the rate by which a run with a valid trial is compared, per second; None if there is none.
+
+        Depending on the experiment, the rate counts transactions, cycles or rows.
+        """
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings that only this experiment has."""
+        """Yield the findings on a group that only this experiment has."""
 
     def activity(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
@@ -323,9 +347,9 @@ class ExperimentReader(Protocol):
         """Return the reason why operations of a run failed, as a clause."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the load options in which the cases differ, as text.
+        """Return, for each case, the values of the load options in which the cases differ, as text.
 
-        Options that vary within a table are left out.
+        Options that vary within a table, such as the number of processes, are left out.
         """
 
 
@@ -352,7 +376,8 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 def _without_foreign_load(run: Run) -> Run:
     """Return a copy of a run without the recorded load of other programs.
 
-    If a CPU quota stops our processes, other programs use the processors instead of them and disturb nothing.
+    While a CPU quota stops our processes, other programs can use the processors without disturbing us. So the
+    load of other programs must not cause a warning.
     """
     return replace(
         run,
@@ -381,8 +406,8 @@ def rate_of(run: Run) -> float | None:
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
     """Merge groups whose cases differ in one option only, and return the resulting groups.
 
-    The merged groups become the parts of a new group. If the cases differ in several options, the groups are
-    merged over the option that leaves the fewest groups.
+    The merged groups become the parts of a new group. If groups can be merged over any of several options,
+    the option that leaves the fewest groups is chosen.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
@@ -402,7 +427,8 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
             merged.append(
                 Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if is_merged else parts[0]
             )
-    # The comparison of the option's values in each merged group counts as another group.
+    # ERROR is divided by the number of groups. Each merged group also has a comparison of the values of an
+    # option, which counts as another group.
     count = len(groups) + sum(bool(group.parts) for group in merged)
     return tuple(
         replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
@@ -413,8 +439,8 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 def _family(group: Group) -> Hashable:
     """Return a key that is equal for groups that may be merged.
 
-    The key has all fields of the case except for the traits, which are the options in which groups may
-    differ.
+    The key has all fields of the case except for its traits. Traits are the options that may differ between
+    groups that are merged.
     """
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
@@ -431,19 +457,22 @@ def _family(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Return a family's groups as lists. The groups of a list differ in the option `name` only.
+    """Split a family into lists, and return the lists. The groups of a list differ in the option `name` only.
 
-    A family has groups with equal keys. `traits` has the options of each group, by name, as text.
+    The groups of a family have equal keys (`_family`). `traits` has the options of each group, by name, as
+    text.
     """
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
-    # Targets have different options, so drivers are compared if they agree in the options that all have.
+    # Groups with different drivers may have different options, because each target (SQLite, PostgreSQL) has
+    # its own. Such groups get into the same list if they agree in the options that all groups have.
     common = set.intersection(*map(set, traits)) if name == "driver" else set().union(*traits)
     for group, values_by_name in zip(family, traits, strict=True):
         other_traits = tuple(
             sorted((key, value) for key, value in values_by_name.items() if key != name and key in common)
         )
-        # A group with the same labels as an earlier group would be confused with it, so it gets its own list.
+        # Rows of two groups with the same values of all options would have equal labels. So the second of
+        # these groups gets a list of its own.
         labels = (other_traits, values_by_name.get(name))
         lists.setdefault((other_traits, id(group) if labels in seen_labels else None), []).append(group)
         seen_labels.add(labels)

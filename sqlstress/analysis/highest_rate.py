@@ -27,17 +27,22 @@ from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 ERROR = 0.01
 """Maximum probability that a window counts as saturated although it kept up with its rate."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-"""Share of the operations below each percentile, by its name."""
+"""Share of the operations that are faster than a percentile, by the name of the percentile."""
 MIN_OPERATIONS_ABOVE = 10
-"""Minimum number of operations above a percentile in a window that is judged by this percentile."""
+"""Minimum number of operations that are slower than a percentile, in a window that is judged by this
+percentile."""
 MAX_LATE_SHARE = 0.5
-"""Share of a promised latency. If sqlstress starts operations later than this, the delay is its own fault."""
+"""Share of a promised latency. If sqlstress starts operations with a larger delay, it is itself the cause of
+the broken promise, and the window is not judged."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke its promise. A report file may have a latency below the bound."""
+"""Minimum of `margin` for a window that broke its promise. A report file may have a latency below the bound
+for such a window. Without the minimum, the margin would mean a kept promise."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window that break any promise: failed operations, saturation, and no due operation."""
+"""Faults of a window that break any promise. FAILURES: operations failed. FULL: the window was saturated, so
+not all due operations were done. NOTHING: no operation was due."""
 HARNESS, FEW = "harness late", "too few operations"
-"""Reasons why a window is not judged: sqlstress itself started operations late; too few operations."""
+"""Reasons why a window is not judged. HARNESS: sqlstress itself started operations too late. FEW: the window
+has too few operations."""
 
 
 def promise_clause(promise: Promise) -> str:
@@ -49,9 +54,9 @@ def promise_clause(promise: Promise) -> str:
 
 
 def enough(names: Iterable[str]) -> int:
-    """Return the minimum number of operations in a window that is judged by these percentiles.
+    """Return the minimum number of operations in a window that is judged by these bounds.
 
-    0 if `names` has no percentile but, for example, only "max".
+    `names` has the names of the bounds: percentiles such as "p99", or "max". 0 if no name is a percentile.
     """
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
@@ -59,7 +64,10 @@ def enough(names: Iterable[str]) -> int:
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return a percentile such as "p99", or the maximum for "max", in ns; None without latencies."""
+    """Return the percentile `name`, such as "p99", in ns. For "max", return the largest latency.
+
+    None if `latency` is None.
+    """
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
@@ -85,7 +93,8 @@ def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
 def skip_reason(trial: Trial, promise: Promise) -> str:
     """Return the reason why a window is not judged, HARNESS or FEW; "" if it is judged.
 
-    A window that kept the promise, or broke it by a fault other than a bound, is always judged.
+    A window that kept the promise is always judged. So is a window with one of the faults FAILURES, FULL and
+    NOTHING.
     """
     faults, bounds = broken(trial, promise), promise.bounds
     if not trial.arrived or not bounds.keys() >= set(faults):
@@ -100,10 +109,10 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 
 
 def margin(trial: Trial, promise: Promise) -> float:
-    """Return the logarithm of the largest ratio of a window's latencies to their promised bounds.
+    """Return the margin of a window: the logarithm of its largest ratio of a latency to the promised bound.
 
-    The result is 0 or less if the window kept the promise, else above 0. It is MAX_MARGIN or more for a
-    fault that breaks any promise.
+    The margin is 0 or less if the window kept the promise, else above 0. It is MAX_MARGIN or more if the
+    window has one of the faults FAILURES, FULL and NOTHING.
     """
     faults, latency = broken(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
@@ -118,14 +127,14 @@ def margin(trial: Trial, promise: Promise) -> float:
 
 
 class TriedRate(NamedTuple):
-    """Rate that a search tried, with its windows."""
+    """Rate that a search tried, with the windows (trials) that were measured at this rate."""
 
     rate: int
     """Due operations per second."""
     run: Run
-    """All windows at this rate, as the trials of a run."""
+    """Run whose trials are the windows at this rate."""
     judged: tuple[Trial, ...]
-    """Valid windows at this rate that are judged."""
+    """Windows at this rate that are valid and judged (see `skip_reason`)."""
     margins: tuple[float, ...]
     """Result of `margin` for each judged window, in the same order."""
 
@@ -141,9 +150,9 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the (lower) median of a figure over the judged windows, in ns; None without a figure.
+        """Return the (lower) median of a latency figure over the judged windows, in ns.
 
-        `name` is a percentile such as "p99", or "max".
+        `name` is the figure: a percentile such as "p99", or "max". None if no judged window has the figure.
         """
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
@@ -185,7 +194,7 @@ def is_complete(found: SearchAnswer) -> bool:
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
-    """Return the findings of a search: its answer, the reason of an early end, and the judged windows."""
+    """Return the findings of a search: its answer, the reason of an early end, and the counts of windows."""
     rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
     if search.ended and not is_complete(best_known):
@@ -195,7 +204,7 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 
 
 def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
-    """Return the finding on the answer, or on the bounds of an unknown answer."""
+    """Return the finding on the highest rate that keeps the promise, or on its bounds if it is unknown."""
     windows, promise_text = _windows(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:
@@ -211,10 +220,11 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, Any]:
-    """Return the bounds of an unknown answer, as facts.
+    """Return the bounds of the unknown highest rate, as facts.
 
-    "kept" is the highest rate that kept the promise in most windows, "broken" the lowest rate that did not.
-    A bound is left out if there is no such rate. `windows` has the margins of the judged windows, by rate.
+    "kept" is the highest rate that kept the promise in at least half of its windows. "broken" is the lowest
+    of the other rates. A bound is left out if there is no such rate. `windows` has the margins of the judged
+    windows, by rate.
     """
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     broken = [rate for rate in windows if rate not in kept]
@@ -232,7 +242,7 @@ _DEFAULT_S = 300.0
 
 
 def _longer(search: LimitSearch) -> str:
-    """Return the option that gives an undecided search twice its time limit: "--max-time 10m"."""
+    """Return the option that doubles the time limit of an undecided search: "--max-time 10m"."""
     minutes = math.ceil(2 * (search.max_time_s or _DEFAULT_S) / 60)
     return f"--max-time {minutes}m"
 

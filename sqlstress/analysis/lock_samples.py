@@ -12,11 +12,12 @@ from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
 
 MIN_LONG_HOLD_S = 0.5
-"""Shortest hold of the write lock that is reported as long, in seconds. Waiting processes notice it."""
+"""Shortest hold of the write lock that is reported as long, in seconds. Waiting users notice it."""
 _Z95 = 1.96
-"""Standard errors on each side of a 95% interval of a normal distribution."""
+"""Half the width of the 95% interval of a normal distribution, in standard deviations."""
 _FEW = 2
-"""Number of samples from which the length of a hold is estimated. Fewer give only an upper bound."""
+"""Minimum number of samples of a hold from which its length is estimated. Fewer samples give only an upper
+bound."""
 
 
 def share(samples: int, of: int) -> float:
@@ -27,8 +28,9 @@ def share(samples: int, of: int) -> float:
 def share_error(samples: int) -> float:
     """Return the largest error of a share estimated from `samples` samples; 1.0 without samples.
 
-    The error is the half-width of the 95% interval of a share of 0.5, where it is largest. The formula is
-    that of entirely random samples. One sample at a random time in each interval is at least as exact.
+    The error is half the width of the 95% interval of a share. It is largest for a share of 0.5, which is
+    assumed. The formula is that of samples at independent random times. Our samples (one at a random time in
+    each of many equal intervals) are at least as exact.
     """
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 
@@ -42,7 +44,7 @@ class Length(NamedTuple):
 
 
 def length(held: Holds, rate: int) -> Length:
-    """Return the longest hold of a lock. `rate` is the number of samples per second."""
+    """Return the length of the longest hold of a lock. `rate` is the number of samples per second."""
     if held.longest_s * rate >= _FEW:
         return Length(held.longest_s * NS_PER_S, is_bound=False)
     return Length(held.most_s * NS_PER_S, is_bound=True)

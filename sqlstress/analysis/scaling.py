@@ -1,4 +1,4 @@
-"""Growth of throughput with processes and buckets, as far as it is significant; waits; saturation.
+"""Significant changes of throughput, longest waits and fairness with processes and buckets; saturation.
 
 A layout is a number of buckets (database files that partition the keys). A run is all trials of a case. A
 group is the runs of a table. A pass is one trial of each case in turn. A finding is a sentence with its
@@ -32,14 +32,15 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain that is reported, as a share. A larger bound says nothing useful."""
+"""Largest upper bound of a gain of throughput that is reported, as a share. A larger bound would not help the
+user."""
 
 
 @closed_loop_only
 def throughput_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on the throughput of a group: its best runs, and the growth with buckets and processes.
 
-    Nothing if all runs have the same numbers of processes and buckets.
+    Nothing if all runs have the same number of processes and the same number of buckets.
     """
     runs = _comparable_runs(group)
     if not runs:
@@ -64,16 +65,19 @@ def throughput_findings(group: Group) -> Iterator[Finding]:
 
 
 def _comparable_runs(group: Group) -> list[Run]:
-    """Return the comparable runs with a known number of processes.
+    """Return the runs of a group that have comparable figures and a known number of processes.
 
-    Empty if all of them have the same numbers of buckets and processes.
+    Empty if all these runs have the same number of buckets and the same number of processes.
     """
     runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
     return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
 
 
 def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
-    """Return the curve of each layout, by number of buckets in ascending order."""
+    """Return the curve (throughput by number of processes) of each layout.
+
+    The keys of the result are the numbers of buckets, in ascending order.
+    """
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
@@ -81,8 +85,8 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
     """Return the finding on the best runs.
 
-    If several runs lead and their medians differ, the finding has the range of the medians, as the table
-    does. The highest median alone would mislead, because it is not significantly above the others.
+    If several runs lead and their medians differ, the finding states the lowest and the highest median. The
+    highest median alone would mislead, because it is not significantly above the other medians.
     """
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
@@ -101,7 +105,7 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Throughput of one layout by number of processes: the runs, with their tests.
+    """Curve of a layout: its throughput by number of processes, with tests of the shape of the curve.
 
     `layouts` is the number of layouts that are tested; the error probability is divided by it.
     """
@@ -119,8 +123,8 @@ class Curve:
     def less(self) -> list[Run]:
         """Runs at the start of the curve from which throughput rises significantly with more processes.
 
-        The runs are tested in ascending order, up to the first negative result. So each test may use the
-        whole error probability.
+        The runs are tested in ascending order, up to the first run from which throughput does not rise
+        significantly. Because of this fixed order, each test may use the whole error probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -131,11 +135,14 @@ class Curve:
 
     @property
     def enough(self) -> Run:
-        """Run with the fewest processes that are enough: more processes gain significantly less than NEAR.
+        """Run with the smallest number of processes that is enough.
 
-        The gain is relative to the best run with at most these processes. Numbers of processes are tested in
-        descending order, up to the first negative result: if the gain beyond a number is small, the gain
-        beyond each larger number is small, too. The last run of the curve if no smaller number is enough.
+        A number of processes is enough if all runs with more processes gain significantly less than the share
+        NEAR. The gain is relative to the best run with at most this number of processes.
+
+        Numbers are tested in descending order, up to the first number that is not enough: if a number is
+        enough, each larger number is enough, too. If no smaller number is enough, this is the last run of the
+        curve.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -148,12 +155,16 @@ class Curve:
     def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
         """Return an upper bound of the gain from `run` to any of the `later` runs, as a factor.
 
-        `bases` is the number of runs for which the caller needs such a bound.
+        `bases` is the number of runs for which the caller needs such a bound. The error probability is
+        divided by this number.
         """
         return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
 
     def scaling(self) -> Finding:
-        """Return the finding on the number of processes beyond which throughput does not rise."""
+        """Return the finding on the number of processes beyond which throughput does not rise.
+
+        Or the finding that throughput still rises at the largest number, or that this is unclear.
+        """
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
             return Finding(sentences.still_rising, most=_count(runs[-1]))
@@ -175,10 +186,10 @@ class Curve:
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that the gain beyond the run `first` is unclear: it may be NEAR or more.
+        """Return the finding that the gain beyond the run `first` is unclear: the gain may be NEAR or more.
 
-        `less` has the runs from which throughput rises significantly. The finding has the upper bound of the
-        gain.
+        `less` has the runs from which throughput rises significantly. The finding states the upper bound of
+        the gain, unless the bound exceeds MAX_REPORTED_GAIN.
         """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
@@ -209,7 +220,8 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput of a layout divided by that of the base layout, as a fact.
 
-    The runs with the most processes that both layouts have are compared. None if there are no such runs.
+    The compared runs have the largest number of processes that was measured on both layouts. None if there is
+    no such number, or too few passes.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
@@ -224,16 +236,18 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
 
 
 MIN_WAIT_RATIO = 1.5
-"""Smallest ratio of the longest waits of two runs that is reported."""
+"""Smallest reported ratio between the longest wait of a run and the longest wait of another run."""
 MIN_FAIRNESS_CHANGE = 0.05
-"""Smallest difference of fairness (Jain's index of the processes' shares, up to 1) that is reported."""
+"""Smallest reported difference between the fairness of two runs. Fairness is Jain's index of the processes'
+shares of the operations; 1 means equal shares."""
 
 
 @closed_loop_only
 def waits(group: Group) -> Iterator[Finding]:
     """Yield the significant changes of the longest wait and of fairness with the number of buckets.
 
-    The layouts with the fewest and with the most buckets are compared, at the most processes that both have.
+    The layout with the fewest buckets is compared with the layout with the most buckets, at the largest
+    number of processes that was measured on both.
     """
     runs = _comparable_runs(group)
     tested = group.pairwise_tests(runs) if runs else None
@@ -253,8 +267,8 @@ def waits(group: Group) -> Iterator[Finding]:
 def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
     """Return the significant changes of the longest wait and of fairness from `base` to `other`, as facts.
 
-    The facts have the figures that the table shows. Each of the two tests uses half of the error probability.
-    Empty if neither changes significantly.
+    The figures of the facts are those of the table. `error` is the probability of a wrong result; each of the
+    two tests uses half of it. Empty if neither figure changes significantly.
     """
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
@@ -281,10 +295,11 @@ def _fairness(run: Run) -> list[float]:
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether all values of one run are above all values of the other, at the error rate `error`.
+    """Return whether all values of one run are above all values of the other run.
 
-    False if there are too few values for this error rate. The test is the extreme case of the Mann-Whitney
-    test. It is valid for any distribution; the distribution of longest waits is unknown.
+    False also if this could happen by chance with a probability above `error`, because there are too few
+    values. The test is the extreme case of the Mann-Whitney test, which is valid for any distribution. The
+    distribution of longest waits is unknown.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
@@ -295,17 +310,17 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 
 
 MIN_FAIRNESS = 0.9
-"""Fairness (Jain's index) below which the shares of the processes are reported as uneven."""
+"""Fairness (Jain's index) below which the processes' shares of the operations are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""Shortest wait that is reported as starvation, in ns, if the wait is also unusual."""
+"""A longer wait, in ns, is reported as starvation if it is also unusual (see UNUSUAL_MULTIPLE)."""
 UNUSUAL_MULTIPLE = 10
-"""Multiple of the median operation's time. A longer wait is unusual."""
+"""Multiple of the median latency of a case's slowest kind of operation. A longer wait is unusual."""
 
 
 def is_fairness_known(case: Case) -> bool:
-    """Return whether the shares of the processes in a case show fairness.
+    """Return whether the processes' shares of the operations of a case show whether the processes were fair.
 
-    If the number of operations per process is fixed, shares show nothing, because all are equal.
+    They do not if --ops fixes the number of operations per process: then all shares are equal.
     """
     return case.ops is None
 
@@ -313,12 +328,12 @@ def is_fairness_known(case: Case) -> bool:
 def starvation(
     group: Group, remedy: Callable[[list[Case]], str | None] = lambda _: None
 ) -> Iterator[Finding]:
-    """Yield a finding if the shares of the processes were uneven or a wait was long.
+    """Yield a finding if the processes' shares of the operations were uneven, or a wait was long.
 
     `remedy` returns the advice for the affected cases, or None if the cause was not measured.
 
-    There is no finding at a fixed rate: there, the shares of the processes are a matter of chance, and the
-    waits include the queue.
+    There is no finding at a fixed rate. At a fixed rate, the shares of the processes depend on chance, and a
+    wait includes the time for which the operation was queued.
     """
     if group.case.rate:
         return
@@ -351,7 +366,7 @@ def starvation(
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
     """Return the sum of a count over all trials of a group, and the cases with a count above 0.
 
-    `count` returns the count of a trial; None counts as 0.
+    `count` returns the count of a trial, such as its busy results. None counts as 0.
     """
     sums = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
     above_0 = [(case, number) for case, number in sums if number > 0]
@@ -362,21 +377,22 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 
 
 MIN_ACHIEVED_SHARE = 0.99
-"""Share of the due operations. If a smaller share was done, the case is saturated."""
+"""Share of the due operations. If significantly less than this share was done, the case is saturated."""
 _DEVIATIONS = 3.0
-"""Minimum shortfall of operations if there are too few windows for a test.
+"""Shortfall of operations above which a case is saturated if it has too few windows for a test.
 
-The unit is the standard deviation of the number of independent arrivals.
+The unit is the standard deviation of the number of arrivals if they are independent.
 """
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
-"""Verdicts on a case at a fixed rate: all due operations were done; not all were done; unclear."""
+"""Verdicts on a case at a fixed rate. KEPT_UP: almost all due operations were done. SATURATED: significantly
+fewer were done. RATE_UNKNOWN: this is unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the operations done in the windows of some trials, divided by the operations due in them.
+    """Return the number of operations done in the windows of trials, divided by the number due in them.
 
-    The share exceeds 1 if operations that were due in the warm-up were done in the window. None if no
-    operation was due.
+    The share can exceed 1, because operations that were due in the warm-up may be done in the window. None if
+    no operation was due.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
@@ -385,9 +401,9 @@ def achieved_share(trials: Sequence[Trial]) -> float | None:
 def saturation(trials: Sequence[Trial], error: float) -> str:
     """Return the verdict on the trials of a case: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. How many operations are under way when a window opens or
-    closes is a matter of chance. The scatter of several windows shows the size of this effect (Student's t).
-    If there are too few windows, the shortfall must be far larger than that of independent arrivals.
+    `error` is the probability of a wrong SATURATED. The number of operations that are under way when a window
+    opens or closes depends on chance. The scatter of several windows shows the size of this effect (Student's
+    t). If there are too few windows, the shortfall must exceed _DEVIATIONS.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

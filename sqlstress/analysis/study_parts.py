@@ -18,7 +18,8 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test: data was wrong; too little was tested for a proof; the data was proved right.
+"""Statuses of a crash test. WRONG: data was wrong. UNPROVED: too little was tested for a proof. PROVED: the
+data was proved right.
 
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
@@ -50,9 +51,9 @@ class ReportPart:
     error: str | None
     """Error that ended the study early; None if the study was completed, or if the user interrupted it."""
     suite: str
-    """Name of the test suite under which the JUnit output lists the part."""
+    """Name of the test suite to which the part belongs in JUnit output."""
     kind: str = "Crash test"
-    """Kind of study, as annotations of GitHub name it."""
+    """Name of the kind of study in annotations, which are messages that GitHub shows on a commit."""
 
 
 def counterexamples(verdict: Verdict) -> Iterator[Finding]:
@@ -65,9 +66,9 @@ def counterexamples(verdict: Verdict) -> Iterator[Finding]:
 
 
 def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Finding]:
-    """Yield the finding on a study's early end; nothing if `error` is None, because the study was completed.
+    """Yield the finding that a study ended early because of `error`; nothing if `error` is None.
 
-    `rounds` is the progress as text, such as "3 of 100 rounds"; None leaves it out.
+    `rounds` is the progress as text, such as "3 of 100 rounds". If it is None, the finding has no progress.
     """
     if error:
         yield Finding(sentences.ended_early, rounds=rounds, reason=error.removesuffix("."))

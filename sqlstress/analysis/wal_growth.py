@@ -1,29 +1,36 @@
-"""Kinds of a WAL's growth. They have the same symptom, and different remedies."""
+"""Kinds of growth of a WAL. All kinds have the same symptom, a large WAL file, but different remedies.
+
+A frame is a page in the WAL. A frame is live if it was written since the WAL last started again at its
+beginning. A checkpoint copies live frames to the database file.
+"""
 
 from __future__ import annotations
 
 from sqlstress.report.results import WalUse
 
 OVERLAP, SNAPSHOT, UNCOPIED, REUSED = "overlap", "snapshot", "uncopied", "reused"
-"""Kinds. OVERLAP: most frames are in the database file, but readers that overlap never let the WAL start
-again. SNAPSHOT: a long reader keeps frames out of the database file. UNCOPIED: no checkpoint copied the
-frames, and no long reader was seen. REUSED: the file keeps its largest size; few of its frames are live."""
+"""Kinds. OVERLAP: checkpoints copied most frames to the database file, but at each moment some process was
+reading, so the WAL could not start again at its beginning. SNAPSHOT: a long read transaction keeps
+checkpoints from copying later frames. UNCOPIED: no checkpoint copied the frames, and no long read
+transaction was seen. REUSED: the file keeps its largest size, but few of its frames are live."""
 AUTOCHECKPOINT = 1000
-"""Number of frames at which SQLite checkpoints by default."""
+"""Number of frames in the WAL at which SQLite starts a checkpoint by default."""
 LARGE_FACTOR = 4
-"""Factor by which a WAL exceeds the automatic checkpoint from which its growth is reported."""
+"""Multiple of the frames of automatic checkpoints. If a WAL has more frames, its growth is reported."""
 LARGE_FRAMES = LARGE_FACTOR * AUTOCHECKPOINT
-"""Number of frames in the WAL file up to which its size is normal."""
+"""Largest normal number of frames in a WAL file, for SQLite's default of automatic checkpoints."""
 LONG_S = 1.0
-"""Minimum duration of a long read, and of a time without a gap between readers, in seconds."""
+"""Duration in seconds. A read transaction of at least this duration is long. So is a time of at least this
+duration during which at each moment at least one process read."""
 _HALF = 0.5
 
 
 def growth_in_trial(wal: WalUse, autocheckpoint: int | None = None) -> str | None:
     """Return the kind of growth of a trial's WAL; None if it did not grow.
 
-    `autocheckpoint` is the number of frames of automatic checkpoints: None is SQLite's default, 0 means off.
-    The readers are not known, so UNCOPIED is returned only if automatic checkpoints are off.
+    `autocheckpoint` is the number of frames at which an automatic checkpoint starts. None means SQLite's
+    default, and 0 means that automatic checkpoints are off. If most frames are not in the database file,
+    UNCOPIED is returned if automatic checkpoints are off, else SNAPSHOT, because the readers are not known.
     """
     if wal.most_frames <= LARGE_FACTOR * (autocheckpoint or AUTOCHECKPOINT):
         return None
@@ -43,12 +50,12 @@ def wal_growth_kind(
     without_gap_s: float,
     normal_frames: int = LARGE_FRAMES,
 ) -> str | None:
-    """Return the kind of growth of a WAL, or None if it did not grow or the figures do not show a kind.
+    """Return the kind of growth of a WAL; None if the WAL did not grow or the figures do not show a kind.
 
-    `file_frames` is the number of frames that the file has room for. `checkpointed` counts the live frames
-    that are in the database file. `longest_read_s` is the longest transaction that kept an old snapshot, and
-    `without_gap_s` the longest time in which always some process read. A file of up to `normal_frames` frames
-    did not grow.
+    `file_frames` is the number of frames for which the file has room. `checkpointed` is the number of live
+    frames that checkpoints copied to the database file. `longest_read_s` is the duration of the longest
+    transaction that read an old snapshot, in seconds. `without_gap_s` is the longest time, in seconds, during
+    which at each moment at least one process read. A file of up to `normal_frames` frames did not grow.
     """
     if file_frames <= normal_frames:
         return None

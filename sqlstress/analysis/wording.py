@@ -1,4 +1,4 @@
-"""Numbers, cases and layouts as text for sentences. Numbers are rounded, and long lists are cut.
+"""Text of numbers, cases, layouts and changes, for sentences. Numbers are rounded, and long lists are cut.
 
 The layout of a case is its number of buckets (database files). Buckets partition the keys. A closed loop
 starts an operation when the last one has ended; at a fixed rate, operations are due at given times.
@@ -21,7 +21,7 @@ _LONGEST_LIST = 8
 
 
 def truncate(text: str, longest: int) -> str:
-    """Return the text. If it is longer than `longest` characters, cut it; a cut text ends in an ellipsis."""
+    """Return a text, cut to at most `longest` characters. A text that was cut ends in an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -52,9 +52,10 @@ def size(count: float) -> str:
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number in the first of `units` that is not larger than it, or in the unit `smallest`.
+    """Return a number as text, in the largest of `units` that is at most the number, or else in `smallest`.
 
-    `units` has the size and the name of each unit, largest first. The size of `smallest` is 1.
+    `units` has the size and the name of each unit, the largest first. `smallest` is the name of the unit of
+    size 1.
     """
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
@@ -106,7 +107,10 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Return the handling of locks: the time limit and the means of waiting; a server's isolation level."""
+    """Return the handling of locks as text: the time limit of a wait, and the means of waiting.
+
+    For a server, the text also has the isolation level.
+    """
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
@@ -118,7 +122,8 @@ def busy_policy(case: Case) -> str:
 def place(case: Case) -> str:
     """Return the label of a case, such as "8 processes on 20 buckets".
 
-    If the cases of its experiment do not differ in the number of processes, the label is the case's name.
+    If the case belongs to an experiment without a sweep over numbers of processes, the label is the case's
+    name.
     """
     if not experiment_of(case).sweeps:
         return case_label(case)
@@ -137,7 +142,7 @@ def rate_suffix(case: Case) -> str:
 
 
 def listing(items: Sequence[str], last: str = "and") -> str:
-    """Return a list as text: "a, b and c". A long list is cut and ends with the number of omitted items.
+    """Return a list as text: "a, b and c". A long list is cut: "a, b, c and 12 more".
 
     `last` is the word before the last item.
     """
@@ -171,9 +176,9 @@ def process_counts(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    """Return the numbers of processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets".
+    """Return the numbers of processes and buckets of cases as text: "4 and 8 processes on 1 and 20 buckets".
 
-    Numbers of buckets with the same numbers of processes are joined.
+    Numbers of buckets that were measured with the same numbers of processes share an item of the text.
     """
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
@@ -191,7 +196,7 @@ def _layouts_of(cases: Sequence[Case]) -> str:
 
 
 def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
-    """Return ascending numbers with their unit: "1, 2 and 4 processes", "1 and 3 to 8 processes".
+    """Return ascending numbers with their unit as text: "1, 2 and 4 processes", "1 and 3 to 8 processes".
 
     `named` returns one number with its unit, such as "4 processes".
     """
@@ -210,7 +215,8 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
     return listing([*first_parts, last.removesuffix(digits(values[-1])) + named(values[-1])])
 
 
-# Changes of a figure, for the gates: A/B tests, and checks against a baseline. `metric` is "tps" or "p99".
+# Changes of a figure in gates, which pass or fail in CI: A/B tests, and checks against a baseline. `metric`
+# is "tps" or "p99".
 
 
 def signed(ratio: float) -> str:
@@ -227,14 +233,18 @@ def noun(metric: str) -> str:
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse, given its ratio; negative if it got better."""
+    """Return the share by which a figure got worse; negative if it got better.
+
+    `ratio` is the new figure divided by the old figure.
+    """
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
 def possible_change(worst: float | None, best: float | None, metric: str) -> str:
-    """Return the change for the worse that the data show and allow: "no drop shown, up to 69% possible".
+    """Return the change for the worse that is shown and possible: "no drop shown, up to 69% possible".
 
-    `worst` and `best` are the bounds of the ratio; None if there are too few trials for bounds.
+    The data show at least the first change, and do not rule out the second. `worst` and `best` are the bounds
+    of the ratio of the figures; None if there are too few trials for bounds.
     """
     if worst is None or best is None:
         return "not enough was measured to show anything"
@@ -254,21 +264,28 @@ def capital(text: str) -> str:
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", "about as fast".
+    """Return a ratio with its interval, as text: "1.9 times as fast (1.8 to 2.0)", "about as fast".
 
-    `what` is the compared quality, here "as fast". A ratio that is significantly near 1 has no number.
+    `what` is the compared quality, here "as fast". If the ratio is significantly near 1, the text has no
+    number.
     """
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
 
 
 def without_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio without its interval: "1.9 times as fast", "about as fast". `what` is "as fast"."""
+    """Return a ratio without its interval, as text: "1.9 times as fast", "about as fast".
+
+    `what` is the compared quality, here "as fast".
+    """
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
 
 
 def change(share: float, than: str) -> str:
-    """Return a relative change: -0.2 → "20% slower than", 1.5 → "2.5 times as fast as"."""
+    """Return a relative change as text: -0.2 → "20% slower than", 1.5 → "2.5 times as fast as".
+
+    `than` is the word after "slower" or "faster".
+    """
     if share >= 1:
         return f"{times(1 + share)} as fast as"
     return f"{percent(abs(share))} {'faster' if share > 0 else 'slower'} {than}"
@@ -280,17 +297,18 @@ def estimate(ratio: Ratio) -> str:
 
 
 def counts(numbers: Mapping[str, int]) -> str:
-    """Return numbers by name as text: "busy (12) and locked (3)"."""
+    """Return named numbers, such as counts of errors, as text: "busy (12) and locked (3)"."""
     return listing([f"{name} ({digits(number)})" for name, number in numbers.items()])
 
 
 def quoted(numbers: Mapping[str, int]) -> str:
-    """Return numbers of messages, by their text: '"disk full" (2); "no such table" (1)'."""
+    """Return messages and how often each occurred, as text: '"disk full" (2); "no such table" (1)'."""
     return "; ".join(f'"{text}" ({digits(number)})' for text, number in numbers.items())
 
 
 MOSTLY_WAITED = 0.9
-"""Share of the failed operations. If more waited for the whole timeout, the sentence says that all did."""
+"""Share of the failed operations. If at least this share waited for the whole timeout, the sentence states
+that operations failed after the whole timeout, without a number."""
 
 
 class FailureTime(NamedTuple):
@@ -305,7 +323,7 @@ class FailureTime(NamedTuple):
     failures: int
     """Number of failed operations."""
     waited: int
-    """Number of failed operations that waited for the whole timeout, or almost."""
+    """Number of failed operations that waited for the whole timeout, or for almost the whole timeout."""
     at_once: bool
     """Whether the median operation failed at once, and no operation waited for the whole timeout."""
 
@@ -341,11 +359,12 @@ class Change(NamedTuple):
     pairs: int
     """Number of pairs of trials from which the ratio was estimated."""
     low: float | None = None
-    """Lowest possible ratio; None if there are too few pairs."""
+    """Lower bound of the ratio; None if there are too few pairs for a bound."""
     high: float | None = None
-    """Highest possible ratio; None if there are too few pairs."""
+    """Upper bound of the ratio; None if there are too few pairs for a bound."""
     where: str = ""
-    """Case that changed, such as "at 8 processes"; empty for the mean of all cases."""
+    """Label of the case to which the change applies, such as "at 8 processes"; empty for the mean of all
+    cases."""
 
 
 def change_figures(change: Change) -> str:

@@ -2,9 +2,9 @@
 
 The class `Case` has the fields that cases of all experiments have. Fields that only cases of one experiment
 have are in its field `spec`, whose type the experiment defines. A field made by `option(...)` is also an
-option of the command line: its default is that of the option, and `meaning` is its description in the JSON
-Schema. A target stores the data (SQLite or a server), and a driver is a way to use it from Python. A bucket
-is one of the database files over which the keys are partitioned.
+option of the command line. Its default is the default of the option, and `meaning` is the description of the
+field in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way to use a
+target from Python. A bucket is one of the database files over which the keys are partitioned.
 """
 
 from __future__ import annotations
@@ -45,12 +45,15 @@ from sqlstress.target import driver_help, usual
 
 
 ARRIVAL_SPACINGS = ("poisson", "even")
-"""Distances between due times: random as of independent users (Poisson), or equal."""
+"""Distances between due times: random (Poisson, as of operations of independent users), or equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Due times of the operations of an open loop, whether or not earlier operations are done."""
+    """Rule for the due times of operations in an open loop.
+
+    The due times do not depend on whether earlier operations are done.
+    """
 
     rate: int = option(
         rates,
@@ -84,25 +87,27 @@ class Arrivals:
     )
 
     def at(self, rate: int) -> Arrivals:
-        """Return a copy with another rate, in operations per second."""
+        """Return a copy with the rate `rate`, in operations per second."""
         return replace(self, rate=rate)
 
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEEP_JOURNAL_MODE = "kept"
-"""Value of `journal_mode` if sqlstress sets none: the file keeps the mode that the user's program set."""
+"""Value of `journal_mode` that means: sqlstress sets no journal mode, and the file keeps the mode that the
+user's program set."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
-"""Driver of published figures whose driver and waits for locks are unknown."""
+"""Name of the driver in reports of published figures whose real driver, and its handling of locks, are
+unknown."""
 
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
 _BIG = 1 << 40
 _INT = (1 << 31) - 1
-"""Largest 32-bit integer: SQLite treats a larger cache_size as 0."""
+"""Largest signed 32-bit integer. SQLite treats a larger cache_size as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,7 @@ ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def target_option(targets: Sequence[str]) -> Any:
-    """Return a dataclass field: the option that selects the targets to compare from `targets`."""
+    """Return a dataclass field: the option that selects, from the names `targets`, the targets to compare."""
     return option(
         choices(*targets),
         None,
@@ -331,7 +336,8 @@ class Case:
     server: Server | None = None
     """Database server that stores the data; None if there is no server."""
     spec: Any = None
-    """Fields that only cases of this experiment have; None means their defaults."""
+    """Object with the fields that only cases of this experiment have. None in the constructor means the
+    default of each of these fields."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
@@ -353,7 +359,7 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Return the case that plain data stands for.
+        """Convert plain data to a case, and return the case.
 
         Raises InvalidField if the data does not fit, and UsageError for values that this version of sqlstress
         does not support.
@@ -395,8 +401,8 @@ class Case:
 
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
-"""Options of all cases, by name. Their defaults are those of the experiment kv."""
-# Without --seed, a seed is drawn, so that each measurement has other random choices.
+"""Options that cases of all experiments have, by name. The defaults are the defaults of the experiment kv."""
+# The default None means that a random seed is drawn, so that each measurement makes other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
 SETTINGS = tuple(option.name for option in options_of(Settings).values())
@@ -409,11 +415,12 @@ def common(*names: str) -> tuple[Option, ...]:
 
 
 def otherwise(name: str, **changes: Any) -> Option:
-    """Return an option of COMMON with changed attributes, such as the default of an experiment."""
+    """Return a copy of an option of COMMON with changed attributes, such as another default."""
     return replace(COMMON[name], **changes)
 
 
-# Traits: the values of a case's options, as text, by option. Cases of a table differ in their traits.
+# Traits: the values of a case's options, as text, by the name of the option. Cases in a table differ in their
+# traits.
 
 
 DEFAULT_TEXT = "default"
@@ -421,9 +428,10 @@ DEFAULT_TEXT = "default"
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return the values that distinguish a case from others in its table, as text, by option.
+    """Return the values that distinguish a case from other cases in its table, as text, by option.
 
-    For a case with a name this is only the name. For others it is the driver, the settings and the spec.
+    For a case with a name, this is only the name. For a case without a name, these are the driver, the
+    settings, and the options of its experiment (the field `spec`).
     """
     if case.name:
         return {"name": case.name}
@@ -437,15 +445,15 @@ def layout(case: Case) -> str:
 
 
 def _option_texts(part: Any) -> dict[str, str]:
-    """Return the values of a dataclass of options as text, by option."""
+    """Return the values of an object whose fields are options, as text, by the name of the option."""
     options = options_of(cast(Any, type(part)))
     return {option.name: words(getattr(part, field)) for field, option in options.items()}
 
 
 def words(value: Any) -> str:
-    """Return an option's value as on the command line: on, 0.5, full, foreign_keys=on.
+    """Return an option's value as text, as on the command line: on, 0.5, full, foreign_keys=on.
 
-    DEFAULT_TEXT for None and an empty tuple.
+    For None and an empty tuple, the text is DEFAULT_TEXT.
     """
     if value is None or value == ():
         return DEFAULT_TEXT

@@ -50,12 +50,12 @@ from sqlstress.report.study_results import AbTest, LimitSearch
 from sqlstress.system.files import lock, path_length_note, read_text, reason, retry_while_denied, short_path
 from sqlstress.version import __version__
 
-# JSON text of plain data (dicts, lists, strings, numbers, booleans, None): a line for each value and for each
-# list of numbers.
+# JSON text of plain data (dicts, lists, strings, numbers, booleans, None). Each value has its own line. A
+# list of numbers, or of rows of numbers, has a single line.
 #
-# With indentation, `json.dumps` runs in Python and is ten times as slow as without, where it runs in C. Lists
-# of numbers, and of rows of numbers, are most of a report, so C writes each of them on one line. With a line
-# for each pair, a histogram of a thousand pairs would also take twice the space.
+# `json.dumps` with indentation runs in Python. Without indentation it runs in C, which is ten times as fast.
+# Most of a report is lists of numbers and of rows of numbers, so the C code writes each of these lists, on
+# one line. With a line for each pair, a histogram of a thousand pairs would also take twice the space.
 
 
 _NUMBERS = frozenset({int, float})
@@ -111,12 +111,12 @@ MAX_BYTES = 16 << 20
 """Maximum size of a report file, in bytes. A larger file is not read, because that would take more than two
 seconds.
 
-Ten minutes of 256 workers, with a count for each tenth of a second, take 10 MB. A measurement of 800 cases
-with 1 to 8 workers takes 16 MB, mostly histograms.
+Examples: a report on ten minutes of 256 workers, with a count for each tenth of a second, has 10 MB. A report
+on 800 cases with 1 to 8 workers has 16 MB, mostly histograms.
 """
 MAX_TEXTS = 500_000
-"""Maximum number of strings and keys in a report file. The largest plan, 1,000 cases of primary keys, has
-310,000. A file with more is not read."""
+"""Maximum number of strings and keys in a report file. A file with more is not read. The report of the
+largest plan, 1,000 cases of the experiment on primary keys, has 310,000."""
 MAX_RUNS = 1000
 """Maximum number of runs in a report file: the number of cases of the largest plan. An A/B test may have
 twice this number, because it has two runs for each case."""
@@ -132,13 +132,13 @@ class Report:
     """Saved report of a measurement. The file is written again after each case."""
 
     created: str
-    """Begin of the measurement: date and time in UTC (ISO 8601); empty if unknown."""
+    """Date and time at which the measurement began, in UTC (ISO 8601); empty if unknown."""
     command: tuple[str, ...]
     """Words of the command line that repeats the measurement; empty if unknown."""
     environment: Environment
     """Machine, file system and libraries of the measurement."""
     runs: tuple[Run, ...] = ()
-    """Cases measured so far with their trials, in the order of the plan."""
+    """Runs so far: each measured case with its trials, in the order of the plan."""
     planned: int = 0
     """Number of cases in the plan."""
     interrupted: bool = False
@@ -146,19 +146,19 @@ class Report:
     format_version: str = FORMAT_VERSION
     """Version of the report's format, as major.minor."""
     tool_version: str = __version__
-    """Version of sqlstress that made the measurement; empty if the figures are not from sqlstress."""
+    """Version of sqlstress that made the measurement; empty if sqlstress did not measure the figures."""
     ab: AbTest | None = None
     """A/B test: two variants measured in turns; None for other measurements."""
     limit: LimitSearch | None = None
     """Search for the highest rate at which promised latencies are kept; None for other measurements."""
     published: str | None = None
-    """Author and machine of published figures; None if sqlstress measured the figures. Published figures are
-    not verified, and the seeds of their cases are meaningless."""
+    """Author of published figures, and machine on which they were measured; None if sqlstress measured the
+    figures. Published figures are not verified, and the seeds of their cases have no meaning."""
     results: dict[str, Any] = field(default_factory=dict)
     """Results of studies without cases, such as a crash test, by the name of their experiment."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the report as plain data. Each result has the key that its experiment defines."""
+        """Return the report as plain data. The key of each item of `results` is defined by its experiment."""
         plain = jsonable.plain_fields(self, without="results")
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -170,7 +170,7 @@ class Report:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Report:
-        """Return the report that plain data stands for. Raises InvalidField if the data does not fit."""
+        """Return a report, converted from plain data. Raises InvalidField if the data does not fit."""
         values, results = jsonable.read_fields(cls, found, without="results"), {}
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -182,7 +182,7 @@ class Report:
 
     @property
     def holds_something(self) -> bool:
-        """Whether the report has a run or a result of a study."""
+        """Whether the report has at least one run or one result of a study."""
         return bool(self.runs or self.results)
 
 
@@ -190,7 +190,7 @@ class Report:
 def without_gc() -> Iterator[None]:
     """Turn cyclic garbage collection off in the block.
 
-    With the millions of lists of a report, it would take most of the time.
+    A report has millions of lists. With garbage collection, the collector would take most of the time.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -204,17 +204,18 @@ def without_gc() -> Iterator[None]:
 def to_json(report: Report, **more: Any) -> str:
     """Return a report as JSON text. A list of numbers, or of rows of numbers, is on a single line.
 
-    `more` has additional keys and values for the end of the report, which readers ignore.
+    `more` has additional keys and values. They come last in the JSON object. Programs that read a report
+    ignore them.
     """
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
 def from_json(text: str) -> Report:
-    """Return the report that a JSON text stands for. Unknown keys are ignored.
+    """Convert a JSON text to a report, and return the report. Unknown keys are ignored.
 
-    Raises UsageError, with a single line of limited length, if the text is not a valid report or if its
-    format has another major version.
+    Raises UsageError if the text is not a valid report, or if its format has another major version. The
+    message is a single line of limited length.
     """
     try:
         if text.count('"') > 2 * MAX_TEXTS:
@@ -228,7 +229,7 @@ def from_json(text: str) -> Report:
 
 
 def read(path: Path) -> Report:
-    """Return the report saved in a file. Raises UsageError with a line that names the file."""
+    """Return the report saved in a file. Raises UsageError, with the file's name, if this is not possible."""
     try:
         return from_json(read_text(path, MAX_BYTES))
     except OSError as error:
@@ -250,9 +251,9 @@ _REMOVED = {
     "presets": "presets",
     "together": "fleet --together",
 }
-"""Commands and options that version 0.2.0 removed, by the key of their results.
+"""Commands and options that version 0.2.0 removed, by the key of their results in older reports.
 
-The key is in a trial, or in an object at the top level of the report.
+The key belongs to a trial, or to an object at the top level of the report.
 """
 
 
@@ -269,15 +270,17 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    """Return the list at a key of a JSON object; an empty list if there is no list."""
+    """Return the list that a JSON object has at a key; an empty list if there is no object or no list."""
     items = value.get(key) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
 
 def _check(plain: Any) -> None:
-    """Raise ValueError or UsageError for another format, or for more runs than any plan has.
+    """Check the format version and the number of runs of a report that was parsed but not yet converted.
 
-    The check comes before the conversion, which takes most of the time and memory.
+    Raises ValueError if it is no report or has more than MAX_RUNS runs. Raises UsageError if its format has
+    another major version, or if it has results of a removed command. The check comes before the conversion,
+    which takes most of the time and memory.
     """
     version = plain.get("format_version") if isinstance(plain, dict) else None
     if not isinstance(version, str):
@@ -298,9 +301,9 @@ def _check(plain: Any) -> None:
 
 # Writing a report: completely or not at all, and without replacing devices or pipes.
 #
-# The new text is written to a temporary file next to the target, which replaces the target. The writer holds
-# a lock on the temporary file. If the writer was killed, the temporary file is recognised by its name, and
-# because no process holds a lock on it.
+# The new text is written to a temporary file next to the target. Then the temporary file replaces the target.
+# The writer holds a lock on the temporary file. So a temporary file of a killed writer is recognised by its
+# name and by the missing lock, and is removed.
 
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
@@ -309,7 +312,7 @@ _UNFINISHED = re.compile(r"\.sqlstress-[0-9a-f]{8}\.tmp")
 _TRIES = 3
 """Maximum number of attempts to replace a file."""
 STDOUT = Path("-")
-"""Path that means standard output. A file of this name cannot be written."""
+"""Path that means standard output. So a report cannot be written to a file of this name."""
 
 
 def is_stdout(path: Path) -> bool:
@@ -320,8 +323,8 @@ def is_stdout(path: Path) -> bool:
 def is_stream(path: Path) -> bool:
     """Return whether a path is a device, a pipe or an open descriptor. Raises OSError.
 
-    Text that was written to such a path cannot be replaced, so write it once, when the report is complete. An
-    ordinary file may be written again as the report grows.
+    Text that was written to such a path cannot be replaced. So the caller must write a report to it only
+    once, when the report is complete. An ordinary file may be written again as the report grows.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True
@@ -336,13 +339,13 @@ def write_atomically(path: Path, text: str) -> None:
     """Write a file. A process that reads the file sees the old text or the new text, never a part.
 
     Symbolic links are followed. A device, a pipe or an open descriptor is written to, never replaced. Raises
-    EnvironmentFailure.
+    EnvironmentFailure if the file cannot be written.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path == STDOUT:
-            # Bytes are written, so that the output is the same as in a file. It is no error if the reader of
-            # a pipe closes it early.
+            # Bytes are written, not text, so that the output is the same as in a file. It is no error if the
+            # program that reads from a pipe closes the pipe early.
             with suppress(BrokenPipeError):
                 sys.stdout.flush()
                 sys.stdout.buffer.write(data)
@@ -361,10 +364,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of the open descriptor that a path names; None if it names no descriptor.
+    """Return the number of the open descriptor that a path names; None if the path names no descriptor.
 
-    The descriptor is used instead of the path. To open the path again would truncate the file to which
-    standard output was redirected.
+    Callers use the descriptor instead of the path. If they opened /dev/stdout again, they would truncate the
+    file to which standard output was redirected.
     """
     if os.name != "posix":
         return None
@@ -373,16 +376,16 @@ def _descriptor(path: Path) -> int | None:
 
 
 def try_creation(target: Path) -> None:
-    """Check that a file can be written: create a temporary file next to it, and remove that file.
+    """Check that the file `target` can be written: create a temporary file next to it, and remove that file.
 
-    If the path of the target is too long for some versions of Windows, and longer than that of the temporary
-    file, the target itself is created and removed. Raises OSError if the file cannot be created.
+    If the path of the target is too long for some versions of Windows, and longer than the path of the
+    temporary file, the target itself is created and removed. Raises OSError if the file cannot be created.
     """
     place = _beside(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
         place = target
     place.open("xb").close()
-    # Another sqlstress may have taken the file for one of a killed process, and removed it.
+    # Another sqlstress may have mistaken the file for the temporary file of a killed writer, and removed it.
     place.unlink(missing_ok=True)
 
 
@@ -392,10 +395,10 @@ def _beside(target: Path) -> Path:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Replace the content of a file by `data`, with _TRIES attempts. Raises OSError."""
+    """Replace the content of a file by `data`, with at most _TRIES attempts. Raises OSError."""
     for _ in range(_TRIES - 1):
-        # Before the temporary file is locked and after it is closed, another sqlstress may take it for a file
-        # of a killed process, and remove it.
+        # Before the temporary file is locked, and after it is closed, another sqlstress may mistake it for
+        # the file of a killed writer, and remove it. If so, write it again.
         with suppress(FileNotFoundError):
             return _replace_at_once(target, data)
     return _replace_at_once(target, data)
@@ -409,7 +412,8 @@ def _replace_at_once(target: Path, data: bytes) -> None:
     temporary = _beside(target)
     try:
         with temporary.open("xb") as file:
-            with suppress(OSError):  # a file system without locks: no other process can lock the file, either
+            # On a file system without locks, `remove_unfinished` cannot lock the file, either, and keeps it.
+            with suppress(OSError):
                 lock(file)
             if target.exists():  # keep the permissions of the target
                 shutil.copymode(target, temporary)

@@ -14,7 +14,8 @@ class Warning:
     text: str
     """Description of the problem and of the remedy."""
     serious: bool = False
-    """Whether every run shows the warning, and not only `sqlstress doctor`."""
+    """Whether the warning is serious. Commands that measure show serious warnings; `sqlstress doctor` shows
+    all warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,13 @@ class Host:
     python: str
     """Implementation and version of Python; empty if unknown."""
     sleep_1ms_ns: int | None
-    """Median real duration of a sleep of 1 ms, in ns; None if unknown."""
+    """Median time that a requested sleep of 1 ms really took, in ns; None if unknown."""
     cpu_quota: float | None = None
     """Number of cores that a container's CPU quota allows; None if there is no quota."""
 
     @property
     def is_limited(self) -> bool:
-        """Whether a CPU quota allows less than the logical processors that sqlstress may use."""
+        """Whether a CPU quota allows fewer cores than there are logical processors that sqlstress may use."""
         return self.cpu_quota is not None and (self.cores is None or self.cpu_quota < self.cores)
 
 
@@ -65,7 +66,7 @@ class SqliteBuild:
     driver: str
     """Name of the driver, as in the option --driver."""
     driver_version: str
-    """Version of the Python package that binds the library."""
+    """Version of the Python package through which Python calls the database library."""
     version: str
     """Version of the database library; empty if unknown."""
     source_id: str
@@ -86,15 +87,15 @@ class SyncCost:
     primitive: str
     """System call that syncs: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers; empty if unknown."""
     append_p50_ns: int
-    """Time of a write at the end of a file and its sync: median, in ns."""
+    """Time of a write at the end of a file together with the sync of the file: median, in ns."""
     append_p99_ns: int
-    """Time of a write at the end of a file and its sync: 99th percentile, in ns."""
+    """Time of a write at the end of a file together with the sync of the file: 99th percentile, in ns."""
     overwrite_p50_ns: int
-    """Time of a write over an existing block and its sync: median, in ns."""
+    """Time of a write over an existing block together with the sync of the file: median, in ns."""
     overwrite_p99_ns: int
-    """Time of a write over an existing block and its sync: 99th percentile, in ns."""
+    """Time of a write over an existing block together with the sync of the file: 99th percentile, in ns."""
     samples: int
-    """Number of timed syncs of each kind (append, overwrite)."""
+    """Number of timed writes with their syncs, for each kind of write (append, overwrite)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Environment:
     sync_after: SyncCost | None = None
     """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
-    """Cost of a sync before the measurement, second sample. None if it was not taken."""
+    """Cost of a sync before the measurement, second sample; None if it was not measured."""
     sync_after_again: SyncCost | None = None
-    """Cost of a sync after the measurement, second sample. None if it was not taken, because the first sample
-    showed no difference to the cost before the measurement."""
+    """Cost of a sync after the measurement, second sample. It is measured only if the first sample differs
+    from the cost before the measurement; else None."""

@@ -19,7 +19,8 @@ class TreeSpace:
     table: str
     """Name of the table to which an index belongs; for a table, its own name."""
     is_index: bool
-    """Whether the b-tree is an index. The only b-tree of a WITHOUT ROWID table counts as the table."""
+    """Whether the b-tree is an index. The b-tree of a WITHOUT ROWID table, whose rows SQLite stores in an
+    index, counts as a table."""
     entries: int
     """Number of rows of the table, or of keys of the index."""
     overflowing_entries: int
@@ -33,7 +34,7 @@ class TreeSpace:
     internal_pages: int
     """Number of pages of the b-tree that have child pages."""
     overflow_pages: int
-    """Number of overflow pages, which hold the rest of entries that do not fit on one page."""
+    """Number of overflow pages. An entry that does not fit on one page continues on overflow pages."""
 
     @property
     def pages(self) -> int:
@@ -54,7 +55,8 @@ class Space:
     free_pages: int | None
     """Number of unused pages, which are on the free list; None if unknown."""
     trees: tuple[TreeSpace, ...]
-    """All b-trees, sorted by name. Pages of no b-tree are free, or hold the pointer map or the lock bytes."""
+    """All b-trees, sorted by name. A page that belongs to no b-tree is free, or holds the pointer map or the
+    lock bytes."""
 
     def table_with_indices(self, table: str) -> Portion:
         """Return the b-trees of a table and all its indices. Raises KeyError if there is no such table."""
@@ -65,7 +67,10 @@ class Space:
         return self._portion(table, lambda tree: tree.name == table)
 
     def indices_of(self, table: str) -> Portion:
-        """Return the b-trees of a table's indices, if any. Raises KeyError if there is no such table."""
+        """Return the b-trees of a table's indices; an empty portion if the table has no index.
+
+        Raises KeyError if there is no such table.
+        """
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
@@ -77,7 +82,10 @@ class Space:
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
-        """Return the b-trees for which `belongs` is true. Raises KeyError if the table is unknown."""
+        """Return the b-trees for which `belongs` is true. Raises KeyError if there is no table `table`.
+
+        Also raises KeyError if only the size of the file is known.
+        """
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
         if not any(tree.name == table and not tree.is_index for tree in self.trees):
@@ -114,9 +122,9 @@ class Portion:
     def fan_out(self) -> int | None:
         """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
-        Every page except the root is a child. sqlite3_analyzer subtracts the roots of tables only and counts
-        one child too many for each index. This property does the same, so that its figure agrees with that of
-        sqlite3_analyzer.
+        Every page except the root of a b-tree is a child. sqlite3_analyzer subtracts only the roots of
+        tables, so it counts one child too many for each index. This property does the same, so that its
+        figure agrees with the figure of sqlite3_analyzer.
         """
         internal = self.total("internal_pages")
         if not internal:

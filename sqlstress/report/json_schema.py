@@ -46,11 +46,12 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Look.verdict": {"enum": [*VERDICTS]},
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
-"""Schema keywords that follow from neither type hints nor options, by "Class.field"."""
+"""Schema keywords of fields, by "Class.field", that cannot be derived from type hints or options."""
 _OPEN = ("Case.driver",)
-"""Fields, as "Class.field", whose option does not list all values.
+"""Fields, as "Class.field", that may have other values than those that their option allows.
 
-A driver can also belong to a single experiment, or be the unknown driver of published figures.
+The option lists the usual drivers. A report may also have a driver that belongs to a single experiment, or
+the driver UNKNOWN_DRIVER of published figures.
 """
 
 
@@ -79,11 +80,11 @@ There is no dataclass for findings, because they are computed when a report is w
 def report_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a report.
 
-    The schema allows unknown keys, because readers of reports ignore them.
+    The schema allows unknown keys, because programs that read reports ignore unknown keys.
     """
     definitions: dict[str, Any] = {}
     report = _object(Report, definitions, ("results",))
-    report["required"].append("format_version")  # The field has a default, but readers require it.
+    report["required"].append("format_version")  # The field has a default, but `document.read` requires it.
     report["properties"]["findings"] = _FINDINGS
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -100,14 +101,14 @@ def schema_text() -> str:
 
 
 def generated_text() -> str:
-    """Return the text of the schema as generated now from the dataclasses."""
+    """Generate the text of the schema from the dataclasses, and return it."""
     return json.dumps(report_schema(), indent=2) + "\n"
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
     """Return the schema of a dataclass; the fields named in `excluded` are left out.
 
-    The schemas of the classes to which it refers are added to `definitions`.
+    The schemas of other classes to which the dataclass refers are added to `definitions`.
     """
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
@@ -130,7 +131,7 @@ def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()
 
 
 def _required(cls: type) -> list[str]:
-    """Return the names of the fields without a default, which a reader requires."""
+    """Return the names of the fields without a default, which every report must have."""
     return [field.name for field in fields(cls) if not has_default(field)]
 
 
@@ -155,7 +156,10 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema rule (if, then) for the fields that only cases of this experiment have."""
+    """Return the JSON Schema rule (if, then) for the fields that only cases of this experiment have.
+
+    The schemas of the classes to which the fields refer are added to `definitions`.
+    """
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
@@ -218,7 +222,10 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a reference to the schema of a dataclass, and add that schema to `definitions`."""
+    """Return a reference to the schema of a dataclass, and add that schema to `definitions`.
+
+    The fields named in `excluded` are left out. Raises TypeError if another dataclass has the same name.
+    """
     schema = _object(cls, definitions, ("spec",) if cls is Case else excluded)
     if definitions.setdefault(cls.__name__, schema) != schema:
         raise TypeError(f"two types of a report are called {cls.__name__}")

@@ -1,4 +1,4 @@
-"""Conversion of dataclasses to plain data for JSON and back, driven by their type hints.
+"""Conversion of dataclasses to plain data for JSON and back, according to the type hints of their fields.
 
 Plain data is what `json.loads` returns: dicts, lists, strings, numbers, booleans and None. Supported types
 are dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int, float and bool. Data that does
@@ -22,7 +22,7 @@ Convert = Callable[[Any], Any]
 """Function that converts plain data to a value, or a value to plain data. Raises InvalidField."""
 
 _NAME_LENGTH = 40
-"""Maximum length of a key in the path of an InvalidField, in characters."""
+"""Maximum length of a key in the path of an InvalidField error, in characters."""
 _KINDS = {
     NoneType: "null",
     bool: "true or false",
@@ -37,8 +37,8 @@ _KINDS = {
 class InvalidField(ValueError):
     """Error for plain data that does not fit its type, with the path of the data.
 
-    Each caller prepends its key or index to the path while the exception propagates, so that the conversion
-    of valid data spends no time on paths.
+    While the exception propagates, each function on the call stack prepends a key or an index to the path. So
+    the conversion of valid data spends no time on paths.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
@@ -62,7 +62,10 @@ class InvalidField(ValueError):
 
 
 def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the converted items of a list. Raises InvalidField, with the index of the item in its path."""
+    """Return the items of a list, each converted by the function `convert`.
+
+    Raises InvalidField, with the index of the item in its path.
+    """
     converted: list[Any] = []
     try:
         for value in values:
@@ -73,7 +76,10 @@ def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
 
 
 def convert_member(convert: Convert, value: Any, name: object) -> Any:
-    """Return the converted value of the key `name`. Raises InvalidField, with the key in its path."""
+    """Return `value`, which belongs to the key `name`, converted by the function `convert`.
+
+    Raises InvalidField, with the key in its path.
+    """
     try:
         return convert(value)
     except InvalidField as error:
@@ -84,10 +90,10 @@ T = TypeVar("T")
 
 
 def to_plain(value: object) -> Any:
-    """Return a value as plain data. Raises ValueError if it has no JSON form.
+    """Return a value as plain data. Raises ValueError if the value has no JSON form.
 
-    Lone surrogates, as in a file name that is not valid text, are replaced by backslash escapes, because not
-    every JSON reader accepts them.
+    Backslash escapes replace lone surrogates, which Python puts into file names that are not valid text. Not
+    every JSON parser accepts lone surrogates.
     """
     try:
         return _plain(value)
@@ -136,7 +142,7 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 
 def _checked_number(value: float) -> float:
-    """Return a number unchanged. Raises InvalidField for more than 64 bits, NaN and infinity."""
+    """Return a number unchanged. Raises InvalidField for integers of more than 64 bits, NaN and infinity."""
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
             raise InvalidField("a whole number of more than 64 bits")
@@ -146,18 +152,20 @@ def _checked_number(value: float) -> float:
 
 
 def from_plain(type_: type[T], plain: Any) -> T:
-    """Return the value of a type that plain data, as returned by `json.loads`, stands for.
+    """Convert plain data, as returned by `json.loads`, to a value of the type `type_`, and return the value.
 
-    Unknown keys are ignored. A missing key gets its default. Raises ValueError if the data does not fit.
+    Unknown keys are ignored. For a missing key, the default of the field is used. Raises ValueError if the
+    data does not fit the type.
     """
     return cast(T, reader(cast(Any, type_))(plain))
 
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return the function that converts plain data to this type. The function raises InvalidField.
+    """Return the function that converts plain data to the type `hint`.
 
-    Raises TypeError if the type is not supported.
+    The returned function raises InvalidField for data that does not fit. Raises TypeError if the type is not
+    supported.
     """
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
@@ -197,7 +205,7 @@ def _read_str(plain: Any) -> str:
     if not isinstance(plain, str):
         raise wrong("text", plain)
     try:
-        plain.encode("utf-8")  # Fails for a lone surrogate, which would break any code that prints it.
+        plain.encode("utf-8")  # This fails for a lone surrogate, which would break any code that prints it.
     except UnicodeEncodeError as error:
         raise InvalidField("half of a surrogate pair is not text") from error
     return plain
@@ -219,7 +227,10 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return the function that reads a list of fixed length, whose items have these types."""
+    """Return the function that converts a list of fixed length to a tuple.
+
+    `hints` has the type of each item.
+    """
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -231,10 +242,10 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return the function that reads a list of any length, whose items have the same type.
+    """Return the function that converts a list of any length to a tuple. All items have the type `hint`.
 
-    Lists of integers, and of rows of integers, are most of a report. If they are valid, they are checked as a
-    whole; otherwise each item is converted, to find the path of the wrong item.
+    Most of a report is lists of integers and of rows of integers. To save time, such a list is checked as a
+    whole. Only if this check fails, the items are converted one by one, to find the path of the wrong item.
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
@@ -250,7 +261,10 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return the function that reads a dataclass. A ValueError of its constructor becomes InvalidField."""
+    """Return the function that converts a JSON object to an object of the dataclass `cls`.
+
+    If the constructor of the dataclass raises ValueError, the function raises InvalidField.
+    """
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -278,7 +292,7 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
 
 @cache
 def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
-    """Return the fields of a dataclass, each with the function that reads its value."""
+    """Return the fields of a dataclass, each with the function that converts plain data to its value."""
     hints = get_type_hints(cls)
     return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 
@@ -298,7 +312,7 @@ def require_object(plain: Any) -> dict[str, Any]:
 
 
 INT_LIMIT = 2**64
-"""Limit of the absolute value of an integer in a report. The limit itself is too large."""
+"""Limit of the absolute value of an integer in a report. Only smaller absolute values are valid."""
 
 
 def all_integers(values: Sequence[Any]) -> bool:

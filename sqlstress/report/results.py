@@ -50,8 +50,8 @@ class Latency:
     max_ns: int
     """Latency of the slowest operation, in ns."""
     buckets: tuple[tuple[int, int], ...] = ()
-    """Histogram: (index, count) of each bucket that is not empty. The index is the upper 16 bits of the
-    latency in ns as a 32-bit float."""
+    """Histogram: (index, number of operations) of each bucket that is not empty. The index of an operation's
+    bucket is the upper 16 bits of its latency in ns, stored as a 32-bit float."""
 
     def __post_init__(self) -> None:
         if self.buckets:
@@ -65,12 +65,13 @@ class Latency:
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
         """Return the latencies of a histogram. `max_ns` is the largest latency, in ns.
 
-        `buckets` has the count of each bucket by its index, as `histogram.Recorder` returns them.
+        `buckets` has the number of operations in each bucket of the histogram, by the index of the bucket, as
+        `histogram.Recorder` returns them.
         """
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
-            # The middle of the last bucket can exceed the slowest latency.
+            # A percentile is the middle of a bucket. The middle of the last bucket can exceed `max_ns`.
             middle = histogram.percentile(buckets, share)
             return None if middle is None else min(middle, float(max_ns))
 
@@ -79,9 +80,9 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return a copy without the percentiles for which there are too few operations.
+        """Return a copy in which the 90th and 99th percentiles are None if there are too few operations.
 
-        With few operations, a single slow operation would decide the 90th or 99th percentile.
+        With few operations, a single slow operation would decide the percentile.
         """
         return replace(
             self,
@@ -103,9 +104,9 @@ class Failures:
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return the latencies of the operations of all items together; None if `found` is empty.
+    """Return the latencies of all operations of several `Latency` objects; None if `found` is empty.
 
-    If any item has no histogram, the items cannot be merged, and the first item is returned.
+    If any object has no histogram, the objects cannot be merged, and the first object is returned.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -115,12 +116,16 @@ def merged(found: Sequence[Latency]) -> Latency | None:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Operations that were due inside the window of an open loop, and their latencies."""
+    """Operations that were due inside the window of an open loop, and their latencies.
+
+    In an open loop, operations are due at times that a rate determines. An operation may have to wait until
+    earlier operations are done.
+    """
 
     due: int
     """Number of operations that were due inside the window."""
     skipped: int
-    """Number of due operations that were not started, because their delay exceeded the latency limit."""
+    """Number of due operations that were not started, because they were later than --latency-limit allows."""
     queued: int
     """Number of due operations that were waiting or running when the window closed."""
     latency: dict[str, Latency] = field(default_factory=dict)
@@ -128,7 +133,8 @@ class Arrived:
     were waiting or running when the window closed, with the time from their due time to the closing. Failed
     and skipped operations are left out."""
     lateness: Latency | None = None
-    """Delays between due time and start that sqlstress itself caused; None if no operation was started."""
+    """Delays between the due time and the start of operations that sqlstress itself caused; None if no
+    operation was started."""
     polled_share: float = 0.0
     """Share of the window in which an average process read the clock in a loop to wait for the due time of
     its next operation, 0 to 1."""
@@ -184,7 +190,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the database library checked its own data (STORE_CHECKS), and each check was ok."""
+        """Whether the database library checked its own data (STORE_CHECKS), and all these checks were ok."""
         statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
@@ -195,7 +201,7 @@ class Verdict:
 
 
 MOST = 200
-"""Maximum number of `Sighting` objects of a trial."""
+"""Maximum number of `Sighting` objects (observations of workers) in a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +225,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return the sum of two results of the same check: the added numbers, and the worse status."""
+    """Return the sum of two results of the same check: the added numbers, and the worse of the statuses."""
     statuses = {one.status, other.status}
     return Check(
         one.name,
@@ -255,7 +261,7 @@ class CheckCounter:
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
 
-# Where the time of the workers went: the parts of the time, and the processes that held awaited locks.
+# The time of the workers, by activity, and the processes that held locks for which the workers waited.
 
 
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_PARTS = (
@@ -263,10 +269,11 @@ HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_
 )
 """Parts of a worker's time.
 
-held: waits for a lock that another process held. free: waits for a lock that was already free, because the
-waiting process still slept. checkpoint: checkpoints that the worker made. sync and write: syncs and writes of
-files, outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own work, including reads.
-binding: the Python package that binds SQLite. harness: our own code, which draws keys, counts and checks.
+held: waits for a lock while another process held it. free: waits for a lock that was already free, because
+the worker still slept between two attempts. checkpoint: checkpoints that the worker made. sync and write:
+syncs and writes of files, outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own
+work, including reads. binding: the Python package through which Python calls SQLite. harness: sqlstress's own
+code, which draws keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
 """Further activities. COMMIT and READ: activities of a process that holds a lock, like `sync` and
@@ -275,24 +282,26 @@ COMMIT, READ, OWN = "commit", "read", "own"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Time for which the slowest operations waited for a lock of one process during one of its activities."""
+    """Time for which the slowest operations waited for a lock that one process held during one activity."""
 
     process: int
-    """Number of the process that held the lock. A number above the number of workers is another process."""
+    """Number of the process that held the lock. Workers have the numbers 1 to the number of workers. A larger
+    number stands for a process that is no worker."""
     what: str
     """Activity of the process during which it held the lock: commit, sync, checkpoint or read."""
     ns: int
-    """Sum of the waiting times of the slowest operations, in ns."""
+    """Sum, over the slowest operations, of their waiting times for this process and activity, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """Slowest 1% of the operations that took a write lock or waited for a read lock."""
+    """Slowest 1% of the operations that took a write lock or waited for a read lock, and the causes of their
+    time."""
 
     operations: int
     """Number of slowest operations."""
     of: int
-    """Number of operations from which the slowest 1% were taken."""
+    """Number of all operations that took a write lock or waited for a read lock."""
     fastest_ns: int
     """Latency of the fastest of the slowest operations, in ns."""
     total_ns: int
@@ -304,24 +313,25 @@ class Slowest:
     """Waiting time of the slowest operations, in ns, by the activity of the process that held the lock:
     commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()
-    """Processes that held the locks for which the slowest operations waited, the longest wait first; at most
+    """Processes and activities for which the slowest operations waited, the longest wait first; at most
     eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Slowest operation of a trial, and the activities of all processes during the operation."""
+    """Slowest operation of a trial that took or awaited a lock, and the activities of the processes on the
+    same database file during the operation."""
 
     process: int
     """Number of the worker that ran the operation."""
     at_ns: int
-    """Begin of the operation, in ns after the window opened; negative if it began earlier."""
+    """Begin of the operation, in ns after the window opened; negative if the operation began earlier."""
     length_ns: int
     """Latency of the operation, in ns."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
     """Activities during the operation: (number of the process, activity, begin, end). The activity is wait,
-    commit, sync, checkpoint or read. Times are in ns after the begin of the operation. Activities that are
-    close to each other are merged."""
+    commit, sync, checkpoint or read. Begin and end are in ns after the begin of the operation. If an activity
+    of a process stops for only a short time, the spans before and after the stop are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,22 +339,26 @@ class Where:
     """Activities and waits for which the workers of a trial spent the time of the window."""
 
     time_ns: int
-    """Recorded time within the window in ns, added over the workers that did not fail."""
+    """Sum of the workers' times inside the window, in ns: the total that `parts` splits. Workers that failed
+    are left out."""
     parts: dict[str, int] = field(default_factory=dict)
     """Time by part, in ns: held and free (waits for locks), checkpoint, sync, write, processor (waits for
     it), sqlite (its own work), binding (the driver's Python package) and harness (sqlstress itself).
 
-    The part binding is the rest. If the operating system does not report waits for a processor, the part
-    processor is missing, and its time is in the other parts."""
+    The part binding is what remains of `time_ns` after all other parts. If the operating system does not
+    report waits for a processor, the part processor is missing, and its time is included in the other
+    parts."""
     told: float = 1.0
-    """Share of the window, up to its end, for which the holders of locks are known, 0 to 1. The split of
-    waits into held and free is computed from this part of the window."""
+    """Share of the window for which the holders of locks are known, 0 to 1. This part of the window reaches
+    to its end. The split of waits into held and free is computed from this part."""
     pending_ns: int = 0
-    """Longest wait for a lock that had not ended when the window closed, in ns; 0 if there is none."""
+    """Duration of the longest wait for a lock among the waits that had not ended when the window closed, in
+    ns; 0 if there was no such wait."""
     slowest: Slowest | None = None
-    """Slowest operations; None if too few operations took or awaited a lock."""
+    """Slowest 1% of the operations that took or awaited a lock; None if there were too few of these
+    operations."""
     moment: Moment | None = None
-    """Slowest operation; None if no operation took or awaited a lock."""
+    """Slowest operation that took or awaited a lock; None if there was no such operation."""
 
 
 # Holds of a lock, estimated from samples that another process takes.
@@ -352,32 +366,34 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Times for which a lock was held, estimated from samples. A sample shows the holder at one moment."""
+    """Holds of a lock, estimated from samples. A hold is a time for which a lock is held without a break. A
+    sample shows which process holds the lock at one moment."""
 
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. A hold between two samples is missed, and two holds without a sample between
-    them count as one."""
+    """Number of observed holds. A hold that begins and ends between two samples is missed. Two holds between
+    which no sample was taken count as one."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
-    """Upper bound of the longest hold, in seconds: from the sample before the hold to the sample after it."""
+    """Upper bound of the duration of the longest hold, in seconds: the time from the sample before the hold
+    to the sample after the hold."""
     longest_at_s: float = 0.0
     """Begin of the longest hold, in seconds after sampling began; 0 if the hold may have begun earlier."""
     now_s: float = 0.0
-    """Age of the hold that lasted at the last sample, in seconds; 0 if the lock was free."""
+    """Time for which the lock had been held at the last sample, in seconds; 0 if the lock was free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Program whose processes held the write lock in a sample."""
+    """Program with at least one process that held the write lock in a sample."""
 
     program: str
-    """Command line of the program without folders. Numbers in words that differ between its processes are
-    replaced by N."""
+    """Command line of the program, without the folders of paths. If processes of the program have different
+    words in their command lines, N replaces the numbers in these words."""
     processes: int
-    """Number of processes of the program that held the lock in a sample."""
+    """Number of different processes of the program that held the lock in any sample."""
     held: Holds
     """Holds of all processes of the program."""
 
@@ -396,31 +412,36 @@ class WriteLock:
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     held: Holds = Holds()
-    """Holds by any process. A hold lasts until a sample shows that the lock is free."""
+    """Times for which any process held the write lock. If one process takes the lock from another with no
+    free sample between them, both times count as one."""
     holders: tuple[Holder, ...] = ()
-    """Programs that held the lock, the most frequent first."""
+    """Programs that held the lock. The program that held it in the most samples comes first."""
     error: str = ""
     """Reason why sampling ended early; empty if the whole window was sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalUse:
-    """Use of the WAL of a trial's first database file, as seen by ten samples per second."""
+    """Use of the WAL of a trial's first database file, from ten samples per second.
+
+    A frame is a page in the WAL. A frame is in use if it was written since the WAL last started again at its
+    beginning.
+    """
 
     page_size: int
-    """Size of the page in a frame, in bytes."""
+    """Size of a database page, in bytes. A frame holds one page."""
     largest_bytes: int
-    """Largest size of the file, in bytes."""
+    """Largest size of the WAL file, in bytes."""
     end_bytes: int
-    """Size of the file at the last sample, in bytes."""
+    """Size of the WAL file at the last sample, in bytes."""
     most_frames: int
     """Largest number of frames in use."""
     most_checkpointed: int
-    """Number of these frames that were in the database file."""
+    """Number of frames that checkpoints had copied to the database file, in the sample with `most_frames`."""
     frames: int
     """Number of frames in use at the last sample."""
     checkpointed: int
-    """Number of these frames that were in the database file."""
+    """Number of frames that checkpoints had copied to the database file at the last sample."""
 
 
 # Results of single processes, of a trial, and of all trials of a case.
@@ -433,10 +454,8 @@ class WorkerResult:
     worker: int
     """Number of the worker, from 1 to the number of workers."""
     transactions: int
-    """Number of completed transactions. A commit counts as one for any number of rows.
-
-    A read counts as one.
-    """
+    """Number of completed transactions. A commit of any number of rows counts as one transaction, and a read
+    counts as one, too."""
     rows: int
     """Number of rows that the completed transactions read or wrote."""
     seconds: float
@@ -474,8 +493,8 @@ class WorkerResult:
     def tps(self) -> float:
         """Transactions per second of the worker; 0 if it completed no transaction.
 
-        Fairness compares workers by this figure. With --ops, all workers do the same number of transactions,
-        and only their times differ.
+        The fairness index compares workers by this figure, not by `transactions`. With --ops, all workers do
+        the same number of transactions, and only their times differ.
         """
         return self.transactions / self.seconds if self.transactions else 0.0
 
@@ -487,11 +506,12 @@ class Throttling:
     cores: float
     """Number of cores that the quota allows."""
     periods: int
-    """Number of periods of the quota in which a process of the container wanted to run."""
+    """Number of periods in which a process of the container was ready to run. The kernel enforces the quota
+    in periods of, for example, 100 ms."""
     throttled: int
     """Number of periods in which the quota was used up, so that the processes were stopped."""
     stopped_s: float
-    """Time for which the processes were stopped, in seconds, added over all processors."""
+    """Time for which the quota stopped the processes, in seconds, summed over all processors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,10 +519,10 @@ class Trial:
     """One timed execution of a case by its workers."""
 
     index: int
-    """Number of the trial in its case, from 0. Trials of the cases with the same number are one pass."""
+    """Number of the trial in its case, from 0. The trials of all cases with the same number are one pass."""
     seconds: float
-    """Length of the window, in seconds. For a fixed amount of work: the time from the begin of the first
-    worker to the end of the last worker."""
+    """Length of the window, in seconds. If the amount of work is fixed, as by --ops, this is the time from
+    the begin of the first worker to the end of the last worker."""
     transactions: int
     """Number of completed transactions, all processes together."""
     rows: int
@@ -538,8 +558,8 @@ class Trial:
     durability: str = ""
     """Durability of a commit under the effective settings, as text; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
-    """Path of each module that the user's file imported, by name; empty if not recorded. Modules of the
-    standard library, and modules within a listed package, are left out."""
+    """Path of each module that the user's file imported, by the name of the module; empty if not recorded.
+    Modules of the standard library are left out, and modules inside a package that is listed itself."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks of the data."""
     half_ratio: float | None = None
@@ -547,7 +567,8 @@ class Trial:
     of the first half; None if the window is too short."""
     start_s: float | None = None
     """Time from the request to connect until the last process was connected, in seconds; None if not
-    observed. In measurements with the published script, it starts with the first process."""
+    observed. If the case runs the published script (a benchmark script by other authors), the time begins
+    with the start of the first process."""
     attempts: int = 1
     """Number of starts of the trial. A trial is started again if a worker was late, the machine slept, or
     other programs used the processors or the disk."""
@@ -555,8 +576,8 @@ class Trial:
     """Share of the time of all processors that other programs used during the trial, 0 to 1; None if not
     observed."""
     stolen_share: float | None = None
-    """Share of the time of all processors that the hypervisor gave to other guests, 0 to 1; 0 if the system
-    does not report it, None if not observed."""
+    """Share of the time of all processors that the hypervisor gave to other virtual machines, 0 to 1; 0 if
+    the operating system does not report this share; None if not observed."""
     disk_share: float | None = None
     """Share of the time in which other programs kept the disk of the database busy, 0 to 1; None if not
     observed. The share is observed while the workers start, before they use the disk."""
@@ -566,10 +587,11 @@ class Trial:
     quota: Throttling | None = None
     """Effect of the container's CPU quota; None if there is no quota, or its counters cannot be read."""
     outcome: str = "done"
-    """End of a fixed amount of work: done, timeout (the time limit was reached), or limit (SQLite refused to
-    continue, because a limit was reached)."""
+    """Reason why the trial ended: done (all work was done, or the window closed), timeout (the time limit of
+    a fixed amount of work was reached), or limit (SQLite refused to continue, because one of its limits was
+    reached)."""
     note: str = ""
-    """Explanation of an outcome other than done, in a line; empty for done."""
+    """Explanation of an `outcome` other than done, on one line; empty for done."""
     series: tuple[Series, ...] = ()
     """Figures over time, such as the size of the WAL."""
     sightings: tuple[Sighting, ...] = ()
@@ -588,7 +610,8 @@ class Trial:
     wal: WalUse | None = None
     """Use of the WAL; None if there is no WAL, or it was not observed."""
     error: str | None = None
-    """Reason why the trial is not valid, so that its figures do not count; None if it is valid."""
+    """Reason why the trial is not valid. The figures of an invalid trial do not count. None if the trial is
+    valid."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS:
@@ -622,7 +645,8 @@ class Run:
     warnings: tuple[Warning, ...] = ()
     """Warnings about the figures of this run."""
     harness_ns: float | None = None
-    """Time that sqlstress itself takes for one transaction of the case, in ns; None if not measured."""
+    """Time that sqlstress's own code takes for one transaction of the case, without a database, in ns; None
+    if not measured."""
     error: str | None = None
     """Reason why the case was not measured, or only partly; None if it was measured."""
     skipped: str | None = None
@@ -631,8 +655,8 @@ class Run:
     """Arm of an A/B test (A or B), or stage of a search, to which the run belongs. Trials of both arms with
     the same index were measured one after the other. None if there are no arms or stages."""
     longer: Trial | None = None
-    """Additional trial with a longer window, which shows waits that are longer than the other windows; None
-    if there is none."""
+    """Additional trial with a longer window. It can show waits that are longer than the windows of the other
+    trials. None if there is no such trial."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -667,15 +691,15 @@ class Run:
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial, by the number of its pass. Keep positive finite figures only.
+        """Return a figure of each valid trial, by the number of the trial's pass.
 
-        `figure` returns the figure of a trial.
+        `figure` returns the figure of a trial. Figures that are infinite, NaN, 0 or negative are left out.
         """
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
     def rates(self) -> dict[int, float]:
-        """Return the TPS of each valid trial above 0, by the number of its pass."""
+        """Return the TPS of each valid trial, by the number of the trial's pass. A TPS of 0 is left out."""
         return self.by_pass(lambda trial: trial.tps)
 
     @property
@@ -694,7 +718,10 @@ class Run:
         return self.failed_share() > self.case.max_failed
 
     def latency(self, kind: str) -> Latency | None:
-        """Return the latencies of a kind of operation over all valid trials; None without an operation."""
+        """Return the latencies of a kind of operation over all valid trials.
+
+        None if no operation of the kind was completed.
+        """
         return merged(
             [latency for trial in self.valid if (latency := trial.latency.get(kind)) and latency.count]
         )

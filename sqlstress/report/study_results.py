@@ -21,7 +21,7 @@ DRAWN, TURNS = ORDERS = ("drawn", "turns")
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Arm (variant A or B) of an A/B test. Its measurements are the runs whose field `arm` has its name."""
+    """Arm (variant A or B) of an A/B test. Its measurements are the runs whose field `arm` is its name."""
 
     name: str
     """Name of the arm: A (the baseline) or B."""
@@ -34,7 +34,8 @@ class Arm:
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """SQLite libraries of this arm; empty if `python` is null, because the environment has them."""
+    """SQLite library of each driver in this arm; empty if `python` is null, because the field `environment`
+    of the report has the libraries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +43,25 @@ class Look:
     """Interim result of an A/B test after some pairs, for the geometric mean over all cells (cases)."""
 
     pairs: int
-    """Number of pairs measured until this look. A pair is a window of A and a window of B."""
+    """Number of pairs that were measured before this look. A pair is a window of A and a window of B."""
     alpha: float
     """One-sided error rate of the fields `bound` and `worst` of this look."""
     ratio: float
     """Hodges-Lehmann estimate of the figure of B divided by that of A."""
     low: float | None
-    """Lower end of the 95% interval of the ratio (exact signed-rank); None if there are too few pairs."""
+    """Lower end of the 95% interval of the ratio, from the exact signed-rank test; None if there are too few
+    pairs."""
     high: float | None
     """Upper end of the 95% interval of the ratio; None if there are too few pairs."""
     bound: float | None
-    """Best possible ratio at the error rate of this look: its upper bound, or lower bound for p99. None if
-    there are too few pairs."""
+    """Best possible ratio at the error rate of this look: the upper bound of the ratio, or the lower bound
+    for p99. None if there are too few pairs."""
     verdict: str
-    """Result of this look: fail, pass, inconclusive, or undecided, after which more pairs were measured."""
+    """Result of this look: fail, pass, inconclusive, or undecided. After undecided, the test measured more
+    pairs."""
     worst: float | None = None
-    """Worst possible ratio at the error rate of this look: its lower bound, or upper bound for p99. None if
-    there are too few pairs, or if the version that measured did not use this bound."""
+    """Worst possible ratio at the error rate of this look: the lower bound of the ratio, or the upper bound
+    for p99. None if there are too few pairs, or if an old version of sqlstress wrote the report."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
@@ -80,9 +83,9 @@ class AbTest:
     verdict: str = "undecided"
     """Result of the test: fail, pass, inconclusive, or undecided if the test was stopped early."""
     reason: str | None = None
-    """Reason for the verdict if the verdict did not follow from the pairs, such as wrong data; else None."""
+    """Reason for the verdict, such as wrong data, if the verdict did not follow from the pairs; else None."""
     order: str = TURNS
-    """Rule for the arm that was measured first in each later pair: drawn (at random, by the seed), or turns
+    """Rule that chose the arm to measure first in each later pair: drawn (at random, by the seed), or turns
     (A and B alternate)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
@@ -92,7 +95,7 @@ class AbTest:
 
 # A search for the highest rate: its promise and duration.
 #
-# The highest rate itself is not stored: it follows from the runs. There is a run for each tried rate.
+# The highest rate itself is not stored, because it follows from the runs. There is a run for each tried rate.
 
 
 PROMISE = "Promise"
@@ -114,9 +117,9 @@ def _bound(percentile: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Upper bounds of latency that must be kept at a rate.
+    """Upper bounds of latencies that must be kept at a rate.
 
-    In addition, no operation may fail, and all operations that are due at the rate must be done.
+    To keep the promise, all operations that are due at the rate must also be done, and none may fail.
     """
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
@@ -145,6 +148,7 @@ class LimitSearch:
     max_time_s: float | None = None
     """Time limit of the search in seconds, after which no window was started; None if there was no limit."""
     seconds: float = 0.0
-    """Duration of the search in seconds, including the first measurement of the rate in a closed loop."""
+    """Duration of the search in seconds. It includes the first measurement, which is in a closed loop: each
+    process starts an operation when its last operation has ended."""
     ended: str | None = None
     """Reason why the search ended early; None if the search was completed, or if the user interrupted it."""
