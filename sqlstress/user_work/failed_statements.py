@@ -133,7 +133,7 @@ class History:
         return Transaction(state, began, self._recorder.line_text(line))
 
     def last_end(self) -> str:
-        """Return how the last transaction ended: "commit" or "rollback"; empty if unknown."""
+        """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""
         for sql, _, _ in reversed(self.steps):
             if statement_kind(sql) == "commit":
                 return "commit"
