@@ -44,7 +44,10 @@ def call_soon(call: Callable[[], None]) -> None:
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function, with retries: Python refuses it while another thread sets its own."""
+    """Set this thread's profile function.
+
+    Try again if Python refuses, because another thread sets its own.
+    """
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)

@@ -93,7 +93,7 @@ class OwnFiles:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether a file is temporary and new: in the temporary folder, and missing or empty before."""
+        """Return whether a file is in the folder for temporary files and was missing or empty before."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)
@@ -115,7 +115,7 @@ class OwnFiles:
 
 
 def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
-    """From now on, allow the code in this process only databases in the trial's folder.
+    """Limit the code in this process, from now on, to databases in the trial's folder.
 
     With `allow_others`, or if the trial's database is on a server, only connections to `original` are
     refused.
