@@ -61,7 +61,7 @@ class UserWork(ProvenWork):
         self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
-        """Shared memory: first that of the lock watch, if there is a lock watch, then that of the subclass."""
+        """Shared memory: that of the lock watch first, if there is one, then that of the subclass."""
         if self._watches_lock:
             self.companions, self.shared = (LOCK_WATCH,), (shared_board(),)
 

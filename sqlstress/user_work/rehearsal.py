@@ -162,7 +162,7 @@ class Rehearsal:
         self._stopped: dict[str, str] = {}
         """Reason why a transaction is not called again, by name of the transaction."""
         self.is_shared = False
-        """Whether the trace of a connection has ended, because several threads used the connection at once."""
+        """Whether the trace of a connection has ended, because several threads used it at once."""
         self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
         """For each transaction, a list with the traced statements of each of its calls."""
 
