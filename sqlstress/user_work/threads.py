@@ -145,7 +145,7 @@ def _is_waiting_code(frame: FrameType) -> bool:
 
 
 def _waits(frame: FrameType | None) -> bool:
-    """Return whether a thread with this innermost frame waits for other threads, as far as the frame shows."""
+    """Return whether a thread with this innermost frame seems to wait for other threads."""
     names = under_way(frame)
     # `submit` does not wait. But an event loop that calls it in run_in_executor then waits for the executor.
     starts_work = "run_in_executor" not in names and bool(STARTING_FUNCTIONS & {*names})
