@@ -1,4 +1,7 @@
-"""Presentation of applications: the usual tables, the connections, and the exceptions of transactions."""
+"""Report of an application: the tables of user work, the connections, and the exceptions of transactions.
+
+Workers report connections and exceptions as sightings, with facts as text ("traits").
+"""
 
 from __future__ import annotations
 
@@ -67,9 +70,9 @@ from sqlstress.user_work.suspicions import DEFERRED
 MIN_TIMEOUT_MS = 1000
 """Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
 MAX_KINDS = 5
-"""Maximum number of kinds of connections, and of exceptions, to show; the JSON report has them all."""
+"""Maximum number of kinds of connections, and of exceptions, that are shown; the JSON report has all."""
 LOCK_HOLDERS = "your transactions"
-"""Holders of the write lock in sqlstress's processes."""
+"""Name of sqlstress's processes in the list of programs that held the write lock."""
 _LONGEST = 200
 _SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
 
@@ -77,13 +80,19 @@ Traits = Mapping[str, str]
 
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
-    """Return the traits of each kind of connection, and the number of connections."""
+    """Return the traits and the number of each kind of connection.
+
+    `topic` is CONNECTION, SESSION or BEGINS.
+    """
     kinds = count_by_kind(group, topic, lambda sighting: tuple(sighting.traits.items()))
     return [(dict(traits), count) for traits, count in kinds.items()]
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Yield a line for each kind of connection."""
+    """Yield a sentence for each kind of connection. `kinds` has the text and the number of each kind.
+
+    The first sentence begins with `lead`.
+    """
     for number, (line, count) in enumerate(kinds[:MAX_KINDS]):
         yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
     if len(kinds) > MAX_KINDS:
@@ -94,19 +103,19 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 
 
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
-    """Return the connections that committed something, or all if none did.
+    """Return the kinds of connections that committed data; all kinds if none did.
 
-    The settings of the others were read before their library had to set them all, and do not matter for any
-    commit.
+    The settings of the other connections do not matter for any commit. They may also have been read before
+    the library had set all of them.
     """
-    # older reports have no such trait
+    # Older reports have no trait "committed".
     return [
         kind for kind in kinds if kind[0].get("committed", kind[0].get("writes_begin")) not in ("no", "")
     ] or kinds
 
 
 def _file_connections(group: Group) -> Iterator[str]:
-    # Connections that differ only in their transactions share a line.
+    # Connections with the same settings share a line, even if their transactions differ.
     counts: Counter[tuple[str, ...]] = Counter()
     traits_by_settings: dict[tuple[str, ...], list[Traits]] = {}
     for traits, count in _committers(_kinds(group, CONNECTION)):
@@ -143,7 +152,7 @@ def _settings(
 
 
 def _begin(connections: Sequence[Traits]) -> str:
-    """Return the ways in which writing transactions begin, as far as connections of a kind show them."""
+    """Return a phrase on how the writing transactions of connections begin, as far as it was seen."""
     begins = _ways(connections, "writes_begin")
     statements = [way for way in begins if way != SINGLE_STATEMENT]
     parts = [f"writes begin {listing(statements)}"] if statements else []
@@ -153,7 +162,7 @@ def _begin(connections: Sequence[Traits]) -> str:
 
 
 def _without_writes(connections: Sequence[Traits]) -> str:
-    """Return the reason why no write was seen, as far as it is known."""
+    """Return a phrase on why no write was seen on these connections, as far as the reason is known."""
     watched = {traits.get("watched", WHOLE) for traits in connections}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"
@@ -165,14 +174,14 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the ways that a trait lists, of all connections, each once."""
+    """Return the items of a trait that is a list separated by commas, from all connections, each once."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
 
 
 def _milliseconds(text: str) -> int | None:
-    """Return the number in an answer of SQLite; None for any other text."""
+    """Return the number in an answer of SQLite, in ms; None for any other text."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
@@ -188,7 +197,8 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     here = [traits for traits, _ in _committers(ours)]
     yield from _short_timeout(here)
     traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
-    # An upgrade that fails may leave its connection without commits, so all of these connections count.
+    # A transaction that reads and then fails to write may leave its connection without commits. So all
+    # connections to the trial's databases count, and not only those with commits.
     if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
         yield Finding(shared.deferred_upgrade)
     modes = {traits.get("journal_mode") for traits in here}
@@ -286,7 +296,7 @@ _MEANINGS = {
     "SQLSTATE 40P01": "each waited for a lock of another; retry the whole transaction",
     "SQLSTATE 55P03": "a lock was not available, at once or after lock_timeout",
 }
-"""Meanings of error codes that can be written in a few words."""
+"""Meaning of an error code, for codes that can be explained in a few words."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -294,9 +304,9 @@ def _exception(sighting: Sighting) -> tuple[str, str, str]:
 
 
 def raised(group: Group) -> Iterator[Finding]:
-    """Yield each kind of exception with its first message, the most frequent first.
+    """Yield a finding for each kind of exception, with its first message, the most frequent kind first.
 
-    Exceptions are left out if another finding names their cause, together with the failed statement.
+    An exception is left out if the findings on failed statements already explain its cause.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)
@@ -341,14 +351,17 @@ _BUSY = "SQLITE_BUSY"
 
 
 def _failure_time(wait: Wait | None, latency: Latency | None) -> FailureTime | None:
-    """Return the time that operations took to fail; None if unknown."""
+    """Return the time that calls took to fail; None if unknown."""
     if wait:
         return wait.failure_time()
     return Wait(latency, None).failure_time() if latency else None
 
 
 def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
-    """Return the share of a transaction's calls that failed with an error; None if unknown."""
+    """Return the share, from 0 to 1, of a transaction's calls that failed with an error; None if unknown.
+
+    `latency` is that of the calls that failed with this error.
+    """
     if latency is None:
         return None
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
@@ -362,7 +375,11 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
 
 
 def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
-    """Return the cure for an error, as far as its cause was measured."""
+    """Return a sentence with the cure for an error; None if its cause was not measured.
+
+    `what` is the name of the error. `wait` is the time that calls waited before it; None if it is not BUSY.
+    `reads_first` is the result of `_reads_first`.
+    """
     if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
         return READS_FIRST_REMEDY if reads_first else _open_select(reads_first)
     if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
@@ -373,7 +390,10 @@ def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
 
 
 def _open_select(reads_first: bool | None) -> str:
-    """Return the cure for an open SELECT; `reads_first` is None if no transaction was watched."""
+    """Return the cure for BUSY at once if no transaction reads before it writes: an open SELECT is the cause.
+
+    `reads_first` is False if transactions were examined, and None if none was.
+    """
     watched = "No transaction was seen to read before it writes. " if reads_first is False else ""
     return (
         f"{watched}Check for a SELECT of the same connection that was not read to its end: fetch all rows, "
@@ -382,7 +402,7 @@ def _open_select(reads_first: bool | None) -> str:
 
 
 def _timeout_of(group: Group) -> int | None:
-    """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
+    """Return the busy timeout of the connections to the trial's databases, in ms; None if they differ."""
     kinds = [
         traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
     ]
@@ -391,7 +411,10 @@ def _timeout_of(group: Group) -> int | None:
 
 
 def _reads_first(group: Group) -> bool | None:
-    """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
+    """Return whether a transaction that began DEFERRED was seen to read before it wrote.
+
+    None if no connection was examined.
+    """
     kinds = [
         traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
     ]
@@ -403,7 +426,7 @@ def _reads_first(group: Group) -> bool | None:
 
 
 def error_findings(group: Group) -> Iterator[Finding]:
-    """Yield exceptions that ended threads, and logged errors: no transaction failed because of them."""
+    """Yield findings on exceptions that ended threads, and on logged errors. No transaction raised them."""
     for topic in (THREAD_RAISED, LOGGED):
         kinds = count_by_kind(group, topic, _unraised_kind)
         examples = {
@@ -428,12 +451,12 @@ def _unraised_kind(sighting: Sighting) -> tuple[str, str]:
 
 
 def starved(group: Group) -> Iterator[Finding]:
-    """Yield starvation: processes that got less than their share, or waited long."""
+    """Yield findings on starvation: processes that did less than their share, or waited long for a lock."""
     return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
 def thread_findings(group: Group) -> Iterator[Finding]:
-    """Yield the threads that kept the application's processes from exiting."""
+    """Yield a finding on the threads that kept the application's processes from exiting, if there are any."""
     threads = list(sightings(group, THREAD))
     if threads:
         names = sorted({thread.what for thread in threads})
@@ -443,7 +466,7 @@ def thread_findings(group: Group) -> Iterator[Finding]:
 
 
 long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
-"""Findings on long holds of the write lock."""
+"""Function that yields findings on long holds of the write lock."""
 
 
 class AppShown(UserPresenter):
