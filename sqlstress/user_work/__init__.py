@@ -34,7 +34,7 @@ LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
 OPEN_STATEMENT = "open statement"
 """Topic of queries that stayed open, because their rows were not all fetched."""
 LOST_LOCKS = "lost locks"
-"""Topic of causes and signs of lost locks: the process lost SQLite's locks on its open database."""
+"""Topic of causes and signs of lost locks."""
 NOT_REHEARSED = "not rehearsed"
 """Topic of the reasons why the rehearsal did not examine a transaction."""
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED

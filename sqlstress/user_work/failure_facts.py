@@ -12,11 +12,7 @@ from sqlstress.analysis.causes import Facts, diagnose
 from sqlstress.sqlite_codes import name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
-"""Limits, as shares of the busy timeout.
-
-A call that failed earlier than AT_ONCE_SHARE did not wait for the lock; a call that took longer than
-WHOLE_SHARE waited for the whole timeout.
-"""
+"""Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
 
 
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:

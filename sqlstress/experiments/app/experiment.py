@@ -58,7 +58,7 @@ def _first(request: AppRequest, driver: str) -> Case:
         request, replace(request.case, settings=settings), driver, request.selection.where
     )
     if data.database:
-        options.journal_mode_in_subprocess(data.database)  # Called because it raises if this is no database.
+        options.journal_mode_in_subprocess(data.database)  # also raises if the file is not a database
     contents = user_file.look(file, driver, allow_others=request.case.spec.allow_other_files)
     if bare.server and request.case.spec.ledger:
         raise UsageError("--ledger needs SQLite. Leave it out, or choose --target sqlite.")

@@ -296,7 +296,7 @@ _MEANINGS = {
     "SQLSTATE 40P01": "each waited for a lock of another; retry the whole transaction",
     "SQLSTATE 55P03": "a lock was not available, at once or after lock_timeout",
 }
-"""Meaning of an error code, for codes that can be explained in a few words."""
+"""Meanings of error codes that can be written in a few words."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -351,7 +351,7 @@ _BUSY = "SQLITE_BUSY"
 
 
 def _failure_time(wait: Wait | None, latency: Latency | None) -> FailureTime | None:
-    """Return the time that calls took to fail; None if unknown."""
+    """Return the time that operations took to fail; None if unknown."""
     if wait:
         return wait.failure_time()
     return Wait(latency, None).failure_time() if latency else None
@@ -375,11 +375,7 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
 
 
 def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
-    """Return a sentence with the cure for an error; None if its cause was not measured.
-
-    `what` is the name of the error. `wait` is the time that calls waited before it; None if it is not BUSY.
-    `reads_first` is the result of `_reads_first`.
-    """
+    """Return the cure for an error, as far as its cause was measured."""
     if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
         return READS_FIRST_REMEDY if reads_first else _open_select(reads_first)
     if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
@@ -390,10 +386,7 @@ def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
 
 
 def _open_select(reads_first: bool | None) -> str:
-    """Return the cure for BUSY at once if no transaction reads before it writes: an open SELECT is the cause.
-
-    `reads_first` is False if transactions were examined, and None if none was.
-    """
+    """Return the cure for an open SELECT; `reads_first` is None if no transaction was watched."""
     watched = "No transaction was seen to read before it writes. " if reads_first is False else ""
     return (
         f"{watched}Check for a SELECT of the same connection that was not read to its end: fetch all rows, "
@@ -402,7 +395,7 @@ def _open_select(reads_first: bool | None) -> str:
 
 
 def _timeout_of(group: Group) -> int | None:
-    """Return the busy timeout of the connections to the trial's databases, in ms; None if they differ."""
+    """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
     kinds = [
         traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
     ]
@@ -411,10 +404,7 @@ def _timeout_of(group: Group) -> int | None:
 
 
 def _reads_first(group: Group) -> bool | None:
-    """Return whether a transaction that began DEFERRED was seen to read before it wrote.
-
-    None if no connection was examined.
-    """
+    """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
     kinds = [
         traits for traits, _ in _kinds(group, CONNECTION) if is_trial_database(traits.get("database", ""))
     ]

@@ -128,10 +128,9 @@ class SentDeclarations(NamedTuple):
 
 
 def look(file: str, driver: str, *, allow_others: bool) -> SentDeclarations:
-    """Import a file in another process and return its declarations.
+    """Return the declarations of a file. Raises UsageError if it is unusable, even if it ends the process.
 
-    The file gets the dummy address of a database that does not exist, of the driver's target. Raises
-    UsageError if the file is unusable, also if its import ends the process.
+    The file gets the address of a database that does not exist, of a kind that matches the driver.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
@@ -144,7 +143,7 @@ def look(file: str, driver: str, *, allow_others: bool) -> SentDeclarations:
 
 
 def inspect_in_process(file: str, directions: ConnectionInfo, allow_others: bool) -> SentDeclarations:
-    """Import a file into this process and return its declarations. Raises UsageError if it is unusable."""
+    """Return the declarations of a file that is imported into this process."""
     files = prepare(directions, "", file, allow_others=allow_others)
     declarations = import_declarations(file)
     files.check()

@@ -157,7 +157,7 @@ class AppWork(UserWork):
         used = [
             traits["database"] for topic, _, _, _, traits in all_sightings if topic in (CONNECTION, SESSION)
         ]
-        # `rows_written` is None for SQLite, so `rows` is 0: only servers count the written rows.
+        # For files, `rows_written` is None and `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(is_trial_database, used))
         if rows > 0 and elsewhere:

@@ -59,7 +59,7 @@ CHECKPOINT_S = 0.1
 """Minimum durations, in seconds, that findings mention: of a read transaction that pins the WAL, so that no
 checkpoint can copy its newer frames, and of a checkpoint with the write lock."""
 TOGETHER = 0.8
-"""Minimum length of a hold of the write lock, as a share of the length of the checkpoint that caused it."""
+"""Minimum length of a hold of the write lock, as a share of the checkpoint that is taken for its cause."""
 LIVE = 0.5
 """Share of a WAL from which on its live, or checkpointed, frames are most of it."""
 MOST_NAMED = 3
@@ -218,7 +218,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
 
 
 def _writers(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding for each process that blocks other writers, with a remedy."""
+    """Yield the processes that block other writers, with remedies."""
     for process in watch.processes:
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)
@@ -481,7 +481,7 @@ _SINCE = "since: when the process began (UTC)"
 
 
 def _legend(watch: Watch, table: Table) -> Iterator[str]:
-    yield from sorted(meanings(table), key=lambda meaning: meaning == _SINCE)  # The least important is last.
+    yield from sorted(meanings(table), key=lambda meaning: meaning == _SINCE)  # the least important last
     shortest = format_duration(round(1 / max(1, watch.asked.rate), 3))
     yield (
         f"shares may be wrong by up to {percent(share_error(watch.samples))} of the time (95%, "

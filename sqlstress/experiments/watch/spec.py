@@ -106,7 +106,7 @@ class Process:
     name: str = ""
     """Path under which the process opened the database if `wal` is not empty; else empty."""
     writes: bool = False
-    """Whether the size or modification time of that different WAL changed during the watch."""
+    """Whether the size or time of that WAL changed during the watch."""
     locks: dict[str, Holds] = field(default_factory=dict)
     """Holds by name of the lock. If several processes share a read lock, a sample sees only one of them. Of
     the holds of a read lock, only `samples` is set."""
