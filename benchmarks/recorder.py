@@ -51,7 +51,7 @@ def seconds(connection: Any, after_each: Callable[[], None]) -> float:
 
 
 def after_call(recorder: FailedStatements) -> None:
-    """Do what is done around each call of the user's function."""
+    """Run the recorder's part of a call of the user's function."""
     recorder.check_left_open("transfer")
     recorder.costs.end("transfer")
     recorder.costs.begin()

@@ -1,4 +1,7 @@
-"""Origin of a statement: the line of the user's code, the thread, and the use of its row count."""
+"""Origin of an SQL statement: the line of the user's code, the thread, and the use of its row count.
+
+The row count is the number of rows that the statement changed, such as `cursor.rowcount`.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ class CallSite(NamedTuple):
     at: str
     """File and line, such as "bank.py:27"; empty if not known."""
     number: int = 0
-    """Number of the call, different for each call in a line; 0 if not known."""
+    """Number of the call in the bytecode, different for each call in a line; 0 if not known."""
     counted: bool = False
-    """Whether the code reads the row count, as far as can be seen."""
+    """Whether the code seems to read the row count: it uses the result, or names rowcount or changes."""
     insists: bool = False
-    """Whether the code uses the result of a library call that raises if the row count is wrong."""
+    """Whether the user's code calls a library function that raises an error if the row count is wrong."""
     unseen: bool = False
-    """Whether no calling function, of a library or of the user, reads the row count."""
+    """Whether certainly no function on the call stack, of a library or of the user, reads the row count."""
     calls: tuple[Call, ...] = ()
     """Active calls of the user's functions, outermost first."""
 
@@ -54,7 +57,10 @@ def _task() -> Any:
 
 
 def is_background_thread() -> bool:
-    """Return whether the main thread, which makes the calls, does not wait for this thread."""
+    """Return whether this thread runs in the background: the main thread continues without waiting for it.
+
+    The main thread is the thread that calls the user's transactions.
+    """
     main = threading.main_thread()
     if threading.current_thread() is main:
         return False
@@ -63,7 +69,7 @@ def is_background_thread() -> bool:
 
 
 class UserFrames:
-    """Finder of the frames of the user's code: below a folder, and not in a library."""
+    """Finder of the frames of the user's code: their files are below a folder, but not in a library."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder.absolute()) + os.sep
@@ -71,7 +77,7 @@ class UserFrames:
         self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 
     def call_site(self) -> CallSite:
-        """Return the position of the user's innermost active call."""
+        """Return the position in the user's code that runs the current statement; `at` is "" if unknown."""
         frame, library_frames = self._innermost(sys._getframe(1))
         calls = self._calls(frame)
         if threading.current_thread() is not threading.main_thread():
@@ -89,7 +95,7 @@ class UserFrames:
         return CallSite(at, number, counted, insists, not _callers_may_count(), calls)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
-        """Return the file and line of the user's code that led to a frame."""
+        """Return the innermost file and line of the user's code that led to a frame; None if unknown."""
         user, _ = self._innermost(frame)
         return (user.f_code.co_filename, user.f_lineno) if user else None
 
@@ -108,7 +114,10 @@ class UserFrames:
         return tuple(reversed(calls))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the innermost frame of the user's code, and the library frames inside it."""
+        """Return the innermost frame of the user's code, and the frames of libraries that it has called.
+
+        The frame is None if the stack has no user's code.
+        """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
             if not frame.f_code.co_filename.startswith(_OWN_FOLDER):
@@ -117,14 +126,21 @@ class UserFrames:
         return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
-        """Return the frame that waits for this thread: of the only coroutine, else of the main thread."""
+        """Return the user's frame that waits for this thread; None if unknown.
+
+        If exactly one coroutine waits in the main thread, it is the frame of that coroutine; else the
+        innermost frame of the main thread.
+        """
         coroutines = self._waiting_stacks()
         if len(coroutines) == 1:
             return coroutines[0][-1]
         return self._innermost(sys._current_frames().get(threading.main_thread().ident or 0))[0]
 
     def _waiting_calls(self) -> tuple[Call, ...]:
-        """Return the calls that wait for this thread in an event loop; empty if several coroutines wait."""
+        """Return the calls that wait for this thread in the main thread's event loop.
+
+        Empty unless exactly one coroutine waits: it is unknown which of several waits for this thread.
+        """
         coroutines = self._waiting_stacks()
         if len(coroutines) != 1:
             return ()
@@ -132,7 +148,10 @@ class UserFrames:
         return (*self._calls(main), *map(_call, coroutines[0]))
 
     def _waiting_stacks(self) -> list[list[FrameType]]:
-        """Return the user's frames of each waiting coroutine in the main thread's event loop."""
+        """Return the user's frames of each waiting coroutine in the main thread's event loop.
+
+        Empty if the main thread runs no event loop.
+        """
         import asyncio
 
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
@@ -161,9 +180,10 @@ def _call(frame: FrameType) -> Call:
 
 
 def _callers_may_count() -> bool:
-    """Return whether a calling function, or a function that it mentions, reads a row count.
+    """Return whether a function on the call stack, or a function that it mentions, reads a row count.
 
-    True in a task or another thread, because the functions that wait for it are unknown and may read it.
+    Also True in an asyncio task or another thread than the main thread: the functions that wait for the task
+    or thread are unknown, and may read the row count.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -174,9 +194,10 @@ def _callers_may_count() -> bool:
 
 
 _counting: dict[tuple[CodeType, int], bool] = {}
-"""Results of `_function_counts`, by code and id of the module's names.
+"""Cache of the results of `_function_counts`, by code and id of the module's namespace.
 
-Each call by a traced thread is profiled, also in here, so a search for each statement would be slow.
+Traced threads have a profile function, which also slows down the calls of this module. So a search without
+this cache would be slow: each statement needs it.
 """
 
 
@@ -207,10 +228,10 @@ def _raises_by_count(frame: FrameType) -> bool:
 
 @cache
 def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of `if cursor.rowcount …: raise …` in a function."""
+    """Return the lines of all `if cursor.rowcount …: raise …` in a function; empty if it has no source."""
     if not _COUNTS & {*code.co_names}:
         return []
-    import ast  # here, because every process of an application imports this module, and few trace
+    import ast  # Here, because every worker of `sqlstress app` imports this module, and few of them trace.
     import inspect
     import textwrap
 
@@ -228,7 +249,10 @@ def _lines_that_raise(code: CodeType) -> list[int]:
 
 
 def _uses_result(frame: FrameType) -> bool:
-    """Return whether the code uses the result of a frame's current call, which may be a row count."""
+    """Return whether the code uses the result of a frame's current call: the result may be a row count.
+
+    The next instruction shows this: it neither drops the result nor returns it.
+    """
     after = (
         instruction
         for instruction in dis.get_instructions(frame.f_code)

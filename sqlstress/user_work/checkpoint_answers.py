@@ -1,6 +1,7 @@
-"""Answers of PRAGMA wal_checkpoint: a row whose first number is 1 if the checkpoint was busy.
+"""Rows that PRAGMA wal_checkpoint returns: one row, whose first number is 1 if the checkpoint was busy.
 
-The user's code may never read that row. It is read ahead, and the cursor returns it afterwards.
+The user's code may never read that row, although it is the only sign of the failure. So sqlstress fetches the
+row first, and changes the cursor so that the user's code can still fetch it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ _STATEMENTS = ("execute", "executemany", "executescript")
 
 
 def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of the statement that a cursor has just run; the cursor returns them again.
+    """Fetch and return the rows of the statement that a cursor has just run. The cursor returns them again.
 
-    Empty for a cursor of another library, or of a class that has its own methods to read rows.
+    Empty, with nothing fetched, for a cursor of another library than sqlite3, or of a class that overrides
+    the methods which fetch rows.
     """
     kind: Any = type(cursor)
     if not issubclass(kind, sqlite3.Cursor) or any(
@@ -33,7 +35,10 @@ def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
 
 @cache
 def _with_rows(base: Any) -> Any:
-    """Return a subclass of a cursor's class with the rows that were read ahead, until the next statement."""
+    """Return a subclass of a cursor's class that returns the rows which were fetched in advance.
+
+    The next statement of the cursor gives it back its original class.
+    """
 
     class WithRows(base):  # type: ignore[misc]
         __slots__ = ()

@@ -1,6 +1,6 @@
-"""Runner of the user's checks: a query must return no rows, a function must not raise.
+"""Runner of the user's checks on the data: a query must return no rows, a function must not raise.
 
-All checks have a time limit. They run in one process: before the load, during it and after it.
+Each check has a time limit. All checks run in a process of their own: before, during and after the load.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _MAX_TEXT_CHARS = 160
 
 
 class CheckFailure(NamedTuple):
-    """Result of a check that failed."""
+    """Result of a check whose condition does not hold."""
 
     name: str
     rows: int
-    """Number of rows that the query returned; 1 for a function."""
+    """Number of rows that the query returned, at most MAX_ROWS; 1 for a function."""
     examples: tuple[str, ...]
-    """First rows, or the error of the function, as text."""
+    """First rows of the query, or the error of the function, as text."""
 
 
 class CheckNotRun(UsageError):
-    """A check has no result: it cannot run, or takes too long."""
+    """A check has no result: it cannot run, or exceeds the time limit."""
 
 
 class Checks:
-    """Checks of a case, with their time limit."""
+    """The user's checks, with their time limit."""
 
     _reader: Reader
 
@@ -62,9 +62,9 @@ class Checks:
         }
 
     def broken(self, reader: Reader) -> Iterator[CheckFailure]:
-        """Yield the checks that fail, all run in one snapshot of the connection. Raises CheckNotRun.
+        """Run the checks in a single read transaction and yield those that fail. Raises CheckNotRun.
 
-        Checks with `at_end` are left out.
+        Checks with `at_end` are left out: they may run only after all processes have ended.
         """
         self._reader = reader
         self._reader.begin()
@@ -74,9 +74,10 @@ class Checks:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
-        """Yield the checks with `at_end` that fail. They may change the data. Raises CheckNotRun.
+        """Run the checks with `at_end` and yield those that fail. Raises CheckNotRun.
 
-        `given` has the values of the parameters `notes` and `database`, by name.
+        These checks run without a read transaction, because they may change the data. `given` has the values
+        of their parameters `notes` and `database`, by name.
         """
         self._reader = reader
         yield from self._run((invariant for invariant in self._invariants if invariant.at_end), given)
@@ -132,7 +133,10 @@ class Checks:
 
     @contextmanager
     def _guard(self, invariant: Invariant) -> Iterator[None]:
-        """Interrupt a check that takes too long, and add its name to errors. BUSY is passed on unchanged."""
+        """Interrupt a check that exceeds the time limit, and turn its errors into CheckNotRun with its name.
+
+        Errors of a locked database (BUSY) pass unchanged.
+        """
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
         timer.start()
@@ -155,11 +159,11 @@ class Checks:
 
 
 NOTES, DATABASE = "notes", "database"
-"""Parameters of functions that run only after all processes have ended."""
+"""Names of parameters. A check with such a parameter runs only after all processes have ended."""
 
 
 def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names among NOTES and DATABASE that are parameters of a function."""
+    """Return those of the names NOTES and DATABASE that are parameters of a function."""
     try:
         names = signature(function).parameters
     except (TypeError, ValueError):  # functions of C extensions may have no signature
@@ -192,21 +196,25 @@ def _row_text(row: Row) -> str:
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 2]}.."
 
 
-# The process of the checks: it does nothing else, and imports the user's file once for all rounds.
+# Functions for the process that runs the checks. It imports the user's file once and then runs many rounds: a
+# round runs all checks once.
 
 
 MAX_FAILED_OPENS = 5
-"""Failed attempts to connect in a row, after which a round raises the error.
+"""Number of consecutive rounds without a connection, after which a round raises the error.
 
-A few are expected: a process that closes the last connection holds the file exclusively.
+A few failures are expected: a process that closes the last connection locks the file exclusively.
 """
 
 _checkers: list[Checker] = []
-"""Checker of this process; empty until the first `load`."""
+"""The Checker of this process, as the only item; empty until the first call of `load`."""
 
 
 def load(case: Case, where: Path) -> None:
-    """Import the files of the checks, unless this process has done so. Raises CheckNotRun."""
+    """Make the Checker of this process, which imports the files of the checks. Raises CheckNotRun.
+
+    `where` is the data folder of the trial. Later calls do nothing.
+    """
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -217,26 +225,27 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Call a method of this process's checker and return its result. Raises CheckNotRun."""
+    """Call the method `look` of this process's Checker and return its result. Raises CheckNotRun."""
     load(case, where)
-    os.chdir(_checkers[0].folder)  # a check may have changed it, and our paths are relative
+    os.chdir(_checkers[0].folder)  # A check may have changed the working folder, and our paths are relative.
     return look(_checkers[0])
 
 
 class CheckRound(NamedTuple):
-    """Result of a round during the load."""
+    """Result of a round, which runs all checks once, during the load."""
 
     took_s: float
     """Duration of the round, in seconds."""
     broken: list[CheckFailure] | None
-    """Checks that failed; None if the round has no result, because the database was locked."""
+    """Checks that failed; None if the round has no result: no connection, or a locked database."""
 
 
 class Checker:
     """Runs the checks on a trial's data, many times.
 
-    Each round has its own connection. The last connection that closes checkpoints the WAL and removes it; if
-    we kept a connection open, no connection of the load would ever be the last one.
+    Each round opens and closes its own connection. SQLite checkpoints and removes the WAL when the last
+    connection closes. If the checker kept its connection open, no connection of the load would be the last,
+    so this part of SQLite would not be tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -246,12 +255,12 @@ class Checker:
         self._unopened = 0
 
     def broken(self) -> list[CheckFailure]:
-        """Return the checks that fail, without those that run only after all processes have ended."""
+        """Return the checks that fail. Checks that must run after the end of all processes are left out."""
         with self._place.reading(lambda: None) as reader:
             return list(self._checks.broken(reader))
 
     def broken_at_end(self) -> list[CheckFailure]:
-        """Return all checks that fail, including those that run only after all processes have ended."""
+        """Return the checks that fail. Call it after the end of all processes: it runs all checks."""
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))
             noted = notes.read(self._place.where, self._case.concurrency)
@@ -259,7 +268,10 @@ class Checker:
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> CheckRound:
-        """Run `broken` with a connection like those of the workers, which start at `starts_ns`."""
+        """Run `broken` during the load, with a connection like those of the workers.
+
+        Wait first until the workers start, at `starts_ns` on the clock of `time.perf_counter_ns`.
+        """
         wait_until(starts_ns)
         started = time.monotonic()
         try:

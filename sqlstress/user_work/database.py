@@ -1,8 +1,9 @@
 """Database of a trial: a copy of the user's database, or an empty one, changed by the setup.
 
-The original may be in use during the copy, and is only read. Where SQLite permits, a reader writes as well:
-it changes the wal-index, and creates files that do not exist. So the original is opened in a way that rules
-this out, and in a separate process: closing a file releases the locks of other connections in its process.
+The original may be in use during the copy, and must only be read. An ordinary reader of SQLite may write: it
+changes the wal-index (-shm), and creates missing files. So the original is opened with parameters that forbid
+this. The copy runs in a separate process: on POSIX, closing a file releases all locks that the process has on
+the file, also those of its other connections.
 """
 
 from __future__ import annotations
@@ -32,23 +33,26 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_S = 5.0
-"""Time limit for locks of other programs on the original, in seconds."""
+"""Maximum wait for locks of other programs on the original, in seconds."""
 _TRIES = 3
 
 
 def copy(name: str, to: Path) -> None:
-    """Copy a consistent state of a database. Raises UsageError and EnvironmentFailure."""
-    original = Path(name).resolve()  # the WAL is next to the file, not next to a link to it
+    """Copy a consistent state of the database `name` to the file `to`.
+
+    Raises UsageError if it is no database, and EnvironmentFailure if it cannot be copied now.
+    """
+    original = Path(name).resolve()  # The WAL is next to the file itself, not next to a symbolic link to it.
     wal, index = (original.with_name(original.name + suffix) for suffix in ("-wal", "-shm"))
     in_wal_mode = journal_mode(name) == "wal"
     _check_room(original, wal, to)
     try:
         for _ in range(_TRIES):
             before = _versions(original, wal)
-            # A program uses it, or has ended without closing it.
+            # A program uses the database, or has ended without closing it.
             is_open = index.exists()
             if in_wal_mode and not is_open and before[1]:
-                # The last program did not close it: let SQLite recover the copy, not the original.
+                # The last program did not close the database. SQLite recovers the copy, not the original.
                 shutil.copyfile(original, to)
                 shutil.copyfile(wal, to.with_name(f"{to.name}-wal"))
             else:
@@ -58,7 +62,8 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # Our locks protect the copy of a database in use. Otherwise, check that it has not changed.
+            # With locks, the copy is consistent. But a WAL database that no program used was read without
+            # locks: check that no program has changed or opened it since.
             if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
@@ -83,26 +88,32 @@ def _check_room(original: Path, wal: Path, to: Path) -> None:
 
 
 def _versions(*paths: Path) -> list[tuple[int, int] | None]:
-    """Return the size and time of each file, which any write changes; None for a missing or empty file."""
+    """Return the size in bytes and the modification time in ns of each file, to detect writes.
+
+    None for a missing or empty file.
+    """
     stats = [path.stat() if path.exists() else None for path in paths]
     return [(stat.st_size, stat.st_mtime_ns) if stat and stat.st_size else None for stat in stats]
 
 
 def uri(path: PurePath) -> str:
-    """Return the path as a URI for SQLite, to which parameters can be added.
+    """Return the path as a URI for SQLite, to which the caller can add parameters, such as "?mode=ro".
 
-    Path.as_uri turns the server of a Windows path into a host, and SQLite refuses hosts.
+    Not Path.as_uri: it turns the server of a Windows path into the host of the URI, and SQLite refuses hosts.
     """
     return f"file:{quote(os.fsencode(path), safe='')}"
 
 
 @contextmanager
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
-    """Open a database read-only. `alone`: no program uses it, so that it can be read without locks."""
+    """Yield a read-only connection to a database, with a read transaction open.
+
+    `alone` means that no other program uses the database, so that it can be read without locks.
+    """
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
     with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)) as source:
-        # Take the lock first, because backup() waits for a lock without a time limit.
+        # Start a read transaction first, because backup() waits for a lock without a time limit.
         source.execute("BEGIN")
         source.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         yield source
@@ -112,7 +123,7 @@ def _unreadable(original: Path) -> Path | None:
     """Return the first file of a database that this user may not read; None if all can be read."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path = original.with_name(original.name + suffix)
-        # Opening is the only reliable test; this process has no connection open.
+        # Opening is the only reliable test. Closing drops no locks: this process has no connection open.
         try:
             os.close(os.open(path, os.O_RDONLY))
         except PermissionError:
@@ -123,7 +134,7 @@ def _unreadable(original: Path) -> Path | None:
 
 
 def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
-    """Return the error to raise for an error of SQLite."""
+    """Return the error to raise if SQLite failed to copy the database `name`."""
     code = getattr(error, "sqlite_errorcode", 0)
     if codes.is_busy(code):
         return EnvironmentFailure(
@@ -147,14 +158,15 @@ def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailur
 
 
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
-    """Create the database of a place from scratch, and check that the settings of the case took effect.
+    """Create the database of a trial again from nothing, and check that the settings of the case took effect.
 
-    `ours` are statements that run after the user's setup. Raises UsageError, with the position in the file,
-    if the setup fails.
+    `place` is that database. `ours` are SQL statements of sqlstress that run after the user's setup. Raises
+    UsageError, with the position in the setup file, if the setup fails; EnvironmentFailure if the setup file
+    has changed during the measurement.
     """
     place.discard()
     if data.database:
-        # The place has a file: targets without one refuse --database.
+        # `place` is a SQLite file here, because targets without a file refuse --database.
         call_in_subprocess(pulse, copy, data.database, cast("SqlitePlace", place).paths[0])
     with place.making(pulse) as maker:
         if data.setup:
@@ -178,7 +190,11 @@ def _run_setup(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
 
 
 def explained(reader: Reader, one: Statement) -> None:
-    """Check, without running a statement, that it can run. Raises UsageError with its position."""
+    """Compile a statement, without running it, to check that the database can run it.
+
+    Raises UsageError with the position of the statement in its file, or EnvironmentFailure if this version of
+    the database lacks a feature.
+    """
     try:
         reader.understood(one.text, [token.text[1:] for token in one.parameters])
     except Exception as error:

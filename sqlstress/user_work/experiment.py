@@ -26,4 +26,5 @@ class UserExperiment(Experiment):
         return {"lock watch": LockWatch}
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        return ("sqlstress.user_work.checks",)  # for the process that runs the checks
+        # Imported once before the fork, because the process that runs the checks needs it.
+        return ("sqlstress.user_work.checks",)

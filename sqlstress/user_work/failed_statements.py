@@ -1,9 +1,11 @@
 """Facts of each statement of the user's code that SQLite refused, also if the code caught the exception.
 
-Connections and cursors are instances of subclasses, whose methods measure the time of a call and look at its
-exception. All other facts are read after a failure. Python's sqlite3 and apsw are covered, also below a
-library. A connection that existed before, or comes from a factory other than a class, is not, and neither are
-methods of a connection that a class of the user's code overrides.
+The connections and cursors that the user's code gets are instances of our subclasses. Their methods measure
+the time of each call and catch its exception. All other facts are read only after a failure.
+
+Python's sqlite3 and apsw are covered, also if another library calls them. Not covered are connections that
+existed before `install`, connections from a factory that is not a class, and methods that a class of the
+user's code overrides.
 """
 
 from __future__ import annotations
@@ -45,9 +47,9 @@ from sqlstress.user_work.failures import (
 from sqlstress.user_work.source import PlainObservation
 
 LOOK_S = 0.05
-"""Seconds between two looks for statements that stay open."""
+"""Minimum seconds between two searches for statements that stay open: their rows are not all fetched."""
 LONG_OPEN_S = 0.2
-"""Shortest time, in seconds, for which an open statement is recorded."""
+"""Minimum time, in seconds, that a statement is open before it is recorded."""
 
 _STATEMENTS = ("execute", "executemany", "executescript")
 _PROBE = "sqlstress_probe"
@@ -66,7 +68,7 @@ class Transaction(NamedTuple):
 
 
 class History:
-    """Last statements of a connection."""
+    """Last statements of a connection, and the state of its transaction."""
 
     def __init__(self, recorder: FailedStatements, connection: Any) -> None:
         self._recorder = recorder
@@ -79,11 +81,11 @@ class History:
         self.is_shared = False
         """Whether several threads have used the connection."""
         self.opened_by = ""
-        """Call that left the open transaction; empty if there is none."""
+        """Name of the user's function that left the transaction open first; empty if none is open."""
         self.open_calls = 0
-        """Calls that returned within the open transaction."""
+        """Number of calls that have returned while this transaction was open."""
         self.statement_open_s: float | None = None
-        """Time of the first look that found a statement open; None if there is none."""
+        """Time of `perf_counter` when an open statement was first seen, in seconds; None if none is open."""
         self.open_queries: tuple[Step, ...] = ()
         """Queries that may be the open statement; empty until they are looked up."""
         self.is_new = True
@@ -93,7 +95,10 @@ class History:
         self._failed_commit: tuple[int, Step] | None = None
 
     def use(self, sql: Any, connection: Any) -> Step | None:
-        """Add a statement that is about to run; return it if no transaction is open."""
+        """Add a statement that is about to run, with its caller if no transaction is open.
+
+        Return the added step; None if a transaction is open.
+        """
         thread = get_ident()
         if thread != self.thread:
             self.is_shared = self.is_shared or self.thread != 0
@@ -122,7 +127,7 @@ class History:
         self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
 
     def fail(self, error: Exception, begun: float) -> None:
-        """Record the failure of the last statement, which began at the time `begun`."""
+        """Record the failure of the last statement, which began at `begun`, a time of `perf_counter`."""
         waited_s = perf_counter() - begun
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
@@ -133,7 +138,10 @@ class History:
             self.steps.pop()  # No library runs such a statement.
 
     def note_checkpoint(self, cursor: Any, begun: float) -> None:
-        """Record the last statement, a checkpoint that began at the time `begun`, if it was busy."""
+        """Record the last statement, a checkpoint, as failed if its result says that it was busy.
+
+        The checkpoint began at `begun`, a time of `perf_counter`.
+        """
         from sqlstress.user_work.checkpoint_answers import rows_ahead
 
         waited_s = perf_counter() - begun
@@ -146,7 +154,7 @@ class History:
         return Transaction(state, began, self._recorder.line_text(line))
 
     def last_end(self) -> str:
-        """Return the end of the last transaction: commit or rollback; empty if unknown."""
+        """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""
         for sql, _, _ in reversed(self.steps):
             if statement_kind(sql) == "commit":
                 return "commit"
@@ -165,10 +173,10 @@ class History:
 
 
 class UserLines(Protocol):
-    """Lines of the user's code."""
+    """Finder of lines of the user's code; `callers.UserFrames` is one."""
 
     def line(self, frame: FrameType | None) -> Line | None:
-        """Return the innermost line of the user's code that led to a frame."""
+        """Return the innermost line of the user's code that led to a frame; None if there is none."""
 
     def text(self, line: Line) -> str:
         """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
@@ -183,21 +191,23 @@ class FailedStatements:
         self.on_open: Callable[[], None] = lambda: None
         """Called when a connection has been opened."""
         self._looks_up = False
-        """Whether the user's lines that begin transactions are looked up: once a transaction was left open.
+        """Whether to look up the user's line for each statement that begins a transaction.
 
-        Before that, the line is known only if the user's code calls the library itself."""
+        The search is slow, so it starts only after a call has left a transaction open. Before that, the line
+        is known only if the user's code calls the SQLite library directly.
+        """
         self._failures = FailureCounter()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
         self._open_statements: dict[tuple[str, str], float] = {}
-        """Longest time in seconds, by statement and line."""
+        """Longest time that a statement was open, in seconds, by statement and line."""
         self._next_look_s = 0.0
         self._histories: list[History] = []
         self._examines = False
-        """Whether the statement that runs now is ours."""
+        """Whether the statement that runs now is sqlstress's: it reads facts, and is not recorded."""
 
     def install(self) -> None:
-        """Watch connections that are opened from now on. It cannot be undone."""
+        """Watch all connections that are opened from now on. This cannot be undone."""
         connect = sqlite3.connect
 
         def watched_connect(*args: Any, **options: Any) -> Any:
@@ -215,7 +225,10 @@ class FailedStatements:
                 import_module("apsw").connection_hooks.append(self._watch_apsw)
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-        """Replace the factory among the arguments of `connect` by a subclass; return the positional ones."""
+        """Replace the factory among the arguments of `connect` by our subclass of it.
+
+        Return the positional arguments; `options`, the keyword arguments, are changed in place.
+        """
         place = 5
         factory = args[place] if len(args) > place else options.get("factory", sqlite3.Connection)
         if not (isinstance(factory, type) and issubclass(factory, sqlite3.Connection)):
@@ -234,7 +247,7 @@ class FailedStatements:
         connection.cursor_factory = _apsw_cursor(connection.cursor_factory, history)
 
     def watch(self, connection: Any) -> History:
-        """Return the history of a connection that was just made."""
+        """Return a new history for a connection that was just made."""
         history = History(self, connection)
         self._histories = [known for known in self._histories if known.connection()] + [history]
         return history
@@ -248,14 +261,15 @@ class FailedStatements:
         }
 
     def caller(self, frame: FrameType) -> Line | Instruction | None:
-        """Return the instruction that calls the library, or if necessary the user's line that led to it.
+        """Return the instruction in `frame` that calls the library, or the user's line if it is needed.
 
-        The line of an instruction is looked up when it is shown: that takes as long as a short statement.
+        The line of an instruction is only looked up when it is reported, because the search takes as long as
+        a short statement. The user's line is None if there is none.
         """
         return self.lines.line(frame) if self._looks_up else (frame.f_code, frame.f_lasti)
 
     def line_text(self, at: Line | Instruction | None) -> str:
-        """Return a line of the user's code as text; empty if it is unknown or elsewhere."""
+        """Return a line as text, such as "bank.py:27"; empty if unknown, or not in the user's code."""
         if at is None:
             return ""
         place, number = at
@@ -269,7 +283,10 @@ class FailedStatements:
         return self.lines.text((place, number))
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
-        """Record the failure of the last statement of a connection."""
+        """Record the failure of the last statement of a connection, with its SQLite result code.
+
+        `waited_s` is the duration of the failed call, in seconds.
+        """
         if self._examines:
             return
         *earlier, (sql, was_open, _) = history.steps
@@ -283,7 +300,7 @@ class FailedStatements:
         self._failures.add(kind, message, waited_s, examine)
 
     def _examine(self, history: History, sql: str, state: str, began: str) -> FailureFacts:
-        """Return the facts of a failure, read from its connection."""
+        """Return the facts of a failed statement: from its text, and read from its connection."""
         self._examines, connection = True, history.connection()
         try:
             return FailureFacts(
@@ -300,7 +317,10 @@ class FailedStatements:
             self._examines = False
 
     def _holder(self, failed: Any, name: str) -> str:
-        """Return "this process" if another connection of it has an open write transaction and is idle."""
+        """Return "this process" if another connection of this process holds the write lock; else "".
+
+        That connection has written in a transaction that is still open, and runs no statement now.
+        """
         for history in self._histories:
             connection = history.connection()
             if connection is failed or history.name != name or not _is_in_transaction(connection):
@@ -310,9 +330,10 @@ class FailedStatements:
         return ""
 
     def check_left_open(self, call: str) -> None:
-        """Record that the user's function has returned while this thread has a transaction open.
+        """Check, after a call of the user's function, whether this thread has a transaction open. Record it.
 
-        If the transaction was open before the call, it is attributed to the call that left it open first.
+        `call` is the name of the function. If the transaction was open before the call, it is attributed to
+        the function that left it open first. At most every LOOK_S, also search for open statements.
         """
         if perf_counter() >= self._next_look_s:
             self._next_look_s = perf_counter() + LOOK_S
@@ -325,7 +346,7 @@ class FailedStatements:
                 self._end(history, was_committed=history.last_end() == "commit")
 
     def _leave_open(self, history: History, call: str) -> None:
-        """Count a call that returned with the transaction of a connection open."""
+        """Count a call that returned while a transaction of the connection was open."""
         if not history.opened_by:
             history.opened_by, history.open_calls = call, 0
         history.open_calls += 1
@@ -335,7 +356,10 @@ class FailedStatements:
         self._looks_up = True
 
     def _look_for_open_statements(self, now_s: float) -> None:
-        """Record the statements that stay open outside of a transaction, and so keep a snapshot."""
+        """Record the statements that stay open outside of a transaction, and so keep an old snapshot.
+
+        `now_s` is a time of `perf_counter`, in seconds.
+        """
         for history in self._histories:
             connection = history.connection()
             is_idle = _is_open(connection) and not _is_in_transaction(connection)
@@ -347,23 +371,24 @@ class FailedStatements:
                 history.statement_open_s = now_s
             open_s = now_s - history.statement_open_s
             if open_s >= LONG_OPEN_S:
-                if not history.open_queries:  # The search takes milliseconds: once for each statement.
+                if not history.open_queries:  # The search takes milliseconds, so it runs once per statement.
                     history.open_queries = tuple(_reading_steps(connection))
                 for sql, _, line in history.open_queries:
                     kind = short_sql(sql), self.line_text(line)
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
-        """Count the calls that returned within a transaction, unless it was committed after them."""
+        """Handle the end of a transaction that was left open: count its calls unless it was committed."""
         if not was_committed:
             count = self._not_committed.get(history.opened_by, 0)
             self._not_committed[history.opened_by] = count + history.open_calls
         history.opened_by = ""
 
     def records(self) -> list[PlainObservation]:
-        """Return the failures and the transactions that were left open, each kind with its count.
+        """Return the failed statements, open transactions and open statements, each kind with its count.
 
-        To be called when the work is done. A transaction that is open is not committed if its COMMIT failed.
+        Call it when the work is done. A transaction that is still open counts as not committed only if its
+        COMMIT has failed: otherwise a later call might have committed it.
         """
         for history in self._histories:
             if history.opened_by:
@@ -389,19 +414,19 @@ class FailedStatements:
 def _is_open(connection: Any) -> bool:
     try:
         return connection is not None and connection.in_transaction is not None
-    except Exception:  # It was closed.
+    except Exception:  # The connection was closed.
         return False
 
 
 def _is_in_transaction(connection: Any) -> bool:
     try:
         return bool(connection.in_transaction)
-    except Exception:  # It was closed, or is gone.
+    except Exception:  # The connection was closed, or no longer exists.
         return False
 
 
 def _runs(history: History) -> bool:
-    """Return whether a thread runs a statement of a connection now."""
+    """Return whether another thread runs a statement of the connection now."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
     # The thread may have moved on to another connection.
     return (
@@ -422,10 +447,12 @@ def _pragma(connection: Any, name: str) -> str:
 
 
 def _has_open_statement(history: History) -> str:
-    """Return "yes" or "no", or "" if unknown. The failed statement itself is closed by now.
+    """Return whether a connection has a statement with rows left to fetch: "yes", "no", or "" if unknown.
 
-    Python's sqlite3 waits for the connection's mutex with the interpreter's lock held. If another thread has
-    the mutex and needs that lock, for a trace or a function, both wait for ever: so not if threads share it.
+    A statement that has failed is closed, so it does not count. The answer is unknown if several threads
+    share the connection, because a call could deadlock: Python's sqlite3 waits for the connection's mutex
+    while it holds the interpreter's lock. The thread with the mutex may need that lock, to call a trace or a
+    function.
     """
     connection: Any = history.connection()
     if history.is_shared:
@@ -439,9 +466,9 @@ def _has_open_statement(history: History) -> str:
 
 
 def _reading_steps(connection: Any) -> Iterator[Step]:
-    """Yield the queries of a connection's cursors that exist: one of them is open."""
+    """Yield the last queries of all cursors of a connection. One of these queries is the open statement."""
     is_frozen = gc.get_freeze_count() > 0
-    gc.unfreeze()  # Frozen objects are hidden: those from before the window.
+    gc.unfreeze()  # get_objects() hides frozen objects: all that existed before the measurement.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]
     if is_frozen:
         gc.freeze()
@@ -455,14 +482,14 @@ def _compare(left: str, right: str) -> int:
     return (left > right) - (left < right)
 
 
-# Subclasses of the libraries' classes. They are on the path of each statement: no call more than necessary.
+# Subclasses of the libraries' classes. Each statement runs their code, so they make no unnecessary call.
 
 
 @cache
 def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
-    """Return a subclass of a connection's class that reports its failures.
+    """Return a subclass of a connection's class that reports failures to `recorder`.
 
-    Methods that the class itself defines for cursors and statements stay as they are.
+    If `base` overrides sqlite3's methods for cursors and statements, these methods stay as they are.
     """
     plain, plain_cursor = sqlite3.Connection, _sqlite3_cursor(sqlite3.Cursor)
 
@@ -481,7 +508,8 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
 
     class Watched(base):  # type: ignore[misc]
         def __init__(self, *args: Any, **options: Any) -> None:
-            self._sqlstress = recorder.watch(self)  # before a class runs statements while it connects
+            # Set first, because __init__ of `base` may run statements.
+            self._sqlstress = recorder.watch(self)
             super().__init__(*args, **options)
 
         def commit(self) -> None:
@@ -509,17 +537,20 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
-    """Return a subclass of a cursor's class that reports the failures to its connection."""
+    """Return a subclass of sqlite3's cursor class that reports failures to the history of its connection."""
     return _watched_cursor(base, _STATEMENTS)
 
 
 def _apsw_cursor(base: Any, history: History) -> Any:
-    """Return a subclass of apsw's cursor that reports the failures of a connection."""
+    """Return a subclass of apsw's cursor class that reports failures to `history`."""
     return _watched_cursor(base, ("execute", "executemany"), history)
 
 
 def _watched_cursor(base: Any, names: tuple[str, ...], history: History | None = None) -> Any:
-    """Return a subclass of a cursor's class whose methods with these names are recorded."""
+    """Return a subclass of a cursor's class whose methods `names` record their statements and failures.
+
+    The history is that of the cursor's connection if `history` is None.
+    """
 
     class Watched(base):  # type: ignore[misc]
         # A dictionary for each cursor takes longer. The rows are those of `checkpoint_answers`.
@@ -531,9 +562,9 @@ def _watched_cursor(base: Any, names: tuple[str, ...], history: History | None =
 
 
 def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
-    """Return the method `execute` of a connection, recorded.
+    """Return a method `execute` of sqlite3 connections that records its statements and failures.
 
-    `_recorded` would do, but takes 0.2 µs longer for each statement.
+    `_recorded` would return such a method, too, but it takes 0.2 µs longer for each statement.
     """
     new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
 
@@ -563,9 +594,10 @@ def _recorded(
     fixed_history: History | None = None,
     new_cursor: Callable[[Any], Any] | None = None,
 ) -> Callable[..., Any]:
-    """Return a method that runs a statement by `call` and records its failure.
+    """Return a method that runs a statement by `call`, and records the statement and its failure.
 
-    It belongs to a cursor; with `new_cursor` to a connection, which makes a cursor for each statement.
+    The method is for a class of cursors; with `new_cursor` it is for a class of connections, and makes a
+    cursor for each statement. The history is that of the connection, unless `fixed_history` is given.
     """
 
     each_row = call.__name__ == "executemany"
@@ -594,7 +626,7 @@ def _recorded(
 
 
 def _named_like(subclass: Any, base: Any) -> Any:
-    """Return the subclass with the name of its base, which the user's code may print."""
+    """Give a subclass the name of its base, because the user's code may print it. Return the subclass."""
     subclass.__name__, subclass.__qualname__ = base.__name__, base.__qualname__
     subclass.__module__ = base.__module__
     return subclass

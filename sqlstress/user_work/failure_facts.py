@@ -1,4 +1,7 @@
-"""Facts of a failed statement: from its record to the form that the rules of causes compare."""
+"""Facts of a failed statement, converted from the text in the report to the form of the rules of causes.
+
+The rules are in `analysis.causes`: from the facts they conclude the cause of a failure, and its cure.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,11 @@ SQLite reports a timeout of 0 for such a connection."""
 
 
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
-    """Return the facts that the rules of causes compare."""
+    """Return the facts that the rules of causes compare.
+
+    `traits` are facts as text, from a worker's record. `waited_ms` is the duration of the failed call, and
+    `timeout_ms` the busy timeout; None if unknown.
+    """
     journal = traits["journal"]
     yes_or_no = {"yes": True, "no": False}
     if timeout_ms == 0 and waited_ms >= HANDLER_MS:
@@ -41,7 +48,7 @@ def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the t
 
 
 def explain(sql: str, traits: Mapping[str, str]) -> str:
-    """Return a sentence on a failure, with its cause and cure if the facts leave one cause."""
+    """Return a sentence on a failed statement, with its cause and cure if the facts leave only one cause."""
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
     code, at = int(traits["code"]), traits["at"]
     cause = diagnose(code, facts_of(traits, float(traits["waited_ms"]), timeout_ms)).cause

@@ -1,4 +1,7 @@
-"""Failed statements of a process, counted by kind, and facts that follow from the text of statements."""
+"""Failed statements of a process, counted by kind, and facts that follow from the text of statements.
+
+Failures of a kind have the same result code, SQL text and line of code.
+"""
 
 from __future__ import annotations
 
@@ -19,60 +22,70 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Refusal
 
 MAX_KINDS = 20
-"""Kinds of failures that are distinguished."""
+"""Maximum number of kinds; further failures are only distinguished by their result code."""
 MAX_EXAMINED = 50
-"""Failures of a kind whose facts are read; later failures are only counted."""
+"""Number of failures of a kind whose facts are read; later failures are only counted."""
 MAX_WAITS = 500
-"""Waits of a kind that are kept for the median."""
+"""Number of durations of failed calls that are kept for the median of a kind."""
 MAX_HISTORY = 50
-"""Statements of a connection that are kept, to know how its transaction began."""
+"""Number of a connection's last statements that are kept, to know how its transaction began."""
 MAX_SQL = 100
-"""Characters of a statement that are kept."""
+"""Maximum number of characters of a statement that are kept."""
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
-"""Text that may precede a statement. The trace reports a trigger's statement as a comment, to its end."""
+"""Pattern of the space and comments that may precede a statement.
+
+SQLite's trace reports a statement of a trigger as a comment, up to its end, so it has no words.
+"""
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 
 Line = tuple[str, int]
 """File and line."""
 Instruction = tuple[CodeType, int]
-"""Code and offset of an instruction."""
+"""Code object of a function, and the offset of an instruction in its bytecode."""
 Step = tuple[str, bool, Line | Instruction | None]
-"""Statement of a connection, whether a transaction was open before it, and the caller of the library.
+"""Statement of a connection: SQL, whether a transaction was open before it, and the caller of the library.
 
-The caller is known for statements that begin a transaction."""
+The caller is only known for statements that begin a transaction; otherwise it is None.
+"""
 
 
 class Kind(NamedTuple):
-    """Facts that failures of a kind share."""
+    """Facts that all failures of a kind share."""
 
     code: int
+    """Extended result code of SQLite."""
     sql: str
+    """SQL of the statement, shortened, with its numbers replaced by N."""
     at: str
     """File and line of the user's code, such as "bank.py:27"; empty if unknown."""
 
 
 class FailureFacts(NamedTuple):
-    """Facts that are read after a failure; empty if unknown."""
+    """Facts that are read after a failure, as text; empty if unknown."""
 
     timeout_ms: str
+    """Busy timeout of the connection, in ms."""
     journal: str
+    """Journal mode, such as "wal"."""
     statement: str
     """Kind of the statement, such as "begin" or "write"."""
     transaction: str
-    """"none", "read" or "written"."""
+    """State of the transaction before the statement: "none", "read" or "written"."""
     began: str
-    """Statement that began the transaction."""
+    """Words of the statement that began the transaction, such as "BEGIN IMMEDIATE"."""
     open_cursor: str
+    """Whether the connection had a query whose rows were not all fetched: "yes" or "no"."""
     shared_cache: str
+    """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """"this process" if an idle connection of it held the write lock."""
+    """"this process" if another, idle connection of this process held the write lock."""
 
 
 class Occurrences:
-    """Failures of a kind."""
+    """Count, durations and facts of the failures of a kind."""
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -82,13 +95,16 @@ class Occurrences:
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
-        """Count a failure."""
+        """Count a failure of a call that took `waited_s` seconds."""
         self.count += 1
         self.waits_s.append(waited_s)
         self.longest_s = max(self.longest_s, waited_s)
 
     def traits(self, kind: Kind) -> dict[str, str]:
-        """Return the facts as text; of those that were examined, the commonest."""
+        """Return the facts of these failures as text, by name: the most frequent of the examined facts.
+
+        `waited_ms` is the median duration of the failed calls, and `longest_ms` the longest one.
+        """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
         return {
             "code": str(kind.code),
@@ -106,7 +122,10 @@ class FailureCounter:
         self._kinds: dict[Kind, Occurrences] = {}
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure. `examine` returns its facts; it is called for the first failures of each kind."""
+        """Count a failure of a call that took `waited_s` seconds.
+
+        `examine` returns the facts of the failure. It is only called for the first failures of each kind.
+        """
         if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
             kind = Kind(kind.code, "", "")
         occurrences = self._kinds.setdefault(kind, Occurrences(message))
@@ -116,7 +135,7 @@ class FailureCounter:
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
 
     def records(self) -> list[PlainObservation]:
-        """Return each kind with its count, first message and commonest facts."""
+        """Return each kind with its count, first error message and most frequent facts."""
         return [
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
             for kind, occurrences in self._kinds.items()
@@ -124,7 +143,10 @@ class FailureCounter:
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return the failures of our own statements, whose facts follow from their text and the settings."""
+    """Return the failures of statements that sqlstress ran itself, as in an SQL script.
+
+    Their facts follow from the text of the statements and the settings, so nothing is read from connections.
+    """
     return [_refusal_record(refusal, settings) for refusal in refusals]
 
 
@@ -159,7 +181,7 @@ def words_of(sql: str) -> tuple[str, str]:
 
 
 def short_sql(sql: str) -> str:
-    """Return a statement in one line, with its numbers replaced by N."""
+    """Return the first MAX_SQL characters of a statement, in one line, with its numbers replaced by N."""
     return group_key(" ".join(sql.split()))[:MAX_SQL]
 
 
@@ -183,14 +205,15 @@ def is_checkpoint(sql: str) -> bool:
 
 
 def is_busy(rows: Any) -> bool:
-    """Return whether the rows of PRAGMA wal_checkpoint say that it was busy."""
+    """Return whether the rows of PRAGMA wal_checkpoint say that the checkpoint was busy."""
     return bool(rows) and rows[0][0] == 1
 
 
 def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | Instruction | None]:
-    """Return the state of the transaction that the last of a connection's statements belongs to.
+    """Return facts of the transaction that the last statement of a connection belongs to.
 
-    It is the state, the statement that began the transaction, and its line, as in `Transaction`.
+    `steps` are the connection's last statements in order. The facts are the state ("none", "read", "written",
+    or "" if unknown), the words of the statement that began the transaction, and the caller of it.
     """
     state, began, line = "", "", None
     for sql, was_open, at in steps:

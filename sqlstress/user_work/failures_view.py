@@ -18,16 +18,16 @@ from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_ST
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
-"""Kinds of failed statements in the table; the JSON report has all."""
+"""Maximum number of rows in the table of failed statements; the JSON report has all kinds."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
-"""Rules whose cure is that of another rule."""
+"""Names of rules of causes, with the name of another rule that has the same cure."""
 MAX_CAUSES = 3
-"""Causes that are explained."""
+"""Maximum number of causes that are explained."""
 NS_PER_MS = NS_PER_S // 1000
 
 
 class Failure(NamedTuple):
-    """Failures of a statement, of all trials and workers."""
+    """Failures of a statement, summed over all trials and workers."""
 
     code: int
     sql: str
@@ -36,13 +36,14 @@ class Failure(NamedTuple):
     facts: Facts
     times: int
     waited_ms: float
-    """Median, of the worker with the most failures."""
+    """Median duration of the failed calls in ms, of the worker with the most failures."""
     longest_ms: float
+    """Duration of the longest failed call in ms, of all workers."""
     timeout_ms: int | None
 
 
 def failures_of(group: Group) -> list[Failure]:
-    """Return the failed statements of a group by kind, the most frequent first."""
+    """Return the failed statements of a group of cases, one item per kind, the most frequent kind first."""
     merged: dict[tuple[object, ...], list[Failure]] = {}
     for run in group.runs:
         for trial in run.trials:
@@ -63,7 +64,7 @@ def _failure(sighting: Sighting) -> Failure:
 
 
 def _merged(failures: Sequence[Failure]) -> Failure:
-    """Return the sum of failures of a kind, with the facts of its largest part."""
+    """Return the sum of the failures of a kind, with the facts of the worker that had the most failures."""
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
@@ -112,11 +113,11 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 
 
 def failure_findings(group: Group) -> Iterator[Finding]:
-    """Yield the causes of the failed statements with their cures, that of most failures first."""
+    """Yield a finding for each cause of failed statements, with its cure; first that of the most failures."""
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     for failure in failures_of(group):
         if failure.code == ERROR:
-            continue  # The message is the cause.
+            continue  # The message of such an error already explains the cause.
         diagnosis = diagnose(failure.code, failure.facts)
         by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
     largest = sorted(by_cause.values(), key=lambda group: -sum(failure.times for failure, _ in group))
@@ -135,21 +136,21 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 
 
 def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
-    """Return the key of failures that a finding explains together: those with one cure."""
+    """Return the key by which failures are grouped: a finding explains all failures with the same cure."""
     if not diagnosis.cause:
         return failure.code
     return _SAME_CURE.get(diagnosis.cause.name, diagnosis.cause.name)
 
 
 def explained_errors(group: Group) -> set[str]:
-    """Return the names of the errors whose cause is known."""
+    """Return the names of the SQLite errors, such as "SQLITE_BUSY", whose cause is known in the group."""
     return {
         name(failure.code) for failure in failures_of(group) if diagnose(failure.code, failure.facts).cause
     }
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
-    """Yield the causes and the signs of lost locks."""
+    """Yield the causes and the signs of lost locks: the process lost SQLite's locks on its open database."""
     counts: dict[tuple[str, str, str], int] = {}
     for run in group.runs:
         for trial in run.trials:
@@ -162,7 +163,7 @@ def lock_losses(group: Group) -> Iterator[Finding]:
 
 
 def wal_growth_findings(group: Group) -> Iterator[Finding]:
-    """Yield the kind of the growth of the largest WAL, if a WAL grew."""
+    """Yield a finding on the largest WAL of a group, with the kind of its growth; nothing if no WAL grew."""
     growths = [
         (trial.wal, kind, run.case)
         for run in group.runs
@@ -208,7 +209,7 @@ def wal_findings(group: Group) -> Iterator[Finding]:
 
 
 def open_findings(group: Group) -> Iterator[Finding]:
-    """Yield the functions that returned with a transaction open, each once."""
+    """Yield a finding for each of the user's functions that returned with a transaction open."""
     kinds: dict[str, list[Sighting]] = {}
     for run in group.runs:
         for trial in run.trials:

@@ -1,9 +1,10 @@
-"""Checks of a query's result before a write, found in the source of the user's code.
+"""Search in the user's source code for a check of a query's result before a write.
 
-Two statements of a call meet in the innermost function that runs both. A branch there whose condition follows
-from the query's result, and that encloses the write or can leave before it, is a check. Functions between the
-meeting point and either statement are analysed, too. A test for a missing row is no check: an UPDATE of a
-missing row changes nothing.
+A query and a later write belong to a race only if the code decides by the query's result whether it writes.
+The innermost function that leads to both statements is searched, and all functions on the way from there to
+either statement. A check is a branch whose condition depends on the query's result. The branch contains the
+write, or can leave the function or loop before the write. A test for a missing row is no check, because an
+UPDATE of a missing row changes nothing.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from functools import cache
 from typing import NamedTuple
 
 _ROW, _VALUE, _CHECKED = 1, 2, 3
-"""Kinds of expressions: a row, or its absence; a value of a row; the result of a check."""
+"""Kinds of expressions that depend on the query, in ascending order.
+
+They are: a row or its absence; a value of a row; the result of a check. The kind of other expressions is 0.
+"""
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
-"""Kinds of conditions: on other columns of the row; on columns that the write changes."""
+"""Kinds of conditions: on columns of the row that the write does not change; on columns that it changes."""
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
@@ -31,7 +35,7 @@ class Call(NamedTuple):
     """Active call of a user's function, and its current position."""
 
     frame: int
-    """Id of its frame; a later call of the function may have the same id."""
+    """Id of the call's frame; a later call of the function may have the same id."""
     file: str
     line: int
     instruction: int
@@ -39,12 +43,12 @@ class Call(NamedTuple):
 
 
 class GuardedRead(NamedTuple):
-    """A check of a query's result, as far as the source shows it."""
+    """Checks of a query's result before a write, as far as the source shows them."""
 
     exists: bool
     """Whether the code checks a column that the write changes."""
     of_others: bool = False
-    """Whether the code checks other columns of the row."""
+    """Whether the code checks columns of the row that the write does not change."""
 
 
 def guard_between(
@@ -54,10 +58,11 @@ def guard_between(
     read: Collection[str],
     by_rows: bool,
 ) -> GuardedRead | None:
-    """Return the check that the code makes between a query and a write; None if no source shows it.
+    """Return the checks that the code makes between a query and a write; None if the source is not available.
 
+    `query` and `write` are the active calls of the user's functions at either statement, outermost first.
     `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
-    that the query's WHERE contains the condition, so that a row's absence is its answer.
+    that the query's WHERE contains the condition, so that a test for a missing row is a check.
     """
     depth = _meeting(query, write)
     if depth is None:
@@ -86,7 +91,7 @@ def guard_between(
 
 
 def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
-    """Return the depth of the innermost call that runs both statements."""
+    """Return the index of the innermost call that leads to both statements; None if there is none."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query, write, strict=False)):
         if (reader.frame, reader.file) != (writer.frame, writer.file):
@@ -107,7 +112,7 @@ def _module(file: str) -> ast.Module | None:
 
 @cache
 def _scope(file: str, line: int) -> _Function | ast.Module | None:
-    """Return the innermost function that has a line; the module, if there is none."""
+    """Return the innermost function that contains a line, else the module; None without a usable source."""
     module = _module(file)
     if module is None or not module.body:
         return None
@@ -120,7 +125,7 @@ def _contains(node: ast.AST, line: int) -> bool:
 
 
 def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function in their order, without those of functions within it."""
+    """Yield the nodes of a function in their order, without those of nested functions and classes."""
     for node in ast.iter_child_nodes(scope):
         if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
             yield node
@@ -128,7 +133,7 @@ def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _path(node: ast.AST) -> str:
-    """Return the dotted name of an expression; empty if it is no name."""
+    """Return the dotted name that an expression consists of, such as "self.row"; empty if it is no name."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (base := _path(node.value)):
@@ -137,14 +142,14 @@ def _path(node: ast.AST) -> str:
 
 
 def _shows_absence(node: ast.expr) -> bool:
-    """Return whether a comparison with an expression tests whether there is a row."""
+    """Return whether a comparison with this expression tests whether a row exists: None, or len(...)."""
     if isinstance(node, ast.Call):
         return _path(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
 
 
 class _Flow:
-    """The flow of a query's result through the names of a function."""
+    """The flow of a query's result through the variables of a function."""
 
     def __init__(
         self,
@@ -154,9 +159,11 @@ class _Flow:
         by_rows: bool,
         argument_kinds: dict[str, int] | None = None,
     ) -> None:
-        """`kind` is the kind of the expression in the call's line; 0 if no query is in that line.
+        """Analyse the function of `call`, an active call at the time of the query or write.
 
-        `argument_kinds` has the kinds of the function's parameters.
+        `kind` is the kind of the value that the expression in the call's line returns; 0 if that line does
+        not run the query. `names` are two sets of columns: changed by the write, and only read. `by_rows` is
+        that of `guard_between`. `argument_kinds` has the kinds of the function's parameters, by name.
         """
         scope = _scope(call.file, call.line)
         assert scope
@@ -165,18 +172,18 @@ class _Flow:
         self._columns, self._read = names
         self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
         self.other = False
-        """Whether a check of other columns that the query reads was found."""
-        # Twice, because a loop may use a value that a later line sets.
+        """Whether a check was found of columns that the query reads and the write does not change."""
+        # Two passes, because code in a loop may use a value that a later line sets.
         for _ in range(2):
             for node in _nodes(self._scope):
                 self._assign(node)
 
     def has_guard(self, after: int, line: int) -> bool:
-        """Return whether a check that ends at or after line `after` decides whether `line` runs."""
+        """Return whether a check, whose condition ends at line `after` or later, decides if `line` runs."""
         return self._checks(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
-        """Return whether a check after the query raises an error."""
+        """Return whether the function checks the query's result after the query, and may raise an error."""
         return self._checks(
             test
             for node, test in self._tests(self._line, None)
@@ -189,7 +196,10 @@ class _Flow:
         return _WRITTEN_COLUMNS in kinds
 
     def return_kind(self) -> int:
-        """Return the highest kind of expression that the function returns."""
+        """Return the highest kind of the values that the function returns; 0 if none depends on the query.
+
+        It is _CHECKED if a check of the query's result decides what the function returns.
+        """
         kinds = [0]
         for node in _nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -202,7 +212,10 @@ class _Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, then: Call) -> dict[str, int]:
-        """Return the kinds of the arguments of the call of `then` in a line, by parameter."""
+        """Return the kinds of the arguments with which a line calls the function of `then`, by parameter.
+
+        Attributes of `self` are included, such as "self.row".
+        """
         scope = _scope(then.file, then.line)
         if not isinstance(scope, _Function):
             return {}
@@ -242,7 +255,7 @@ class _Flow:
         elif isinstance(node, ast.withitem) and node.optional_vars:
             targets, value = [node.optional_vars], node.context_expr
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
-            # cursor.execute(...): the cursor has the rows.
+            # After `cursor.execute(...)` the cursor has the rows.
             call = node.value.value if isinstance(node.value, ast.Await) else node.value
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 targets, value = [call.func.value], node.value
@@ -257,7 +270,7 @@ class _Flow:
                         break
 
     def _kind_of(self, node: ast.expr) -> int:
-        """Return the kind of an expression; 0 if it does not follow from the query."""
+        """Return the kind of an expression; 0 if it does not depend on the query."""
         if name := _path(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
@@ -282,7 +295,7 @@ class _Flow:
         base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
         arguments = [*node.args, *(word.value for word in node.keywords)]
         kind = max([base, *map(self._kind_of, arguments)])
-        # The innermost call that has the query's line runs the query.
+        # The query is run by the innermost call that contains its line.
         within = any(isinstance(part, ast.Call) and _contains(part, self._line) for part in _nodes(node))
         if self._kind and _contains(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
@@ -291,7 +304,10 @@ class _Flow:
         return kind
 
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
-        """Yield the conditions between two lines, with the statements that they decide."""
+        """Yield each branch whose condition is between two lines, and the condition.
+
+        The condition ends at line `after` or later, and begins at `line` or earlier; None means no limit.
+        """
         for node in _nodes(self._scope):
             test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
             if (
@@ -308,7 +324,7 @@ class _Flow:
             return True
         for part in _nodes(node):
             targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
-            # An object's attribute is written later, when its session is flushed.
+            # An ORM writes a changed attribute later, when its session is flushed.
             if any(
                 isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
                 for target in targets
@@ -319,9 +335,9 @@ class _Flow:
         return isinstance(node, ast.While)
 
     def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
-        """Return the kind of a condition; 0 means that it checks nothing of the query.
+        """Return the kind of a condition; 0 means that it does not check the query's result.
 
-        `truth`: whether a value alone is a condition, as after `if`.
+        `truth` is whether a value without a comparison is a condition, as in `if value:`.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._check_kind(value, truth) for value in test.values)
@@ -341,7 +357,7 @@ class _Flow:
         return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
 
     def _names_others(self, test: ast.expr) -> bool:
-        """Return whether a condition names columns, and none that the write changes."""
+        """Return whether a condition names columns that the query reads, and none that the write changes."""
         names = set()
         for node in ast.walk(test):
             if isinstance(node, ast.Attribute):

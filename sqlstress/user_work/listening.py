@@ -1,4 +1,8 @@
-"""Reports of a connection's statements before they run, regardless of the code that opened it."""
+"""Listeners: they report each statement of a sqlite3 connection before it runs, through SQLite's trace.
+
+A listener works for any connection, regardless of the code that opened it. The trace can deadlock if several
+threads use the connection, so a listener ends before that can happen: see `Listener`.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +30,24 @@ from sqlstress.user_work.threads import (
 
 
 def call_soon(call: Callable[[], None]) -> None:
-    """Call a function at the next profile event of this thread."""
+    """Call a function at the next profile event of this thread: when a function is called or returns."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
         return  # a profiler in C, which cannot be restored
 
     def profile(_frame: FrameType, _event: str, _arg: Any) -> None:
         _set_profile(previous)
-        with suppress(sqlite3.Error):  # the connection was closed, or is busy: it stays untraced
+        with suppress(sqlite3.Error):  # The connection was closed, or is busy. It stays untraced.
             call()
 
     _set_profile(profile)
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function. Python refuses that while another thread sets its own."""
+    """Set this thread's profile function.
+
+    Try again if Python refuses, because another thread sets its own.
+    """
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -52,20 +59,20 @@ _TRIES = 1000
 
 
 class ConnectionUses:
-    """Calls of connections by the threads of this process, seen by a profile function.
+    """Observer of all calls of sqlite3 connections in this process, by a profile function in each thread.
 
-    So the first thread's trace can end before a second thread reaches SQLite. This slows down each call of
-    any function, so it is not used in a measurement.
+    If a second thread is about to use a traced connection, the trace ends before the call reaches SQLite. The
+    profile function slows down each call of any function, so it is not used in a measurement.
     """
 
     def __init__(self) -> None:
         self._listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
-        """Listeners by the id of their connection, which keeps them alive."""
+        """Listeners by the id of their connection. The connection keeps its listener alive."""
         self._earlier: set[int] = set()
-        """Threads that existed before `start`: their calls are not seen."""
+        """Ids of the threads that existed before `start`: they have no profile function."""
 
     def start(self) -> None:
-        """Follow the calls of this thread, and of threads that the threading module starts later."""
+        """Observe the calls of this thread, and of all threads that the threading module starts later."""
         self._earlier = other_threads()
         bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
@@ -74,7 +81,7 @@ class ConnectionUses:
             bootstrap(thread)
 
         WRAPPER_CODES.add(begin.__code__)
-        # Not threading.setprofile, with which a thread dies if Python refuses its function.
+        # Not threading.setprofile: with it, a thread dies if Python refuses the profile function.
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
         _set_profile(self._profile)
 
@@ -82,8 +89,8 @@ class ConnectionUses:
         self._listeners[id(connection)] = listener
 
     def works_unheard(self) -> bool:
-        """Return whether a thread is running whose calls are not seen."""
-        # Threads are listed first: the calls of a thread that starts between the two lists are seen.
+        """Return whether a thread without our profile function is running, so that its calls are not seen."""
+        # All threads are listed first, so a thread that starts between the two lists is not in `unheard`.
         thread_ids = other_threads()
         unheard = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
         return bool(unheard) and other_threads_running(unheard)
@@ -94,26 +101,26 @@ class ConnectionUses:
         target: Any = getattr(arg, "__self__", None)
         kind = type(target)
         if issubclass(kind, sqlite3.Cursor):
-            with suppress(Exception):  # a subclass did not call __init__
+            with suppress(Exception):  # The user's subclass did not call __init__.
                 target = target.connection
         elif not issubclass(kind, sqlite3.Connection):
             return
         if listener := self._listeners.get(id(target)):
-            # An error here would reach the user's code, and end the profile.
+            # An error here would reach the user's code, and remove the profile function.
             with suppress(Exception):
                 listener.enter() if event == "c_call" else listener.exit()
 
 
 class Listener:
-    """Reports each statement of a connection before it runs, until its callback returns False.
+    """Reports each statement of a connection before it runs, until the callback `begins` returns False.
 
-    It also ends once several running threads may use the connection, because they could deadlock. A trace
-    callback waits for Python's lock while SQLite holds the connection's mutex, and the thread with that lock
-    may wait for the mutex, as sqlite3 does when it binds a value.
+    The listener also ends once several running threads may use the connection, because they could deadlock:
+    SQLite calls the trace while it holds the connection's mutex, and the trace waits for Python's lock. The
+    thread with Python's lock may wait for the mutex, as sqlite3 does when it binds a value.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
-    """All active listeners; each is kept alive by its connection."""
+    """All active listeners. A listener is kept alive by its connection, which refers to the trace."""
     _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
 
     def __init__(
@@ -123,18 +130,20 @@ class Listener:
         ends: Callable[[], object] = bool,
         uses: ConnectionUses | None = None,
     ) -> None:
-        """`begins` gets each statement, and returns False to stop; `ends` is called if threads end the trace.
+        """Start to listen, unless other running threads may already use the connection.
 
-        With `uses`, the trace ends only if threads do use the connection at once, not already if they may.
+        `begins` gets each statement, and returns False to stop. `ends` is called if the trace ends because of
+        threads. Without `uses`, the trace ends if several threads may use the connection at the same time;
+        with `uses`, which sees their calls, it only ends if they do.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
-        """Whether the trace must end because of threads."""
+        """Whether the trace must end, because several threads may use the connection."""
         self._is_shared: bool | None = None
-        """Whether other threads may use the connection; None until there is another thread."""
+        """Whether sqlite3 lets other threads use the connection; None until another thread exists."""
         self._uses = uses
         self._users = {threading.get_ident()}
-        """Threads that have used the connection."""
+        """Ids of the threads that have used the connection."""
         self._within: Counter[int] = Counter()
         """Number of nested active calls of the connection, by thread."""
         self._entry = threading.Lock()
@@ -178,17 +187,21 @@ class Listener:
     # What a thread does before and after each call of the connection.
 
     def enter(self) -> None:
-        """Prepare a call of the connection by this thread. If several threads use it at once, end first."""
+        """Handle the begin of a call of the connection by this thread.
+
+        If several threads use the connection at the same time, end the trace before the call.
+        """
         thread = threading.get_ident()
         if self._within[thread]:
             self._within[thread] += 1
-            return  # a nested call by our trace, or by the user's function
+            return  # A nested call: by our trace, or by a function of the user that SQLite calls.
         with self._entry:
             if thread not in self._users and not self._accepts_this_thread():
-                return  # sqlite3 will refuse the call
+                return  # sqlite3 will refuse this thread's call.
             self._users.add(thread)
             other_users = self._users - {thread}
-            # A thread that sleeps in a loop over rows fetches the next row without a profile event.
+            # A thread that sleeps in a loop over rows is about to fetch the next row. A fetch by a `for` loop
+            # causes no profile event, so such a thread counts as a user.
             if any(self._within[other] for other in other_users) or (
                 other_users and any_continues(other_users)
             ):
@@ -198,7 +211,7 @@ class Listener:
             self._within[thread] += 1
 
     def exit(self) -> None:
-        """Record the end of a call of the connection by this thread."""
+        """Handle the end of a call of the connection by this thread."""
         thread = threading.get_ident()
         self._within[thread] = max(self._within[thread] - 1, 0)
 
@@ -210,10 +223,10 @@ class Listener:
         return True
 
     def _leave_when_free(self, other_users: set[int]) -> None:
-        """End the trace when no other thread is inside a call of the connection.
+        """Wait until no other thread is inside a call of the connection, and end the trace.
 
-        The thread inside may end the trace by itself. Its callback needs Python's lock until it returns, so
-        wait for it in either case.
+        The thread inside may end the trace in its own callback. But this callback needs Python's lock until
+        it returns, so wait for that thread in either case. Give up after _PATIENCE_S.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_users) or _may_roll_back(other_users):
@@ -221,7 +234,7 @@ class Listener:
                 return
             time.sleep(self._LOOK_S)
         if self in self._open:
-            with suppress(sqlite3.Error):  # the connection was closed
+            with suppress(sqlite3.Error):  # The connection was closed.
                 self._leave()
 
     def _leave(self) -> None:
@@ -235,7 +248,11 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """Handle a thread that is about to start; `at_once`: another thread may run at the same time."""
+        """Handle a thread that is about to start: end the listeners of connections that it may use.
+
+        `at_once` is whether other threads may run at the same time as the new thread. If not, no listener
+        ends.
+        """
         for listener in [*cls._open]:
             listener._check_sharing()
         ending = [listener for listener in cls._open if listener._is_shared] if at_once else []
@@ -246,7 +263,10 @@ class Listener:
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End these listeners while no other thread runs. A thread inside SQLite ends its own listener."""
+        """End these listeners at a moment in which no other thread runs. Give up after _PATIENCE_S.
+
+        A thread that is inside SQLite ends its listener itself, in the trace callback.
+        """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
         # No thread may start to run between a check and the action that follows.
         sys.setswitchinterval(cls._UNDISTURBED_S)
@@ -255,7 +275,7 @@ class Listener:
                 time.sleep(cls._LOOK_S)
                 if not other_threads_running():
                     for listener in remaining:
-                        with suppress(sqlite3.Error):  # the connection was closed
+                        with suppress(sqlite3.Error):  # The connection was closed.
                             listener._leave()
                 if time.monotonic() > deadline:
                     break
@@ -264,7 +284,10 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether a thread may be in the ROLLBACK of a `with`, which has no profile event."""
+    """Return whether one of these threads may be in the ROLLBACK at the end of a `with connection:` block.
+
+    That call causes no profile event, so the listener has not counted it.
+    """
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)
 
@@ -278,7 +301,7 @@ def _is_in_rollback(frame: FrameType | None) -> bool:
 
 
 def _is_shareable(connection: sqlite3.Connection) -> bool:
-    """Return whether another thread may use a connection (check_same_thread=False), by trying."""
+    """Return whether sqlite3 lets another thread use a connection (check_same_thread=False). Try it."""
     cursors: list[sqlite3.Cursor] = []
     finished = threading.Event()
 
@@ -287,7 +310,7 @@ def _is_shareable(connection: sqlite3.Connection) -> bool:
             cursors.append(sqlite3.Connection.cursor(connection))
         finished.set()
 
-    # Not a Thread, because the user's code may keep track of those.
+    # Not a threading.Thread, because the user's code may keep track of all such threads.
     _thread.start_new_thread(use, ())
     finished.wait()
     return bool(cursors)

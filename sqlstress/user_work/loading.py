@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 DATABASE = "SQLSTRESS_DATABASE"
-"""Environment variable with the path of the trial's database, or its URL on a server."""
+"""Environment variable with the path of the trial's database; for a server, with the URL of the database."""
 
 
 class ImportFailed(UsageError):
@@ -30,7 +30,10 @@ class ImportFailed(UsageError):
 
 
 def load(file: str) -> ModuleType:
-    """Import a file as `python file` would: its folder is searched first. Raises ImportFailed."""
+    """Import a Python file, once, and return its module. Raises ImportFailed.
+
+    As with `python file`, the folder of the file is searched first for modules that the file imports.
+    """
     path = Path(file).absolute()
     name = path.stem if path.stem not in sys.modules else f"{path.stem} in {path.parent}"
     for module_name in (path.stem, name):
@@ -41,7 +44,7 @@ def load(file: str) -> ModuleType:
         spec = spec_from_file_location(name, path)
         assert spec and spec.loader
         module = module_from_spec(spec)
-        # Registered before it runs, because dataclasses, pickle and ORM models look up their module.
+        # Registered before the module runs, because dataclasses, pickle and ORM models look up their module.
         sys.modules[name] = module
         spec.loader.exec_module(module)
     except SystemExit as error:
@@ -56,7 +59,7 @@ def load(file: str) -> ModuleType:
 def imported_modules(before: Collection[str]) -> dict[str, str]:
     """Return the files of all imported modules that are not in `before`, by module name.
 
-    The standard library, sqlstress, and modules inside of a listed package are left out.
+    Left out are the standard library, sqlstress, and modules inside a package that is itself in the result.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -75,13 +78,13 @@ def imported_modules(before: Collection[str]) -> dict[str, str]:
 
 
 def _packages(name: str) -> Iterator[str]:
-    """Yield the names of the packages that contain a module."""
+    """Yield the names of the packages that contain a module, the innermost first: "a.b", "a" for "a.b.c"."""
     while name := name.rpartition(".")[0]:
         yield name
 
 
 def _line(error: BaseException, file: str) -> str:
-    """Return the line of a file in which an error arose, such as ":12"; "" if it arose elsewhere."""
+    """Return the innermost line of `file` that led to an error, such as ":12"; "" if there is none."""
     lines, trace = [], error.__traceback__
     while trace:
         lines += [trace.tb_lineno] * (trace.tb_frame.f_code.co_filename == file)
@@ -92,7 +95,7 @@ def _line(error: BaseException, file: str) -> str:
 
 
 def prepare_process(directions: ConnectionInfo, seed: str) -> None:
-    """Prepare this process for the user's code: environment variables, random seed, no output."""
+    """Prepare this process for the user's code: set environment variables and random seed, discard output."""
     variables = environment(directions, os.environ)
     os.environ.clear()
     os.environ.update(variables)
@@ -101,13 +104,16 @@ def prepare_process(directions: ConnectionInfo, seed: str) -> None:
 
 
 def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[str, str]:
-    """Return `before` with the variables by which programs find the database."""
+    """Return the environment `before` with the variables by which the user's programs find the database."""
     variables = {**before, **directions.variables, DATABASE: directions.address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
 
 def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
-    """Return a pulse that raises `overdue` after `seconds`, so that the user's process can be killed."""
+    """Return a pulse that also raises `overdue` after `seconds`, so that its caller can kill a slow process.
+
+    A pulse is a function that is called often during a wait, and raises an exception to end the wait.
+    """
     deadline = time.monotonic() + seconds
 
     def check_time() -> None:
@@ -119,7 +125,10 @@ def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
 
 
 def silence() -> None:
-    """Discard the output of this process: it may be a gigabyte, and the report is on the terminal."""
+    """Discard the output of this process, so that it does not mix with the report on the terminal.
+
+    It goes to the null device and not to a file, because it may be a gigabyte.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
@@ -146,20 +155,27 @@ SETUP, CONNECT, TRANSACTION, CHECK, FINISH = "setup", "connect", "transaction", 
 
 
 class FunctionRole(NamedTuple):
-    """Role of a function."""
+    """Role of a function in the user's file."""
 
     name: str
+    """SETUP, CONNECT, TRANSACTION, CHECK or FINISH."""
     weight: int = 1
-    """Frequency of a transaction, relative to the others."""
+    """Frequency of a transaction, relative to the other transactions."""
 
 
 def setup(function: F) -> F:
-    """Mark the function that makes the database of a trial. It gets the path, in a separate process."""
+    """Mark the function that makes the database of a trial. It gets the path of the database.
+
+    It runs in a separate process.
+    """
     return _mark(function, FunctionRole(SETUP))
 
 
 def connect(function: F) -> F:
-    """Mark the function that each process calls once, with the path; transactions get its result."""
+    """Mark the function that each process calls once, with the path of the database.
+
+    The process passes the result to each call of a transaction.
+    """
     return _mark(function, FunctionRole(CONNECT))
 
 
@@ -170,20 +186,21 @@ def transaction(*, weight: int = 1) -> Callable[[F], F]: ...
 def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[F], F]:
     """Mark a transaction. It is called many times; a call that raises has failed.
 
-    `weight` is its frequency relative to the others. It gets the result of the function marked with
-    `connect`, or the path if there is none; a function without parameters gets nothing.
+    `weight` is its frequency relative to the other transactions. The argument of each call is the result of
+    the function marked with `connect`, or the path of the database if there is no such function. A function
+    without parameters gets no argument.
     """
     role = FunctionRole(TRANSACTION, weight)
     return _mark(function, role) if function else lambda decorated: _mark(decorated, role)
 
 
 def check(function: F) -> F:
-    """Mark a function that checks the data before, during and after the load. It fails by raising.
+    """Mark a function that checks the data before, during and after the load. The check fails if it raises.
 
-    Its argument is a function that takes SQL and parameters and returns rows. All queries read one snapshot.
-    If the check has a parameter `notes`, it also gets the notes, one list per process; if it has a parameter
-    `database`, it gets the path. A check with either parameter runs only after all processes have ended, and
-    may use your own library.
+    Its argument is a function that takes SQL and parameters and returns rows. All its queries see the same
+    snapshot of the data. If the check has a parameter `notes`, it also gets the notes, one list per process.
+    If it has a parameter `database`, it gets the path of the database. A check with either parameter runs
+    only after all processes have ended, so that it may open the database with your own library.
     """
     return _mark(function, FunctionRole(CHECK))
 

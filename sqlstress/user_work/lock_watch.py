@@ -1,6 +1,7 @@
-"""Process that watches from outside which processes hold the write lock of a trial's database.
+"""Lock watch: a process that samples which processes hold the write lock of a trial's database.
 
-It takes no lock and has no connection. So it sees programs in any language, and changes none of them.
+The lock watch asks the operating system for the holder of the lock. It takes no lock itself, and has no
+connection. So it sees programs in any language, and does not slow them down.
 """
 
 from __future__ import annotations
@@ -26,21 +27,27 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
 
 RATE = 200
-"""Samples per second; they take about 3% of a processor."""
+"""Samples per second; the samples take about 3% of a processor."""
 MOST, LONGEST = 20, 300
-"""Maximum number of programs that are listed separately; maximum length of their command lines."""
+"""Maximum number of programs that are listed separately; maximum length of a command line, in characters."""
 _TICK_S = 0.02
 
 
 class LockWatch:
-    """Takes samples while the window is open, and writes the result on the board at the end."""
+    """Takes samples of the lock's holder during a trial's window, the time in which operations count.
+
+    At the end it writes the result into shared memory.
+    """
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._board, self._path = SharedSlot(shared[0]), Path(place.directions().address)
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Take samples until the window closes or the workers end."""
+        """Take samples until the window closes or the workers end.
+
+        Return no series, because it times nothing.
+        """
         try:
             with closing(LockedFile(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
@@ -59,20 +66,23 @@ class LockWatch:
 
 
 class Holders:
-    """Holds of the write lock by program, in order of time, for all processes of a program."""
+    """Holds of the write lock by program, computed from samples that are added in order of time.
+
+    A hold is an unbroken time in which a process has the lock.
+    """
 
     def __init__(self, ask: Callable[[int], Sequence[str]]) -> None:
-        """`ask` returns the command line of a process; empty if not known."""
+        """`ask` returns the command line of the process with this process number; empty if not known."""
         self._ask = ask
         self._samples, self._before_s, self._longest_gap_s = 0, 0.0, 0.0
         self._all_runs = HoldTracker()
         self._programs: dict[tuple[str, ...], Program] = {}
         self._pid: int | None = None
-        """Process that held the lock at the last sample; None if it was free."""
+        """Number of the process that held the lock at the last sample; None if the lock was free."""
         self._program = Program([])
 
     def add(self, sample: TimedSample) -> None:
-        """Add a sample to the holds of its program."""
+        """Add a sample to the holds of the program that held the lock in this sample."""
         pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
         self._longest_gap_s = max(self._longest_gap_s, sample.asked_s - self._before_s)
@@ -102,7 +112,7 @@ class Holders:
         return program
 
     def as_fields(self) -> dict[str, Any]:
-        """Return the result as the fields of the report's WriteLock."""
+        """Return the result by name of the field, for `report.results.WriteLock`."""
         programs = sorted(self._programs.values(), key=lambda program: -program.runs.samples)
         return {
             "samples": self._samples,
@@ -116,15 +126,18 @@ class Holders:
 
 
 class Program:
-    """Processes whose command lines differ only in numbers and paths."""
+    """Program that held the lock: all processes whose command lines differ only in numbers and paths."""
 
     def __init__(self, words: list[str]) -> None:
         self.words, self.pids, self.runs = words, set[int](), HoldTracker()
 
 
 def command_line_finder() -> Callable[[int], Sequence[str]]:
-    """Return a function that looks up the command line of a process."""
-    # Imported here, because the process that forks the workers imports this module.
+    """Return a function from a process number to the command line of the process; empty if not known.
+
+    For processes that have the same parent as this one, sqlstress's own, the command line is OURS.
+    """
+    # Imported here, because the process that forks the workers imports this module and does not need psutil.
     import psutil
 
     parent = psutil.Process().ppid()
@@ -134,18 +147,21 @@ def command_line_finder() -> Callable[[int], Sequence[str]]:
             process = psutil.Process(pid)
             words = process.cmdline()
             return (OURS,) if process.ppid() == parent else words
-        except (psutil.Error, ValueError):  # the process has ended, or is in another container
+        except (psutil.Error, ValueError):  # The process has ended, or is in another container.
             return ()
 
     return ask
 
 
 def shorten(words: Sequence[str]) -> list[str]:
-    """Return a command line without folders. A word that contains a space is not a file name."""
+    """Return the words of a command line without the folders of paths.
+
+    A word that contains a space stays as it is, because it is probably not a path.
+    """
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
 
 
-# Board in shared memory: one process writes a message, and another reads it when the writer has ended.
+# The result in shared memory: the lock watch writes it, and the parent process reads it after its end.
 
 
 _WORDS = 8192
@@ -153,28 +169,28 @@ _MAX_BYTES = 8 * (_WORDS - 1)
 
 
 def shared_board() -> Any:
-    """Return the shared memory of an empty board."""
+    """Return new shared memory for a SharedSlot, without a message."""
     return shared_array("q", _WORDS)
 
 
 class SharedSlot:
-    """Message in shared memory, written by a single process."""
+    """Place for a message in shared memory, which a single process writes."""
 
     def __init__(self, words: Any) -> None:
         self._length = memoryview(words).cast("B").cast("q")[:1]
         self._bytes = memoryview(words).cast("B")[8:]
 
     def write(self, content: Any) -> None:
-        """Replace the message, if the new message fits."""
+        """Replace the message by any object that pickle supports. A message that does not fit is ignored."""
         data = pickle.dumps(content)
         if len(data) > _MAX_BYTES:
             return
-        # A writer that dies before the end leaves an empty board, not a part of a message.
+        # If the writer dies before the end, there is no message, and not a part of a message.
         self._length[0] = 0
         self._bytes[: len(data)] = data
         self._length[0] = len(data)
 
     def read(self) -> Any:
-        """Return the message; None if the board is empty."""
+        """Return the message; None if there is none."""
         length = self._length[0]
         return pickle.loads(bytes(self._bytes[:length])) if length else None

@@ -1,8 +1,9 @@
-"""Lost locks: what makes a process lose SQLite's locks on a database that it has open, and the signs of it.
+"""Lost locks: causes and signs that a process has lost SQLite's locks on a database that it has open.
 
-POSIX drops all locks that a process has on a file when the process closes any descriptor of the file. The
-next process that closes the database believes that it is the last, and deletes -wal and -shm. Whatever the
-first process commits afterwards is invisible to all others. Two SQLite libraries in a process do the same.
+On POSIX systems, a process loses all its locks on a file when it closes any descriptor of the file. The next
+process that closes the database believes that it is the last user, and deletes -wal and -shm. Later commits
+of the first process are invisible to all other processes. Two SQLite libraries in a process have the same
+effect, because neither knows of the other's descriptors.
 
 Source: https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.3
 """
@@ -23,21 +24,25 @@ from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.source import PlainObservation
 
 CLOSED, LIBRARIES, DELETED = "closed", "two libraries", "deleted"
-"""Kinds: other code opened the file; two libraries had it open; -wal or -shm was deleted while in use."""
+"""Kinds of observations: code other than SQLite opened a file of the database; two SQLite libraries had the
+database open; -wal or -shm was deleted while in use."""
 SUFFIXES = ("", "-wal", "-shm")
 
 
 class LostLocks:
-    """Watches what this process does with the files of a database, besides SQLite."""
+    """Observer of this process: does it open the files of its open database, other than through SQLite?"""
 
     def __init__(self, file: str, statements: FailedStatements) -> None:
-        """`statements` has the connections and the lines of the user's code."""
+        """`file` is the path of the database.
+
+        `statements` has its connections, and finds the user's lines.
+        """
         self._names = tuple(Path(file + suffix).name for suffix in SUFFIXES)
         self._file, self._statements = Path(file), statements
         self._opened = Counter[tuple[str, str]]()
 
     def install(self) -> None:
-        """Watch from now on. It cannot be undone. Windows does not lose locks like this."""
+        """Observe from now on; this cannot be undone. Do nothing on Windows, where closing drops no locks."""
         if sys.platform != "win32":
             sys.addaudithook(self._hook)
             self._statements.on_open = self._note_libraries
@@ -59,12 +64,15 @@ class LostLocks:
         return self._statements.open_libraries(self._file.name)
 
     def _note_libraries(self) -> None:
-        """Record that two SQLite libraries have the database open. An apsw may use that of Python."""
+        """Record if two SQLite libraries have the database open.
+
+        An apsw without its own copy of SQLite ("amalgamation") may use the same library as sqlite3.
+        """
         if len(self._libraries()) > 1 and import_module("apsw").using_amalgamation:
             self._opened[LIBRARIES, ""] += 1
 
     def records(self) -> list[PlainObservation]:
-        """Return the causes and signs of lost locks. To be called while the connections are open."""
+        """Return the causes and signs of lost locks so far. Call it while the connections are still open."""
         records: list[PlainObservation] = []
         for (name, at), count in self._opened.items():
             kind = LIBRARIES if name == LIBRARIES else CLOSED
@@ -74,7 +82,7 @@ class LostLocks:
         return records
 
     def _deleted(self) -> Iterator[str]:
-        """Yield the names of the database's deleted files that this process has open, on Linux."""
+        """Yield the names of deleted files of the database that this process has open; none without /proc."""
         descriptors = Path("/proc/self/fd")
         if not descriptors.is_dir():
             return

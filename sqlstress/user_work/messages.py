@@ -1,4 +1,4 @@
-"""Error messages of programs: the line with the error, and the key by which such lines are grouped."""
+"""Error messages of programs: the line with the error, and the key by which messages are grouped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ERROR_LINES = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         r"^\s*(?:Caused by|\[cause\]):\s+(?:0: )?(.+)",  # Java, Node, Rust: the last one is the root
-        r"^[ \t]*\^[\^~ \t]*\n\s*(\S.*)",  # Node: behind the place in the source
+        r"^[ \t]*\^[\^~ \t]*\n\s*(\S.*)",  # Node: after the ^ that marks a position in the source
         r'^Exception in thread "[^"]*" (.+)',  # Java
         r"^((?:panic|fatal error): .+)",  # Go
         r"^(\S.*)\n\s+at ",  # Node, Java: before the frames
@@ -30,7 +30,10 @@ _ERROR_LINES = tuple(
 
 
 def error_line(text: str) -> str:
-    """Return the line with the error, in the formats of many languages; else the first line; "" if empty."""
+    """Return the line with the error from a program's output; else its first line; "" if it is empty.
+
+    The formats of many programming languages are known. At most MAX_CHARS characters are returned.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]
     if tracebacks:
@@ -50,5 +53,5 @@ def _by_pattern(text: str) -> list[str]:
 
 
 def group_key(line: str) -> str:
-    """Return the line with paths and numbers replaced by PATH and N, as the key of its group."""
+    """Return the line with paths and numbers replaced by PATH and N: similar messages have the same key."""
     return _NUMBER.sub("N", _PATH.sub("PATH", line))

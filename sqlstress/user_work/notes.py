@@ -1,9 +1,8 @@
 """Notes that the user's code takes of its own work, outside of the database under test: `note("put", 7)`.
 
-A table of notes in that database would make each call a writer, and hide the races. Instead each process has
-a file, to which each call appends a record, so that notes survive when the process is killed. Checks get all
-notes.
-
+The user's checks compare the notes with the data. If the notes were in a table of the database under test,
+each call would be a writer, which hides races. Instead each process has a file of notes. Each note is
+appended at once, so that notes survive when the process is killed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sqlstress.targets.place import NOTES_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work.loading import check
 
 MOST = 2_000_000
-"""Maximum number of notes in a trial: a check has all of them in memory."""
+"""Maximum number of notes in a trial, because a check has all notes in memory."""
 MAX_BYTES = 256 << 20
 """Maximum size of the notes of a trial, in bytes."""
 _LENGTH_BYTES = 4
@@ -32,7 +31,10 @@ class Notes(list[list[Any]]):
     """Notes of a trial, one list per process in order: first that of setup, then those of the workers."""
 
     def of(self, kind: Any) -> list[Any]:
-        """Return the values of all notes `note(kind, value)`; None for a note without a value."""
+        """Return the values of all notes that were taken by `note(kind, value)`.
+
+        A note without a value, taken by `note(kind)`, adds None.
+        """
         return [rest[0] if rest else None for value in self.all if (rest := _rest(value, kind)) is not None]
 
     @property
@@ -47,28 +49,28 @@ def _rest(value: Any, kind: Any) -> tuple[Any, ...] | None:
     return () if value == kind else None
 
 
-# Folder of a trial's notes, next to that of its database.
+# Folder of a trial's notes, next to the folder of its database. `where` is the folder of the database.
 
 
 def folder_of(where: Path) -> Path:
-    """Return the folder of the notes of a trial with this data folder."""
+    """Return the path of the folder with the notes of a trial."""
     # Absolute, because the user's code may change the working directory.
     return ((where.parent if where.name == TRIAL_FOLDER else where) / NOTES_FOLDER).absolute()
 
 
 def begin(where: Path) -> None:
-    """Create an empty folder for notes."""
+    """Create an empty folder for the notes of a trial; remove earlier notes."""
     end(where)
     folder_of(where).mkdir()
 
 
 def end(where: Path) -> None:
-    """Remove the folder of notes."""
+    """Remove the folder with the notes of a trial, if it exists."""
     shutil.rmtree(folder_of(where), ignore_errors=True)
 
 
 def read(where: Path, processes: int) -> Notes:
-    """Return the notes of setup and of `processes` workers; incomplete records are left out."""
+    """Return the notes of setup and of `processes` workers. Incomplete notes at the end are left out."""
     files = (folder_of(where) / str(number) for number in range(processes + 1))
     return Notes(list(_records(file.read_bytes())) if file.is_file() else [] for file in files)
 
@@ -78,7 +80,7 @@ def _records(data: bytes) -> Iterator[Any]:
     while (start := at + _LENGTH_BYTES) <= len(data):
         at = start + int.from_bytes(data[at:start], "little")
         if at > len(data):
-            return  # the process was killed while it wrote the record
+            return  # The process was killed while it wrote the record.
         yield pickle.loads(data[start:at])
 
 
@@ -86,21 +88,21 @@ def _records(data: bytes) -> Iterator[Any]:
 
 
 class NoteRejected(UsageError):
-    """A note cannot be stored."""
+    """A note cannot be stored: it cannot be pickled, there are too many, or the disk is full."""
 
 
 class Notebook:
     """Writer of the notes of this process."""
 
     def __init__(self, path: Path, processes: int = 1) -> None:
-        """Open the file. The limits of a trial are divided by `processes`."""
+        """Open the file. `processes` is the number of processes that share the limits of the trial."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0))
         self._notes_left, self._bytes_left = MOST // processes, MAX_BYTES // processes
         self.problem = ""
-        """Reason why a note was rejected; empty if all were stored."""
+        """Reason why the first note was rejected; empty if all notes were stored."""
 
     def add(self, one: Any) -> None:
-        """Append a note. Raises NoteRejected."""
+        """Append a note, any object that pickle supports. Raises NoteRejected."""
         try:
             record = pickle.dumps(one, 5)
         except Exception as error:
@@ -130,11 +132,14 @@ class Notebook:
 
 
 _notebooks: list[Notebook] = []
-"""Notebook of this process; empty if notes are not recorded."""
+"""Notebook of this process, as the only item; empty if notes are not recorded."""
 
 
 def take(where: Path, process: int, processes: int) -> Notebook:
-    """Start recording the notes of this process: 0 for setup, else the worker's number from 1."""
+    """Start recording the notes of this process, and return its Notebook.
+
+    `process` is 0 for setup, else the worker's number from 1. `processes` share the limits of the trial.
+    """
     _notebooks[:] = [Notebook(folder_of(where) / str(process), processes)]
     return _notebooks[0]
 
@@ -148,20 +153,23 @@ def note(*values: Any) -> None:
         book.add(values[0] if len(values) == 1 else values)
 
 
-# First values that checks have seen in a trial.
+# First values that checks have seen in a trial, to compare later values with them.
 
 
 _trial_folders: list[Path] = []
-"""Folder of the notes of the current trial; empty outside of a trial."""
+"""Folder of the notes of the current trial, as the only item; empty outside of a trial."""
 
 
 def remember_in(where: Path) -> None:
-    """Set the trial for `first`."""
+    """Set the trial in which `first` remembers values. `where` is the folder of its database."""
     _trial_folders[:] = [folder_of(where)]
 
 
 def first(key: str, value: Any) -> Any:
-    """Return the first value given for a key in this trial; `value` itself outside of a trial."""
+    """Return the value of the first call with this key in the current trial.
+
+    Outside of a trial, return `value` itself.
+    """
     for folder in _trial_folders:
         path = folder / f"first-{key}"
         if path.is_file():
@@ -177,11 +185,12 @@ EXAMPLES = 3
 
 
 def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
-    """Check that each item that was put was taken exactly once: none lost, doubled or made up.
+    """Check that each item that was put was taken exactly once, and no other item. Raises AssertionError.
 
-    Items that are left at the end count as taken: `exactly_once(notes.of("put"), notes.of("taken") + left)`.
-    An item that was put twice has to be taken twice. So give each item a unique value: for equal
-    items, it is unknown which was taken.
+    Items that are left at the end must be added to the taken items:
+    `exactly_once(notes.of("put"), notes.of("taken") + left)`.
+    An item that was put twice has to be taken twice. So give each item a unique value: for equal items, it is
+    unknown which of them was taken.
     """
     put_counts, taken_counts = _count(put), _count(taken)
     surplus = taken_counts - put_counts
@@ -196,16 +205,19 @@ def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
 
 
 def counter(read: int, notes: Notes | Sequence[Any]) -> None:
-    """Check that a counter equals the number of notes: `counter(hits, notes.of("hit"))`, or all `notes`."""
+    """Check that a counter equals the number of notes. Raises AssertionError if not.
+
+    Pass the notes of a kind, `counter(hits, notes.of("hit"))`, or all `notes`.
+    """
     counted = len(notes.all if isinstance(notes, Notes) else notes)
     if read != counted:
         raise AssertionError(f"the counter holds {read}, and {counted} were counted")
 
 
 def conserved(query: str) -> Callable[..., Any]:
-    """Return a check that a query's result does not change: before, during and after the load.
+    """Return a check that a query has the same result before, during and after the load.
 
-    `no_money_appears = conserved("SELECT sum(balance) FROM account")`
+    Assign it to a name in your file: `no_money_appears = conserved("SELECT sum(balance) FROM account")`.
     """
 
     @check

@@ -1,4 +1,4 @@
-"""Options of all user work: the database, the checks of its data, and the target."""
+"""Options of the commands that run the user's own work: the database, the checks of its data, the target."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Return one name or several as a tuple of names."""
+    """Return one name or several as a tuple of names. Raises ValueError for an empty name."""
     result = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(text, str) and text for text in result):
         raise ValueError("a name must not be empty")
@@ -56,7 +56,7 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def name(value: Any) -> str:
-    """Return a single name."""
+    """Return a single name. Raises ValueError if it is empty."""
     (result,) = names([value])
     return result
 
@@ -98,11 +98,14 @@ class Invariant:
     name: str
     """Name of the check."""
     where: str
-    """File, with the line of the query or the name of the function."""
+    """File of the check, with the line of the query or the name of the function: "checks.py:money"."""
     sql: str = ""
     """SQL of the query; empty for a function."""
     at_end: bool = False
-    """Whether it runs only after all processes have ended: a function with notes or database as parameter."""
+    """Whether the check runs only after all processes have ended.
+
+    True for a function with a parameter `notes` or `database`.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Data:
     setup: str = ""
     """SQL file that creates the database; empty if there is none."""
     setup_digest: str = ""
-    """SHA-256 of that file, in hexadecimal digits; empty if there is none."""
+    """SHA-256 of the setup file, in hexadecimal digits; empty if there is none."""
     database: str = ""
     """Database file of which each trial gets a copy; empty if trials start with an empty database."""
     checks: tuple[Invariant, ...] = ()
@@ -160,9 +163,9 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the --strict option for rehearsed experiments.
+    """Return the --strict option for experiments with a rehearsal, which can raise suspicions.
 
-    Use it only for their own commands, because studies have another option of that name.
+    Use it only in the command of such an experiment, because studies have another option named --strict.
     """
 
     return option(
@@ -189,13 +192,13 @@ def lock_watch_option() -> Any:
 
 
 def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
-    """Return the data that the options describe. Raises UsageError, with the position in the file."""
+    """Return the Data that the options describe. Raises UsageError, with the position in the user's file."""
     setup_digest = ""
     if request.setup is not None:
         setup = setup_text(request.setup)
         setup_digest = digest(setup) if request.setup else ""
         for _ in split_statements(request.setup, setup, dialect=dialect):
-            pass  # this refuses a setup that cannot be split or run, before a database is made
+            pass  # Splitting refuses a setup that cannot run, before a database is made.
     checks = tuple(invariant for file in request.check for invariant in _invariants(file, dialect))
     if len(checks) > MAX_CHECKS:
         raise UsageError(f"--check: there are more than {MAX_CHECKS} checks. Remove some.")
@@ -217,7 +220,11 @@ def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
 
 
 def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
-    """Yield the checks in a text of SQL. Raises UsageError for a statement that is not a query."""
+    """Yield the checks in the text of an SQL file: each statement is a check.
+
+    Raises UsageError for a statement that is not a query or has parameters, and for a text without
+    statements.
+    """
     number = 0
     for number, statement in enumerate(split_statements(file, text, dialect=dialect), 1):
         if not statement.reads:
@@ -233,7 +240,7 @@ def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Inva
         raise UsageError(f"{file!r:.200} has no check. Add a query to it.")
 
 
-# Targets of user programs.
+# Targets (stores such as SQLite or PostgreSQL) of the user's programs.
 
 
 _DEFAULT_SERVER = Server()
@@ -261,7 +268,7 @@ WHERE = (
     *_SERVER_OPTIONS.values(),
     *select_options(options_of(TargetOptions), "anyway"),
 )
-"""Options that select targets for the user's programs, which open connections themselves."""
+"""Options that select targets for the user's programs. Such programs open their connections themselves."""
 
 
 def drivers(
@@ -276,7 +283,10 @@ def drivers(
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
-    """Return the case as it runs on the target of a driver. Raises UsageError."""
+    """Return the case with the driver, and the server's options if the driver's target is a server.
+
+    Raises UsageError if an option is not available on the target.
+    """
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -296,21 +306,22 @@ Source: https://www.sqlite.org/fileformat2.html
 
 
 def journal_mode_in_subprocess(name: str) -> str:
-    """Run `journal_mode` in another process. Raises UsageError or EnvironmentFailure.
+    """Call `journal_mode` in another process and return its result. Raises UsageError or EnvironmentFailure.
 
-    Closing a file releases all locks that the process has on it: those of a test, or of a program, that
-    measures a copy of the database on which it works itself.
+    This process may have the database open: a test, or a program that calls sqlstress, may measure a copy of
+    its own database. On POSIX, if this process read and closed the file, it would lose its locks on the file.
     """
-    # Imported here, because --help loads this module and needs no processes.
+    # Imported here, because --help loads this module, and does not need to start processes.
     from sqlstress.system.processes import call_in_subprocess
 
     return call_in_subprocess(lambda: None, journal_mode, name)
 
 
 def journal_mode(name: str) -> str:
-    """Return the journal mode of a database file: wal, or delete for any other. Raises UsageError.
+    """Return the journal mode of a database file: "wal", or "delete" for any other mode.
 
-    Call it only in a process that does not use the database: see `journal_mode_in_subprocess`.
+    Raises UsageError if the file is missing, unreadable, or not a SQLite database. Call it only in a process
+    that does not use the database: see `journal_mode_in_subprocess`.
     """
     path = Path(name)
     try:
@@ -338,15 +349,21 @@ UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose th
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
-    """Return the settings. A copy keeps the journal mode of its original, unless --journal-mode is given."""
+    """Return the settings of the database.
+
+    A copy of the user's database keeps the journal mode of the original, unless --journal-mode is given.
+    """
     if data.database and "journal-mode" not in request.given:
-        # Read without SQLite, because --help loads this module and needs none.
+        # The mode is read without SQLite, because --help loads this module and does not need SQLite.
         return request.with_settings(journal_mode=journal_mode_in_subprocess(data.database))
     return request.settings
 
 
 def check_together(request: Request[Any, Any], data: Data) -> Case:
-    """Return the part of the case that sql, app and exec share. Raises UsageError for contradictions."""
+    """Return the case with the options that sql, app and exec share.
+
+    Raises UsageError for options that contradict each other.
+    """
     case = request.case
     check_window(request)
     check_locking(request)

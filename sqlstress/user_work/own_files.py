@@ -1,7 +1,8 @@
-"""Guard that keeps the user's code from databases other than the trial's, before SQLite opens a file.
+"""Guard that stops the user's code from opening databases other than the trial's.
 
-Python's sqlite3 raises an audit event before it opens a file. The hooks of apsw come later, so its class of
-connections is replaced by a class that checks first. ATTACH and other programs are not covered.
+The guard acts before SQLite opens a file. Python's sqlite3 raises an audit event at that time. The hooks of
+apsw are called too late, so its class `Connection` is replaced by a subclass that checks the name first. The
+guard does not see ATTACH, nor other programs that the code starts.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ class OtherFileError(UsageError):
 
 
 class OwnFiles:
-    """Databases that the code in this process may open. Audit hooks stay, so this cannot be undone."""
+    """Databases that the code in this process may open.
+
+    The check cannot be switched off, because Python cannot remove audit hooks.
+    """
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
         """`folder` contains all files of the trial's database; None means that any file is allowed.
@@ -43,7 +47,10 @@ class OwnFiles:
         self._new: set[Path] = set()
         """Temporary files that this process has created."""
         self.refused: OtherFileError | None = None
-        """First refusal; None if there was none. The user's code may catch the exception and go on."""
+        """First refusal; None if there was none.
+
+        It is kept, because the user's code may catch the exception.
+        """
 
     def watch(self) -> None:
         """Check each connection from now on."""
@@ -61,7 +68,10 @@ class OwnFiles:
             sys.meta_path.insert(0, _Import("apsw", self._guard_apsw))
 
     def look(self, name: Any) -> None:
-        """Check whether a connection to a name, a path or a URI is allowed. Raises OtherFileError if not."""
+        """Check whether the code may connect to `name`: a path, a URI or ":memory:".
+
+        Raises OtherFileError.
+        """
         path = file_of(name)
         if path is None:
             return
@@ -78,12 +88,12 @@ class OwnFiles:
         raise OtherFileError(problem)
 
     def check(self) -> None:
-        """Raise the first refusal again, in case the user's code has caught it. Raises OtherFileError."""
+        """Raise OtherFileError if there was a refusal, because the user's code may have caught the first."""
         if self.refused:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether a file is a temporary file that this process creates."""
+        """Return whether a file is in the folder for temporary files and was missing or empty before."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)
@@ -105,7 +115,11 @@ class OwnFiles:
 
 
 def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
-    """Allow the code in this process only databases in the trial's folder, from now on."""
+    """Limit the code in this process, from now on, to databases in the trial's folder.
+
+    With `allow_others`, or if the trial's database is on a server, only connections to `original` are
+    refused.
+    """
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)
     files.watch()
@@ -137,19 +151,19 @@ class _Import(MetaPathFinder):
 
 
 def file_of(name: Any) -> Path | None:
-    """Return the file that a connection with this name writes to; None if it writes to no file.
+    """Return the file that a connection with this name may write to; None if it writes to no file.
 
-    An immutable database counts as no file: SQLite takes no lock on it, and creates no other file. With
-    mode=ro alone, SQLite takes locks, and may create a WAL.
+    None for a database in memory, and for a URI with immutable=1: SQLite takes no lock on such a file, and
+    creates no other file. With mode=ro alone, SQLite takes locks, and may create a WAL.
     """
     try:
         text = os.fsdecode(name)
     except TypeError:
-        return None  # sqlite3 refuses such a name
+        return None  # sqlite3 refuses such a name.
     literal = Path(text)
     if not text or text == ":memory:":
         return None
-    # A library without support for URIs treats the name as that of a file.
+    # A library without support for URIs opens a file with the literal name.
     if not text.startswith("file:") or literal.exists():
         return _resolved(literal)
     address, _, query = text.removeprefix("file:").partition("#")[0].partition("?")

@@ -1,4 +1,8 @@
-"""Parent's half of a trial: its database, and the user's checks before, during and after the load."""
+"""Parent process's part of a trial with the user's own work: the database, and the user's checks.
+
+The checks run before, during and after the load. They run in a separate process, in rounds: a round runs all
+checks once.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +42,13 @@ LOCK_WATCH = "lock watch"
 
 
 class FailedBeforeLoad(SqlstressError):
-    """A check fails before the load."""
+    """One of the user's checks fails before the load, so that nothing is measured."""
 
     exit_code = 1
 
 
 class UserWork(ProvenWork):
-    """Work of a trial. A subclass adds its own preparation and verification."""
+    """Preparation and verification of a trial. A subclass adds those of its experiment."""
 
     place: SqlPlace
 
@@ -57,13 +61,13 @@ class UserWork(ProvenWork):
         self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
-        """Shared memory: first the board of the lock watch, if there is one, then that of the subclass."""
+        """Shared memory: that of the lock watch first, if there is one, then that of the subclass."""
         if self._watches_lock:
             self.companions, self.shared = (LOCK_WATCH,), (shared_board(),)
 
     @property
     def _watches_lock(self) -> bool:
-        """Whether a process watches from outside which processes hold the write lock."""
+        """Whether a lock watch runs: a process that samples which processes hold the write lock (--where)."""
         return getattr(self.case.spec, "where", False) and self.place.stores
 
     @property
@@ -72,11 +76,14 @@ class UserWork(ProvenWork):
         return self.place.stores and self.rehearsal_opening() is not None and not omitted
 
     def rehearsal_opening(self) -> Opener | None:
-        """Return the function that connects for a rehearsal; None if the experiment has no rehearsal."""
+        """Return the function that connects for a rehearsal; None if the experiment has no rehearsal.
+
+        In a rehearsal, transactions are called a few times after the load, on a copy, with their SQL traced.
+        """
         return None
 
     def own_sql(self) -> Iterable[str]:
-        """Return our own SQL that runs after the user's setup."""
+        """Return the SQL statements of sqlstress itself that run after the user's setup."""
         return ()
 
     def build(self, pulse: Pulse) -> None:
@@ -84,14 +91,17 @@ class UserWork(ProvenWork):
         database.make(self.place, self.data, self.own_sql(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        """Prepare the trial once the database exists."""
+        """Prepare the trial after its database was made.
+
+        A subclass may override this; here it does nothing.
+        """
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Return further checks, in addition to the user's."""
+        """Return results of checks that the experiment adds to the user's checks."""
         return ()
 
     def create(self, pulse: Pulse) -> None:
-        """Make the database, and check that all checks hold before the load."""
+        """Make the database and run the user's checks. Raises FailedBeforeLoad if a check fails."""
         notes.begin(self.place.where)
         self.build(pulse)
         if self._checking:
@@ -111,7 +121,8 @@ class UserWork(ProvenWork):
             self._checking.look(window, pulse)
 
     def ended(self, pulse: Pulse) -> None:
-        super().release()  # before the checks connect, because closing it drops their locks
+        # Before the checks connect, because closing the file later would drop the locks of this process.
+        super().release()
         if self._checking:
             self._checking.finish(pulse)
 
@@ -128,7 +139,7 @@ class UserWork(ProvenWork):
             except CheckNotRun as error:
                 if all(check.status != "failed" for check in sound):
                     raise
-                # Checks may not run in a damaged database; its damage is the verdict.
+                # The database is damaged, so that the check cannot run: the damage is the verdict.
                 yield Check(AFTER, "unknown", note=str(error).removesuffix("."))
 
     def release(self) -> None:
@@ -153,7 +164,7 @@ class UserWork(ProvenWork):
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case that is rehearsed."""
+        """Return the case for the rehearsal. A subclass may change it."""
         return self.case
 
     @property
@@ -166,7 +177,10 @@ class UserWork(ProvenWork):
         return "rehearsing" if is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the suspicions about the user's statements: rehearsed once, and reported in each trial."""
+        """Return the suspicions about the user's statements, from the rehearsal.
+
+        The rehearsal runs once per case; its result is reported in each trial of the case.
+        """
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -191,7 +205,7 @@ class UserWork(ProvenWork):
 
 
 def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
-    """Return the result of the lock watch; None if it did not finish."""
+    """Return the result of the lock watch, from its fields in shared memory; None if it did not finish."""
     if not seen:
         return None
     holders = tuple(Holder(program, count, Holds(*held)) for program, count, held in seen["holders"])
@@ -202,18 +216,22 @@ def _lines(broken: Sequence[CheckFailure]) -> list[str]:
     return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
-# The user's checks, from the parent's side: one process runs them, and the parent requests each round.
+# The user's checks, as the parent process sees them. Another process runs the checks; the parent requests
+# each round, in which all checks run once.
 
 
 STARTING_S = 30.0
-"""Time limit in seconds until the process runs the first check."""
+"""Time limit in seconds for the start of the process that runs the checks, until the first check begins."""
 PAUSE_S = 0.1
-"""Minimum seconds between the starts of two rounds. After a long round it is twice its duration, so that the
-checks use at most half a processor."""
+"""Minimum seconds between the starts of two rounds of checks.
+
+After a longer round, the next round starts after twice the duration of that round, so that the checks use at
+most half a processor.
+"""
 
 
 class ChecksTimedOut(CheckNotRun):
-    """The process of the checks did not answer in time and was killed."""
+    """The process that runs the checks exceeded its time limit and was killed."""
 
 
 class CheckRunner:
@@ -225,14 +243,14 @@ class CheckRunner:
         self._limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
         self._process = ChildCaller("the process that runs the checks")
         self._started_s: float | None = None
-        """Start time of the running round; None if no round is running."""
+        """Start of the running round, a time of `time.monotonic` in seconds; None if no round is running."""
         self._due_s = 0.0
         self._rounds = self._failed = 0
         self._broken: dict[str, CheckFailure] = {}
         self._problem = ""
-        """Reason why there are no further rounds; empty if there may be more."""
+        """Reason why the rounds during the load have stopped; empty if they go on."""
         self.failure = ""
-        """Reason why the rounds stopped, if not due to a check: the process died or had to be killed."""
+        """Reason why the rounds have stopped, if their process died or was killed; otherwise empty."""
 
     def load(self) -> None:
         """Start to import the user's file, in parallel to other preparations of the load."""
@@ -248,9 +266,10 @@ class CheckRunner:
         return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
 
     def after(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail after all processes have ended, and end the process of the checks.
+        """Return the checks that fail after the load, and end the process that runs the checks.
 
-        Raises CheckNotRun if a check cannot run or is too slow.
+        Call it after all processes of the load have ended. Raises CheckNotRun if a check cannot run or is too
+        slow.
         """
         with self._process as process:
             return process.call(
@@ -258,7 +277,10 @@ class CheckRunner:
             )
 
     def look(self, window: Window, pulse: Pulse) -> None:
-        """Start the next round when it is due, while workers run in this window."""
+        """Start the next round if it is due, and collect the result of a round that has finished.
+
+        Call it often while the workers run. `window` has the start and end of the measured time.
+        """
         if self._started_s is not None and self._process.has_answered():
             self.finish(pulse)
         now_s, is_over = time.monotonic(), time.perf_counter_ns() >= window.closes_ns
@@ -268,7 +290,10 @@ class CheckRunner:
             self._process.begin(checks.call_checker, look, self._case, self._where)
 
     def finish(self, pulse: Pulse) -> None:
-        """Wait for the running round, if there is one."""
+        """Wait for the result of the running round, if there is one, and record it.
+
+        Errors are recorded, too.
+        """
         if self._started_s is None:
             return
         started_s, self._started_s = self._started_s, None
@@ -287,11 +312,11 @@ class CheckRunner:
         self._rounds += 1
         self._failed += bool(round_.broken)
         for broken in round_.broken:
-            # Keep the first counter-example: it explains the later ones.
+            # Keep the first failure of each check, because it explains the later failures.
             self._broken.setdefault(broken.name, broken)
 
     def during(self) -> Check:
-        """Return the result of the rounds during the load."""
+        """Return the combined result of all rounds during the load."""
         if self._broken:
             lines = tuple(_lines(list(self._broken.values())))
             return Check(UNDER, "failed", self._rounds, self._failed, lines)
@@ -306,7 +331,10 @@ class CheckRunner:
         self._process.end()
 
     def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
-        """Change the files of the trial while no process of the checks exists, which may have them open."""
+        """Call `change`, which changes the files of the trial, and load the checks again.
+
+        The process that runs the checks is ended first, because it may have the files open.
+        """
         self._process.end()
         change()
         self.load()

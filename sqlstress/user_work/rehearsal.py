@@ -1,8 +1,9 @@
-"""Rehearsal: a few more calls of each transaction after the load, on a copy, with traced statements.
+"""Rehearsal: a few more calls of each of the user's transactions, with their SQL traced, to find races.
 
-So no figure, no check and no kept file contains any of it. If the calls raise no suspicion of lost data, they
-are repeated on the data from before the load: after the load a limit may be reached, a queue may be empty,
-and each key may exist.
+The calls run after the load, on a copy of the data, so that they affect no figure, no check and no kept file.
+If they raise no suspicion of lost data, the calls are repeated on a copy of the data from before the load. On
+the data after the load, a transaction may take another path: a limit may be reached, a queue may be empty, or
+each key may exist.
 """
 
 from __future__ import annotations
@@ -46,30 +47,36 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Seconds for the calls of quick transactions. No round starts later, except for the first MIN_ROUNDS."""
+"""Seconds in which rounds start: a round calls each transaction once.
+
+The first MIN_ROUNDS may start later.
+"""
 MIN_ROUNDS = 10
-"""Minimum number of rounds: enough to fill a table that is empty at first."""
+"""Minimum number of rounds, even if they are slow: enough to fill a table that is empty at first."""
 ALL_S = 5.0
-"""Time limit in seconds for all rehearsals of a case, without the first start."""
+"""Time limit in seconds for all calls of a rehearsal, without the first start of its process."""
 AFTER_S = 3.0
-"""Part of ALL_S for the data after the load, if there is data from before the load as well."""
+"""Part of ALL_S, in seconds, for the data after the load, if data from before the load was kept, too."""
 START_S = 10.0
-"""Time limit of the first start in seconds: it copies the files, imports the code and connects."""
+"""Time limit in seconds for the first start of the process: copy the files, import the code and connect."""
 CALL_S = 2.0
 """Time limit of a call in seconds: a call that takes an item from an empty queue may wait forever."""
 SLOW_S = 0.1
-"""Median duration in the load, in seconds, above which a transaction is called after the others."""
+"""Duration in seconds above which a transaction is slow: it is called after all quick transactions."""
 MAX_BYTES = 1 << 30
-"""Maximum size of the files that are copied, in bytes."""
+"""Maximum total size of the trial's files for a rehearsal, in bytes; larger files are not copied."""
 MAX_BYTES_BEFORE = 1 << 24
-"""Maximum size of the files that are kept from before the load, in bytes."""
+"""Maximum total size of the files from before the load, in bytes; larger files are not kept."""
 _LONGEST = 200
 _SHARED = "several threads use one connection at once"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opener = Callable[["Case", Any, Tracer], Calls]
-"""Function that connects, and returns the call of each transaction; its connections are traced."""
+"""Function that connects to a database and returns a function without parameters for each transaction.
+
+Its arguments are the case, the database and the Tracer, which traces all connections.
+"""
 
 
 Files = dict[str, bytes]
@@ -77,7 +84,7 @@ Files = dict[str, bytes]
 
 
 def content(where: Path) -> Files:
-    """Return the files of a folder for a later rehearsal; empty if they are large."""
+    """Return the files of a folder, for a later rehearsal on them; empty if they exceed MAX_BYTES_BEFORE."""
     with suppress(OSError):
         paths = [path for path in where.rglob("*") if path.is_file()]
         if sum(path.stat().st_size for path in paths) <= MAX_BYTES_BEFORE:
@@ -88,10 +95,11 @@ def content(where: Path) -> Files:
 def rehearse(
     case: Case, where: Path, before: Files, opening: Opener, medians_s: Mapping[str, float], pulse: Pulse
 ) -> tuple[Sighting, ...]:
-    """Return the suspicions from the rehearsal of a case, or the reasons why it was not possible.
+    """Return the suspicions from the rehearsal of a case, and the reasons why transactions were not examined.
 
-    `where` is the data folder, to which no process is connected; `before` has its files from before the load.
-    `medians_s` has the median durations of the transactions in the load, in seconds.
+    `where` is the data folder; no process may have a connection to its database. `before` has its files from
+    before the load; empty if they were not kept. `medians_s` has the median durations of the transactions in
+    the load, in seconds. Empty if the target is not SQLite.
     """
     if target_name(case.driver) != "sqlite":
         return ()
@@ -109,7 +117,7 @@ def rehearse(
         ):
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
-            # Failed calls are not reported here, because these transactions ran on the other copy, too.
+            # Failed calls are not reported here: the transactions were already called on the first copy.
             result += _lost_data(sightings(earlier.calls))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
@@ -133,9 +141,9 @@ def _lost_data(observations: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
 
 
 class Rehearsal:
-    """Calls of a case's transactions on a copy of its files, in a separate process.
+    """Calls the transactions of a case in a separate process, on a copy of the case's files.
 
-    If a call ends the process, or takes too long, a new process calls the other transactions.
+    If a call ends the process, or takes too long, a new process with a new copy calls the other transactions.
     """
 
     def __init__(
@@ -143,20 +151,26 @@ class Rehearsal:
     ) -> None:
         self._case, self._where, self._copy, self._opening = to_namespace(case), where, copy, opening
         self.durations_s = dict(medians_s)
-        """Longest call so far by transaction, in seconds; before the first call, the median in the load."""
+        """Duration of the longest call so far, by transaction, in seconds.
+
+        Before the first call it is the median duration in the load.
+        """
         self._process: ChildCaller | None = None
         self._starts = count()
         self._problem = ""
-        """Reason why not all transactions were called; empty if all were."""
+        """Reason why some transactions were not called; empty if there is none."""
         self._stopped: dict[str, str] = {}
-        """Reasons why transactions are not called again, by transaction."""
+        """Reason why a transaction is not called again, by name of the transaction."""
         self.is_shared = False
-        """Whether tracing of a connection has stopped, because several threads used it at once."""
+        """Whether the trace of a connection has ended, because several threads used it at once."""
         self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
-        """Statements of each call, by transaction."""
+        """For each transaction, a list with the traced statements of each of its calls."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
-        """Copy the files, import the user's code and connect, within `limit_s` seconds."""
+        """Start the process: copy the files, import the user's code and connect.
+
+        If this fails or takes longer than `limit_s` seconds, record the problem; there is no process.
+        """
         process = ChildCaller()
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
@@ -164,7 +178,7 @@ class Rehearsal:
             names = process.call(pulse, start, self._case, self._where, copy, self._opening)
         except Interrupted:
             raise
-        except Exception as error:  # any error of the user's code
+        except Exception as error:  # The user's code may raise any error.
             self._problem = _error_text(error)
             return
         self._process = process
@@ -172,7 +186,7 @@ class Rehearsal:
             self.calls.setdefault(name, [])
 
     def run(self, pulse: Pulse, until: float) -> None:
-        """Call the transactions until a time of time.monotonic(), and end the process."""
+        """Call the transactions, at most until the time `until` of `time.monotonic`, and end the process."""
         try:
             while time.monotonic() < until:
                 if not self._process:
@@ -190,7 +204,7 @@ class Rehearsal:
         self._process = None
 
     def _call_all(self, process: ChildCaller, pulse: Pulse, until: float) -> bool:
-        """Call each transaction several times; return False if a call has stopped the process."""
+        """Call each transaction several times. Return False if a call has made the process unusable."""
         started = time.monotonic()
         while name := self._next(time.monotonic() - started):
             now = time.monotonic()
@@ -202,7 +216,7 @@ class Rehearsal:
                 answer = process.call(_with_limit(pulse, limit_s, "a call"), call_once, name)
             except Interrupted:
                 raise
-            except Exception as error:  # the call took too long, or ended its process
+            except Exception as error:  # The call took too long, or ended its process.
                 self._stopped[name] = _error_text(error)
                 return False
             statements, self.is_shared = answer
@@ -211,7 +225,11 @@ class Rehearsal:
         return True
 
     def _next(self, took_s: float) -> str | None:
-        """Return the transaction to call next: quick transactions first, in turn; None at the end."""
+        """Return the transaction to call next; None if each was called often enough.
+
+        Quick transactions come first, in turn. `took_s` is the time since the first call, in seconds: after
+        CALLS_S, fewer calls are enough.
+        """
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
         most = MAX_ROUNDS if took_s <= CALLS_S else MIN_ROUNDS
@@ -229,7 +247,7 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield the reasons why transactions have no examined call, except for transactions in `others`."""
+        """Yield the reason for each transaction without an examined call, except for those in `others`."""
         if not self.calls:
             yield Sighting(NOT_REHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
@@ -246,16 +264,19 @@ def _error_text(error: Exception) -> str:
     return plainly(error)[:_LONGEST]
 
 
-# Functions of the rehearsal process.
+# Functions that run in the process of a rehearsal.
 
 
 _started: list[tuple[Calls, Tracer]] = []
-"""Calls and tracer of this process; empty if it does not rehearse."""
+"""Functions of the transactions and the tracer, as the only item; empty in other processes."""
 
 
 def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
-    """Copy files and connect; return the names of the transactions. Connections stay traced until the end."""
-    # A temporary server's files are next to those of a target that is measured in the same command.
+    """Copy the files from `where` to `copy` and connect to the copy. Return the names of the transactions.
+
+    All connections of this process are traced from now on. Raises SqlstressError if the files are too large.
+    """
+    # If the same command measures a database server, the server's files may be in this folder, too.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
     if sum(path.stat().st_size for path in files if path.is_file()) > MAX_BYTES:
@@ -269,24 +290,28 @@ def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
-    """Call a transaction; return its statements, and whether tracing of any connection has stopped."""
+    """Call a transaction. Return its statements, and whether the trace of any connection has ended."""
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
 
 
 def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement, ...]:
-    """Return the statements of a call."""
+    """Call a function and return the statements that it ran. Errors of the call are ignored."""
     process = os.getpid()
     tracer.begins_call()
     with suppress(Exception, SystemExit):
         call()
     if os.getpid() != process:
-        os._exit(0)  # a fork by the user's code has returned from the call
+        os._exit(0)  # This is a fork by the user's code, which has returned from the call.
     return (*tracer.call, *tracer.forks.drain())
 
 
 def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
-    """Return the suspicions in the calls of each transaction, each kind once."""
+    """Return the suspicions in the calls of each transaction, each once with the number of its calls.
+
+    `traced` has the calls by transaction; a call is the sequence of its traced statements. A suspicion is
+    left out if each call holds the same lock around the two statements.
+    """
     all_calls = [call for calls in traced.values() for call in calls]
     pairs, columns = copies(all_calls), unchanged_columns(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
@@ -301,7 +326,8 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(guards=previous.guards & suspicion.guards)
                 counts[name, *key] += 1
-    # A row that is claimed and released in one call only may be a work item. A lock is in each call.
+    # A row that is claimed and released in only one call may be a work item, and not a lock: calls of the
+    # transaction claim a lock each time. So the guards of a single call do not count.
     return tuple(
         Sighting(
             SUSPICION,

@@ -1,6 +1,7 @@
-"""Report view of experiments that run the user's own work.
+"""Tables and findings in the report of experiments that run the user's own work.
 
-The table has one row per number of processes; a second table shows latencies by kind of operation.
+The main table has a row per number of processes. A second table shows latencies by kind of operation.
+Findings are sentences that follow from the results.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ def _is_checked(run: Run) -> bool:
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether a correct run of a group used the user's checks; True if no run was correct."""
+    """Return whether any correct run of the group used the user's checks; True if no run was correct."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return the verdict of a run; NO_CHECK if the run is correct, but the user gave no check."""
+    """Return the verdict of a run as a cell; NO_CHECK if the run is correct, but the user gave no check."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -86,9 +87,10 @@ def checked_legend(group: Group) -> Iterator[str]:
 
 
 def proved(group: Group) -> str:
-    """Return a phrase on the checks that correct runs passed.
+    """Return a phrase on the checks that the correct runs passed.
 
-    It names a store only if the store's own consistency check succeeded in all of these runs.
+    The phrase names a store (such as SQLite) only if the store's own consistency check succeeded in all of
+    these runs.
     """
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {product(run.case.driver) for run in right if not run.verdict.is_sound}
@@ -106,25 +108,31 @@ def proved(group: Group) -> str:
 
 
 def _operations_of(run: Run) -> list[str]:
-    """Return the kinds of whole operations, without the kinds of their parts."""
+    """Return the kinds of whole operations, such as transactions, without the kinds of their statements."""
     return list(
         dict.fromkeys(kind for trial in run.valid for worker in trial.workers for kind in worker.operations)
     )
 
 
 def _time(row: case_table.Row) -> str | None:
-    """Return the time that a fixed number of operations took; None for a timed window (see the heading)."""
+    """Return the time that a fixed number of operations took (--ops), as a cell.
+
+    None if the run had a fixed duration, which is in the heading.
+    """
     return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
 
 
 def _single_latency(row: case_table.Row) -> Latency | None:
-    """Return the latency of the operations; None if a run has several kinds of them."""
+    """Return the latency of the operations; None if the run has several kinds of operations."""
     kinds = _operations_of(row.run)
     return case_table.kind_latency(kinds[0])(row) if len(kinds) == 1 else None
 
 
 def _answers(name: str) -> case_table.Cell:
-    """Return a cell with the rate of an answer, such as "busy"; it is empty if the answer never came."""
+    """Return the content of a column: how often per second the database gave an answer, such as "busy".
+
+    `name` is the field of a trial with the count. The cell is None if the answer never came.
+    """
 
     def cell(row: case_table.Row) -> str | None:
         counts = [(getattr(trial, name) or 0) / trial.seconds for trial in row.run.valid if trial.seconds > 0]
@@ -173,7 +181,10 @@ class KindRow(case_table.Row):
 
     kind: str
     latency: Latency | None
-    """At a fixed rate, whole operations are timed from their due time; all else from its start."""
+    """Latency of the kind; None if it has no operation.
+
+    At a fixed rate, whole operations are timed from their due time; all other latencies start with the call.
+    """
 
 
 def _latencies(group: Group) -> Iterator[Block]:
@@ -192,13 +203,16 @@ def _latencies(group: Group) -> Iterator[Block]:
 
 
 def _from_due(run: Run, kind: str) -> Latency | None:
-    """Return the latency of a kind, measured from the due times; None in a closed loop."""
+    """Return the latency of a kind of operation, measured from its due times; None without a fixed rate."""
     latencies = [trial.arrived.latency.get(kind) for trial in run.valid if trial.arrived]
     return merged([latency for latency in latencies if latency and latency.count])
 
 
 def _per_s(row: KindRow) -> str | None:
-    """Return the operations per second, as the median over the trials."""
+    """Return the operations per second as a cell: the median over the valid trials.
+
+    None if there are none.
+    """
     rates = [
         (latency.count if (latency := trial.latency.get(row.kind)) else 0) / trial.seconds
         for trial in row.run.valid
@@ -208,7 +222,7 @@ def _per_s(row: KindRow) -> str | None:
 
 
 def _failed_of(row: KindRow) -> str | None:
-    """Return the share of failed operations of a kind."""
+    """Return the percentage of failed operations of a kind, as a cell; None if none failed."""
     share = shares_by_kind([row.run]).get(row.kind)
     return percent_cell(share) if share else None
 
@@ -247,13 +261,19 @@ _SAFE_AT_SERVER = (
 
 
 def isolation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding if checks failed at the server's weakest isolation level, which permits that."""
+    """Yield a finding if checks failed at the server's weakest isolation level.
+
+    That level, read committed, permits lost updates.
+    """
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
         yield Finding(sentences.read_committed, ways=_SAFE_AT_SERVER)
 
 
 def _is_weakest(run: Run) -> bool:
-    """Return whether transactions ran at the weakest level: the effective one, else the requested one."""
+    """Return whether a run's transactions had the weakest isolation level of the server.
+
+    The effective level counts; if it is unknown, the requested level.
+    """
     if not run.case.server:
         return False
     levels = [level for trial in run.trials if (level := trial.effective.get("transaction_isolation"))]
@@ -282,9 +302,10 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return shorter transactions as the remedy, if a hold of the write lock explains the longest wait.
+    """Return a sentence with a remedy for the longest wait for a lock; None if its cause is unknown.
 
-    If a CPU quota stopped the processes, the remedy is a higher quota, whether or not they held the lock.
+    If a CPU quota stopped the processes, the remedy is a higher quota. If a program held the write lock for
+    half of the longest wait or more, the remedy is shorter transactions.
     """
     if group.met_quota:
         return "Try a higher CPU quota or fewer processes."
@@ -298,7 +319,7 @@ def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield the number of transactions that failed because of locks, the time to failure, and a remedy."""
+    """Yield a finding on transactions that failed because of locks: number, time to failure, and remedy."""
     count, cases = tally(group, lambda trial: trial.failed)
     if not count:
         return
@@ -326,9 +347,9 @@ def given_up(group: Group) -> Iterator[Finding]:
 
 
 def cure(wait: Wait, *, reads_first: bool) -> str | None:
-    """Return the remedy for failures with BUSY; None if the cause was not measured.
+    """Return a sentence with the remedy for failures with BUSY; None if the cause was not measured.
 
-    `reads_first`: whether a deferred transaction was seen to read before it writes.
+    `reads_first` is whether a transaction that began DEFERRED was seen to read before it wrote.
     """
     if wait.timeout_ms is None:
         return None
@@ -342,20 +363,23 @@ def cure(wait: Wait, *, reads_first: bool) -> str | None:
 
 
 READS_FIRST_REMEDY = "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
-"""Cause and remedy of a failure that no timeout prevents."""
+"""Cause and remedy of a failure with BUSY that no busy timeout prevents."""
 
 
 # Observations that the workers reported.
 
 
 def sightings(group: Group, topic: str) -> Iterator[Sighting]:
-    """Yield the observations under a topic, from the workers of all trials."""
+    """Yield the observations with this topic, from the workers of all trials of a group."""
     trials = (trial for run in group.runs for trial in run.trials)
     return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)
 
 
 def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
-    """Return the number of observations of each kind, the most frequent kind first."""
+    """Return the number of observations with a topic, by kind, the most frequent kind first.
+
+    `kind` returns the kind of an observation.
+    """
     counts: dict[K, int] = {}
     for sighting in sightings(group, topic):
         counts[kind(sighting)] = counts.get(kind(sighting), 0) + sighting.count
@@ -363,7 +387,10 @@ def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> di
 
 
 class UserPresenter(LoadShown):
-    """Base class of the views of user work. A subclass describes the work of its processes."""
+    """Base class of the presenters of user work, which make the tables and findings of a report.
+
+    A subclass describes the work of its processes by `work`.
+    """
 
     topics: ClassVar[tuple[Topic, ...]] = (
         given_up,
@@ -426,7 +453,8 @@ class UserPresenter(LoadShown):
         }
 
 
-# Holders of the write lock of the trials' databases: one row per program, all passes together.
+# Holders of the write lock of the trials' databases: one row per program, for all passes (trials of a case)
+# together.
 
 
 MAX_PROGRAMS = 5
@@ -447,7 +475,7 @@ class HolderRow(case_table.Row):
 
 
 def lock_holder_blocks(group: Group, ours: str) -> Iterator[Block]:
-    """Yield the table of lock holders; nothing if the lock was not watched.
+    """Yield the table of programs that held the write lock; nothing without --where.
 
     `ours` is the label of the processes that sqlstress started.
     """
@@ -491,7 +519,7 @@ def _longest(held: Holds, rate: int) -> str:
 
 
 def write_locks(run: Run) -> list[WriteLock]:
-    """Return the lock watch results of the valid trials of a run."""
+    """Return the results of the lock watch (--where) in the valid trials of a run."""
     return [trial.write_lock for trial in run.valid if trial.write_lock]
 
 
@@ -500,7 +528,7 @@ def _samples(run: Run) -> int:
 
 
 def merged_holders(run: Run) -> list[Holder]:
-    """Return the holders of the lock in all valid trials of a run, the most frequently seen first."""
+    """Return the programs that held the lock in the valid trials of a run, the most frequently seen first."""
     holders: dict[str, Holder] = {}
     for lock in write_locks(run):
         for holder in lock.holders:
@@ -520,7 +548,10 @@ def _merge(first: Holder, second: Holder) -> Holder:
 
 
 def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
-    """Yield the longest hold of the lock, and runs whose watch saw no holder or ended early."""
+    """Yield findings on the lock watch: it ended early, it saw no holder, and the longest hold.
+
+    `ours` is the label of the processes that sqlstress started.
+    """
     for run in group.runs:
         locks, where = write_locks(run), group.place(run.case)
         if reason := next((lock.error for lock in locks if lock.error), ""):
@@ -536,7 +567,7 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
             yield Finding(sentences.long_write, holder=text, longest_ns=holder.held.longest_s * NS_PER_S)
 
 
-# Findings on suspicions: as the probable cause of wrong data, or alone if the user gave no check.
+# Findings on suspicions: statements that may be a race. If a check failed, they are its probable cause.
 
 
 CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *NOTES_ONLY)
@@ -546,7 +577,7 @@ MAX_SUSPICIONS = 3
 
 
 def suspicion_findings(group: Group) -> Iterator[Finding]:
-    """Yield the suspicions of a group, each once, and the reasons why transactions were not examined."""
+    """Yield findings on the suspicions of a group, and on transactions that the rehearsal did not examine."""
     unexamined: dict[str, dict[str, None]] = {}
     for sighting in sightings(group, NOT_REHEARSED):
         unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None
@@ -584,7 +615,10 @@ def _trait(suspicion: Sighting, name: str) -> str:
 
 
 def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
-    """Return the first suspicion by kind, transaction and table; all trials repeat those of one rehearsal."""
+    """Return the first suspicion of each kind, transaction and table; these are the key.
+
+    Later ones are repetitions: all trials of a case report the suspicions of the same rehearsal.
+    """
     suspicions: dict[tuple[str, ...], Sighting] = {}
     for suspicion in sightings(group, SUSPICION):
         suspicions.setdefault(

@@ -1,4 +1,7 @@
-"""Worker's half: operations are drawn by weight, and each is a call."""
+"""Worker's part of a trial with the user's own work.
+
+It draws operations at random, in proportion to their weights. Each operation is a call of a function.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 MAX_KINDS = 20
 """Maximum number of kinds that are counted separately."""
 PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation in the form of a worker: topic, what, count, example, traits, the fields of a Sighting."""
+"""Observation as a worker sends it: the fields topic, what, count, example and traits of a Sighting."""
 K = TypeVar("K")
 
 
@@ -27,7 +30,7 @@ class KindCounter(Generic[K]):
     """Counter of observations by kind, with the first example of each kind."""
 
     def __init__(self, others: K) -> None:
-        """`others` is the kind of all observations beyond MOST_KINDS."""
+        """`others` is the common kind of all observations after the first MAX_KINDS kinds."""
         self._others = others
         self.counts = Counter[K]()
         self.examples: dict[K, str] = {}
@@ -44,7 +47,11 @@ class KindCounter(Generic[K]):
 
 
 class FailureTimes:
-    """Durations of failed operations that ended in the window, by kind and error."""
+    """Durations of failed operations that ended in the window, by kind of operation and error.
+
+    The window is the time in which operations count. A chunk is a batch of operations that the timed loop
+    runs; their begin and end times ("stamps") are known only after the chunk.
+    """
 
     def __init__(self) -> None:
         self.window: Window | None = None
@@ -52,11 +59,11 @@ class FailureTimes:
         self._pending: list[tuple[int, str, str]] = []
 
     def add(self, index: int, kind: str, error: str) -> None:
-        """Store a failed operation of the current chunk until its times are known."""
+        """Store a failed operation, with its index in the current chunk, until its times are known."""
         self._pending.append((index, kind, error))
 
     def fold(self, stamps: Stamps) -> None:
-        """Record the durations of the chunk's failed operations."""
+        """Record the durations of the failed operations of the chunk with these begin and end times."""
         window = self.window
         for index, kind, error in self._pending:
             begin, end = stamps.begins[index], stamps.ends[index]
@@ -68,14 +75,18 @@ class FailureTimes:
         self._pending.clear()
 
     def recorded(self) -> list[tuple[str, str, dict[int, int], int]]:
-        """Return the failures in the format of a worker's findings."""
+        """Return (kind, error, durations, largest duration in ns) for each kind and error.
+
+        The durations are counts by bucket of the histogram. The error is "" for errors beyond MAX_KINDS.
+        """
         return [(*key, recorder.buckets(), recorder.largest()) for key, recorder in self._recorders.items()]
 
 
 class UserSource:
-    """Draws operations. A subclass sets `calls`, and implements the methods that raise NotImplementedError.
+    """Base class that draws the operations of a worker.
 
-    An operation's exception ends the worker, unless `was_busy` finds that a lock was not released in time.
+    A subclass sets `calls`, and implements `was_busy`. An exception of an operation ends the worker, unless
+    `was_busy` returns True: the operation failed because a lock was not released in time.
     """
 
     acknowledges = False
@@ -83,29 +94,35 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """`weights` has the weight of each kind of operation, in order."""
+        """`weights` has the weight of each kind of operation, by its name.
+
+        `salt` is part of the seed of the random numbers, so that trials of a case differ.
+        """
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.calls: Sequence[Callable[[Any], Any]] = ()
-        """Functions by kind of operation; each gets its element of `prepared` as argument."""
+        """Function of each kind of operation. Its argument is the operation's item from `prepare`."""
         self.seen = Findings()
         self.failures = FailureTimes()
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
 
     def prepare(self, picks: Sequence[int]) -> Sequence[Any]:
-        """Return the arguments of these operations, made outside of the measured times."""
+        """Return an argument for each operation of a chunk. This runs outside of the measured times.
+
+        `picks` has the kind of each operation, as an index of `kinds`.
+        """
         return picks
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether an operation failed because a lock was not released in time; if so, count it."""
+        """Return whether an operation failed because a lock was not released in time. If so, count it."""
         raise NotImplementedError
 
     def busy_counts(self) -> tuple[int, int]:
         return 0, 0
 
     def effective(self) -> dict[str, str]:
-        """Return the worker's effective settings."""
+        """Return the settings that are in effect on the worker's connection, by name."""
         return {}
 
     def close(self) -> None:
@@ -123,15 +140,18 @@ class UserSource:
         chunk.kinds[index] = FAILED
 
     def error_name(self, error: Exception) -> str:
-        """Return the database's name for an error; empty if unknown."""
+        """Return the database's name of an error, such as "SQLITE_BUSY"; empty if unknown."""
         return ""
 
     def hear(self, window: Window) -> None:
-        """Set the window in which operations count."""
+        """Set the window, the time in which operations count."""
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the durations of failed operations. User operations need no acknowledgement here."""
+        """Record the durations of the failed operations of a finished chunk.
+
+        Nothing else is recorded: sqlstress does not know the data that the user's operations write.
+        """
         self.failures.fold(stamps)
 
     def findings(self) -> Findings:

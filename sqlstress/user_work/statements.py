@@ -1,4 +1,4 @@
-"""Statements and tokens of SQL files.
+"""Splitting of SQL files into statements and tokens.
 
 Semicolons in strings, quoted names, comments and triggers do not end a statement.
 """
@@ -44,9 +44,9 @@ class Statement(NamedTuple):
     text: str
     place: Position
     start: int
-    """Offset of its first character in the text that was split."""
+    """Offset of the statement's first character in the text that was split."""
     end: int
-    """Offset after its semicolon; without one, after its last token."""
+    """Offset after the semicolon; after the last token if there is no semicolon."""
     words: tuple[str, ...]
     """Keywords and unquoted names in lower case, without parameters."""
     parameters: tuple[Token, ...]
@@ -61,35 +61,35 @@ class Statement(NamedTuple):
 
     @property
     def reads(self) -> bool:
-        """Whether it cannot write, as far as its words show."""
-        # REPLACE without INTO may be the function.
+        """Whether the statement cannot write, as far as its words show."""
+        # REPLACE without INTO may be the function replace().
         writes = (_WRITES - {"replace"}) & set(self.words) or ("replace", "into") in pairwise(self.words)
         with_only = self.verb == "with" and not writes
         return self.verb in _READS or with_only
 
     @property
     def returns(self) -> bool:
-        """Whether it may return rows."""
+        """Whether the statement may return rows."""
         return self.verb not in _NO_ROWS or "returning" in self.words
 
     @property
     def redefines(self) -> bool:
-        """Whether it may change the schema, or the format of the database file."""
+        """Whether the statement may change the schema, or the format of the database file."""
         return self.verb in _DEFINE
 
     @property
     def begins(self) -> bool:
-        """Whether it starts a transaction, if none is open."""
+        """Whether the statement starts a transaction, if none is open."""
         return self.verb in _BEGINS
 
     @property
     def ends(self) -> bool:
-        """Whether it ends a transaction or savepoint; false for ROLLBACK TO."""
+        """Whether the statement ends a transaction or savepoint; False for ROLLBACK TO."""
         return self.verb in _ENDS and not (self.verb == "rollback" and "to" in self.words)
 
     @property
     def commits(self) -> bool:
-        """Whether it commits the transaction."""
+        """Whether the statement commits the transaction: COMMIT or END."""
         return self.verb in ("commit", "end")
 
 
@@ -99,14 +99,17 @@ def position_at(file: str, text: str, at: int) -> Position:
 
 
 def dialect_of(driver: str) -> Dialect:
-    """Return the dialect of a driver's target."""
+    """Return the SQL dialect of a driver's target: PostgreSQL's or SQLite's."""
     return POSTGRES if target_name(driver) == "postgres" else SQLITE
 
 
 def tokens(
     file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
 ) -> Iterator[Token]:
-    """Yield the tokens of a text. Raises UsageError for a string that is never closed."""
+    """Yield the tokens of a text, from offset `start` to `end`.
+
+    Raises UsageError, with the position in `file`, for a string that is never closed or a NUL character.
+    """
     for token in dialect.tokens(text, start, end):
         if token.kind == "other" and token.text in dialect.quotes:
             place = position_at(file, text, token.start)
@@ -127,7 +130,7 @@ def split_statements(
     line_offset = 0
     for parts, comment, after in _split(tokens(file, text, start, end, dialect), dialect):
         begin, last = parts[0].start, parts[-1]
-        # Lines are counted from the previous statement on: a setup may have a million lines.
+        # Count the lines from the previous statement on, because a setup file may have a million lines.
         line = place.line + text.count("\n", line_offset, begin)
         place, line_offset = Position(file, line, begin - text.rfind("\n", 0, begin)), begin
         stop = last.start + len(last.text)
@@ -168,7 +171,8 @@ def _words(parts: list[Token]) -> tuple[str, ...]:
     return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
-# SQL that a server would accept but a measurement cannot use. It is refused before the load.
+# SQL that a PostgreSQL server would accept, but that would change more than the schema of the measurement, or
+# is specific to SQLite. It is refused before the load.
 
 
 _SQLITE_MODES = {"immediate", "exclusive", "deferred", "concurrent"}
@@ -183,7 +187,7 @@ _ONE_SCHEMA = "all is made in one schema of ours, which is dropped"
 
 
 def _problems(statement: Statement) -> Iterator[str]:
-    """Yield the reasons why this statement is not sent to the user's server."""
+    """Yield the reasons why sqlstress does not send this statement to the user's server; none if it does."""
     verb, second = statement.verb, statement.words[1] if len(statement.words) > 1 else ""
     if verb == "begin" and second in _SQLITE_MODES:
         yield f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"

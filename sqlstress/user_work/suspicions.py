@@ -1,11 +1,17 @@
-"""Signs of races in the statements of a single call, without checks and without other processes.
+"""Signs of races in the SQL statements of a single call of a transaction, without other processes.
 
-The rule: a table is read outside of the transaction that writes it, and that transaction does not read it
-again. Another process may have written the table in between. Such a write is safe, and is recognised as safe,
-if SQLite computes the value itself (`SET n = n + 1`), if the UPDATE compares and sets
-(`WHERE id = ? AND n = ?`), if a unique key refuses the second INSERT, if the code looks at the number of
-deleted rows, if the call itself made or claimed the row, if the transaction compares a token and renews it,
-or if all calls hold the same lock during the work. A suspicion is not a proof.
+The rule: a call reads a table outside of the transaction that writes the table, and that transaction does not
+read the table again. Another process may have written the table in between. A suspicion is not a proof.
+
+Such a write is recognised as safe in these cases:
+
+- SQLite computes the value itself: `SET n = n + 1`.
+- The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
+- A unique key refuses the second INSERT.
+- The code looks at the number of deleted rows.
+- The call itself made the row, or claimed it: it changed the row so that no other process takes it.
+- The transaction compares a token, such as a version number, and renews it.
+- All calls hold the same lock during the work.
 """
 
 from __future__ import annotations
@@ -20,16 +26,22 @@ from sqlstress.user_work.touched import KeyValue, Row, conditions
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
-"""Suspicions about a value that the code checks, and that a later statement computes in SQLite without
-comparing it. MAYBE_GUARDED means that the check cannot be seen in the code."""
+"""Kinds of suspicions about a value that the code reads and checks, such as a balance.
+
+A later statement changes the value (`SET n = n - 1`) without comparing it, so that the check may no longer
+hold. MAYBE_GUARDED means that the source code does not show whether there is a check.
+"""
 
 LOST_DATA = (STALE, STALE_COPY, GUARDED)
-"""Suspicions of lost data."""
+"""Kinds of suspicions that data may be lost."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Notes rather than suspicions."""
+"""Kinds of suspicions that are only reported as notes, because they are too uncertain."""
 
 UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
-"""Effect of a statement on the table that it names; OVERWRITE is an INSERT that replaces rows."""
+"""Kinds of writes: the effect of a statement on the table that it names.
+
+OVERWRITE is an INSERT that replaces existing rows.
+"""
 
 Table = tuple[str, str]
 """Database file and table name."""
@@ -39,89 +51,102 @@ _BEGINS_DEFERRED = re.compile(
 )
 
 _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
-"""UUID made from the time or at random. Versions 3 and 5 are excluded: they follow from a name."""
+"""Pattern of a UUID that differs in each call, because it was made from the time or at random.
+
+UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two processes may make the same.
+"""
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
 class Write(NamedTuple):
-    """Direct write of a statement, without the writes of triggers."""
+    """Write of a statement to the table that it names, without the writes of triggers."""
 
     table: Table
     kind: str
     """UPDATE, DELETE, INSERT or OVERWRITE."""
 
     sets: frozenset[str] = frozenset()
-    """Columns that it sets; empty for a plain INSERT, whose columns are not known.
+    """Columns that the statement sets; empty for a plain INSERT, whose columns are not known.
 
-    A time of change that SQLite computes is left out: no program computes it from earlier reads.
+    A column that gets the current time is left out if SQLite computes a value of the statement: programs do
+    not compute such a time from earlier reads.
     """
     computed: frozenset[str] = frozenset()
-    """Columns whose values SQLite computes from this table's columns; other values come from outside."""
+    """Columns whose new values SQLite computes from columns of the table.
+
+    The user's code provides all other values.
+    """
     wheres: frozenset[str] = frozenset()
-    """Columns of this table that select the written rows; for an INSERT, those that it selects from."""
+    """Columns of the table in the WHERE clause; for INSERT ... SELECT, the columns that it reads."""
     keys: tuple[frozenset[str], ...] = ()
     """Columns of the table's primary key, then those of each other unique key."""
     kept: frozenset[str] = frozenset()
     """Columns that an UPDATE sets to the value that each of its rows already has."""
     counted: bool = False
-    """Whether the user's code reads the number of written rows, as far as can be seen."""
+    """Whether the user's code seems to read the row count, the number of written rows."""
     insists: bool = False
-    """Whether the code uses the result of a library call that raises if the number of rows is wrong."""
+    """Whether the user's code calls a library function that raises an error if the row count is wrong."""
     unseen: bool = False
-    """Whether it may write nothing without an error, and neither code nor library reads the row count."""
+    """Whether a write of no row would go unnoticed: without an error, and the row count is not read."""
     rows: frozenset[Row] | None = None
-    """Rows that it changes or removes, or that it adds; None if not known."""
+    """Rows that the statement changes, removes or adds; None if not known."""
     there: frozenset[Row] = frozenset()
-    """Existing rows with the keys of an INSERT, which an OVERWRITE replaces."""
+    """Rows that existed before, with the same keys as rows of an INSERT; an OVERWRITE replaces them."""
     numbered: bool = False
-    """Whether SQLite assigned the new row's rowid, so that the primary key could not refuse the row."""
+    """Whether SQLite assigned the rowid of the new row, so that the primary key could not refuse the row."""
     refused: frozenset[str] = frozenset()
-    """Columns that it sets and whose values a CHECK or a trigger can refuse."""
+    """Columns that the statement sets, and whose values a CHECK or a trigger can refuse."""
 
 
 class TracedStatement(NamedTuple):
-    """Statement that a call ran."""
+    """SQL statement that a call of a transaction ran, with the facts from its trace."""
 
     sql: str
     at: str
     """Position in the user's code, such as "bank.py:27"."""
     spot: int = 0
-    """Number of the function call within that line; 0 means unknown."""
+    """Number of the function call that ran the statement, different within a line; 0 means unknown."""
     transaction: int = 0
-    """Number of its transaction; a statement in autocommit mode has its own number."""
+    """Number of the statement's transaction; a statement in autocommit mode has its own number."""
     snapshot: int = 0
-    """Number of the transaction whose snapshot the statement reads, because an open query has kept it; 0
-    means its own transaction."""
+    """Number of the transaction whose snapshot the statement reads; 0 means that of its own transaction.
+
+    A query whose rows were not all fetched keeps the snapshot of an earlier transaction.
+    """
     who: int = 0
-    """Identifier of the thread or asyncio task that ran it."""
+    """Id of the asyncio task that ran the statement, else of the thread."""
     beside: bool = False
-    """Whether a thread ran it that the call does not wait for."""
+    """Whether a background thread ran the statement: the call did not wait for the thread."""
     reads: Mapping[Table, frozenset[str]] = {}
-    """Columns that it reads, by table; count(*) reads the column ""."""
+    """Columns that the statement reads, by table; count(*) reads the column ""."""
     write: Write | None = None
     """Direct write of the statement; None for a query."""
     found: bool | None = None
-    """Whether a query returned a row (for EXISTS: true); None if not known."""
+    """Whether a query returned a row, or EXISTS was true; None if not known."""
     seeks_drawn: bool = False
     """Whether a query searches for a value that the call drew at random, so that no other call has it."""
     summarises: bool = False
-    """Whether a query's rows depend on more rows than they show: count, max, ORDER BY with LIMIT."""
+    """Whether a query's result depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
     forked: bool = False
-    """Whether its connection was opened in another process and inherited through a fork."""
+    """Whether the connection was opened by another process and inherited through a fork."""
     locks: frozenset[tuple[int, int, int]] = frozenset()
-    """File locks that the process held: device, inode, and the lock's number in this process."""
+    """File locks that the process held: device, inode, and a number that is new for each locking."""
     rows: frozenset[Row] | None = None
     """Rows that a query reads; None if not known."""
     calls: tuple[Call, ...] = ()
     """Active calls of the user's functions, outermost first; empty if not known."""
 
     def shares_snapshot(self, other: TracedStatement) -> bool:
-        """Return whether both share a snapshot, so that writes of other processes are excluded or refused."""
+        """Return whether two statements read the same snapshot.
+
+        If so, another process cannot write unnoticed between the two statements: the lock excludes the write,
+        or SQLite refuses the second statement.
+        """
         return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)
 
 
 class Suspicion(NamedTuple):
-    """Two statements that are a race if another process writes between them."""
+    """Pair of statements that is a race if another process writes between the two."""
 
     code: str
     """Kind of the suspicion, such as STALE."""
@@ -129,23 +154,26 @@ class Suspicion(NamedTuple):
     """Name of the table; empty for FORKED."""
     first: TracedStatement
     then: TracedStatement
-    """Write that depends on the first statement; for FORKED, the last statement."""
+    """Write that depends on the first statement; for FORKED, the last statement on the connection."""
 
     guards: frozenset[object] = frozenset()
-    """Locks acquired before the first statement and released after the second.
+    """Locks that the call acquired before the first statement and released after the second.
 
-    If every call holds one of them, there is no race.
+    If every call of the transaction holds the same lock, there is no race.
     """
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Key that is equal each time the same lines run."""
+        """Key that is equal each time the same lines of the user's code run."""
         return self.code, self.table, self.first.at, self.then.at
 
 
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield the suspicions in one call: by kind, then in the order of the writes."""
-    # Statements up to the last CREATE are skipped: they are the setup of a library.
+    """Yield the suspicions in the statements of one call: by kind, then in the order of the writes.
+
+    Suspicions about copies are not included: see `stale_copies`.
+    """
+    # Skip the statements up to the last CREATE: a library sets up its tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
     call = call[creating[-1] + 1 :] if creating else call
     yield from _stale(call)
@@ -155,11 +183,11 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     yield from _forked(call)
 
 
-# Columns that are written back with a row, and never change.
+# Columns that never change. An ORM may set all columns of a row, most of them to the value that they have.
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
-    """Return the columns that UPDATEs set, but only to the value that their rows had."""
+    """Return the columns, with their tables, that UPDATEs set only to the value that the row already had."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # `sets` is empty for a statement that replaces all columns of a row.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
@@ -174,7 +202,10 @@ def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[T
 
 
 def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
-    """Return a call as if its writes did not set these columns, unless they compare them."""
+    """Return the statements of a call as if its writes did not set these columns.
+
+    A column that the write also compares, in its WHERE, stays.
+    """
     statements = []
     for statement in call:
         if write := statement.write:
@@ -184,12 +215,12 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
     return statements
 
 
-# A table that is read outside of the transaction that writes it.
+# Suspicions about a table that is read outside of the transaction that writes it.
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
-    """Indexes of safe writes: no other process can have written unnoticed before them."""
+    """Indexes of safe writes in the call: a write of another process before them would have been noticed."""
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -209,7 +240,8 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not _is_own(call[:index], write):
-            # Prefer the query for the same row: the last word of its text is that of the write.
+            # Prefer a query for the same row: its last word, such as the value of the key, is that of the
+            # write.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
             guards = _held_guards(call, call.index(first), index)
@@ -217,9 +249,10 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield writes that SQLite computes, if the call read the column outside of their transaction.
+    """Yield suspicions about checks of values that SQLite computes later, as in `SET n = n - 1`.
 
-    Such a write loses no update. But a check of the value, such as of a balance, may no longer hold.
+    The call has read the column outside of the transaction of the write. Such a write loses no update. But if
+    the code has checked the value, such as a balance, the check may no longer hold.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -247,7 +280,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
-    """Return whether a query may have read a row that a write changes."""
+    """Return whether a query may have read a row that a write changes; True if the rows are not known."""
     if query.rows is None or write.rows is None:
         return True
     names = {name for row in query.rows for name in row}
@@ -255,7 +288,10 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 
 
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
-    """Return the kind of suspicion that the code between a query and a write makes; None if there is none."""
+    """Return GUARDED or MAYBE_GUARDED, by the checks in the code between a query and a write.
+
+    None if the code has no check. `columns` are the columns that the write computes.
+    """
     assert statement.write
     read = query.reads[statement.write.table]
     by_rows = bool(columns & conditions(query.sql))
@@ -266,22 +302,25 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether a safe write used the result of a query, so that `later` does not depend on it."""
+    """Return whether a safe write `between` already used the result of a query.
+
+    If so, the write `later` does not depend on the query. The safe write noticed any change after the query.
+    """
     write = between.write
     if not write or write.table != later.table:
         return False
     is_same = bool(_all_names(write) & _all_names(later))
     if between.shares_snapshot(query):
-        # The transaction is over: another process may have changed the row since this query.
+        # The transaction of the query is over: another process may have changed the row since the query.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
 
 
 def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether the data for a write was read in its transaction, so that it cannot have changed.
+    """Return whether the data for a write was read in the transaction of the write, so that it cannot change.
 
-    For an UPDATE, one of the columns that it sets must have been read: other columns only show that the row
+    For an UPDATE, a column that it sets must have been read. A read of other columns only shows that the row
     exists.
     """
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
@@ -295,9 +334,11 @@ def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement
 
 
 def _renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool:
-    """Return whether a call reads a token before a query and again in the transaction, which changes it.
+    """Return whether a call checks by a token that the result of a query is still valid at a write.
 
-    If the token is unchanged there, the result of the query is not outdated.
+    The call reads the token, such as a version number, before the query. The transaction of the write reads
+    the token again by the same SQL, and changes its table. `first` and `then` are the indexes of the query
+    and the write.
     """
     queries_before = {
         statement.sql
@@ -319,7 +360,10 @@ def _renews_token(call: Sequence[TracedStatement], first: int, then: int) -> boo
 
 
 def _is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
-    """Return whether the call itself has made, or claimed, each row that a statement changes."""
+    """Return whether the call itself has made or claimed each row that a write changes.
+
+    A claim is a change of the row so that no other process takes it.
+    """
     claimed = {name for _, name in _claims(earlier, _names(write))}
     rows = write.rows or ()
     return bool(rows) and all(claimed & {(write.table, name) for name in row} for row in rows)
@@ -336,7 +380,11 @@ def _all_names(write: Write) -> set[tuple[Table, KeyValue]]:
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield (statement, name) for wanted rows that the call makes or claims, so that no other process can."""
+    """Yield each statement that makes or claims a wanted row, with the row.
+
+    The statement ensures that no other process makes or claims the row. A row is a table and a unique key
+    with its values.
+    """
     for index, statement in enumerate(call):
         names = _names(statement.write) & wanted if statement.write else set()
         if (
@@ -349,7 +397,10 @@ def _claims(
 
 
 def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
-    """Return whether a call can know that a statement wrote, from its row count or a later read."""
+    """Return whether a call can know that a statement wrote a row: from the row count, or a later read.
+
+    `index` is that of the statement in the call.
+    """
     if not write.unseen or _is_new(write):
         return True
     queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
@@ -361,7 +412,10 @@ def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -
 
 
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether only one process can do a write: a key refuses it, or its search no longer matches."""
+    """Return whether a write succeeds in only one process.
+
+    In any other process a unique key refuses the write, or a search no longer finds the row.
+    """
     if write.kind == INSERT:
         return True
     if not _is_safe(write) and not _reads_inside(earlier, statement, write):
@@ -370,16 +424,16 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
         return write.kind == OVERWRITE
     queries = [query for query in earlier if query.write is None and write.table in query.reads]
     searched = frozenset(word for query in queries for word in conditions(query.sql))
-    # Values and versions that were read first do not count: the next process reads and compares the new one.
+    # Values that were read before do not count: the next process reads the new value and compares it.
     compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
     return bool(write.sets.difference(*write.keys) & (searched | compared))
 
 
 def _held_guards(call: Sequence[TracedStatement], first: int, then: int) -> frozenset[object]:
-    """Return the locks around a query and a statement: claimed and released rows, and locked files.
+    """Return the locks that the call holds from a query to a write: claimed rows, and locked files.
 
-    A row is claimed up to the query, in another transaction, and changed again after the statement. The query
-    itself may show that the row was claimed.
+    `first` and `then` are the indexes of the query and the write. A row is a lock if the call claims it in
+    another transaction, at the latest in the query itself, and changes it again after the write.
     """
     later = (
         statement.write
@@ -399,31 +453,31 @@ def _held_guards(call: Sequence[TracedStatement], first: int, then: int) -> froz
 
 
 def _is_safe(write: Write) -> bool:
-    """Return whether a write itself checks the state that it expects."""
+    """Return whether the SQL of a write itself checks the state that it expects, as in compare-and-set."""
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # It compares and sets the value, or a version, and not a key that keeps its value.
+    # An UPDATE must compare and set the value or a version. A key that keeps its value does not count.
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether the values or rows of a write may depend on the result of a query."""
+    """Return whether the values or rows of a write may depend on the result of a query of its table."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
-        # A library call that runs both statements returns the row, not the number of deleted rows.
+        # If the same library call runs query and DELETE, its result is the row and not the row count.
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not _is_new(write):
-        # After a miss it overwrites nothing, or the same value made by another process.
+        # If the query found no row, there is nothing to overwrite, or the same value of another process.
         return query.found is True and _may_take_from(write, columns)
-    # A rowid that SQLite assigns is no key that could refuse the row.
+    # If SQLite assigns the rowid, the primary key (the first one) cannot refuse the row.
     key_columns = {frozenset(key) for _, (key, _) in _all_names(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     refused = any(key in key_columns and key <= columns for key in keys)
@@ -431,7 +485,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _is_new(write: Write) -> bool:
-    """Return whether no other process can make the same rows, because each of their keys has a UUID."""
+    """Return whether no other process can make the rows of a write, because each of their keys has a UUID."""
     names = _names(write)
     return bool(names) and not write.there and all(any(map(_is_uuid, key[1])) for _, key in names)
 
@@ -441,18 +495,19 @@ def _is_uuid(value: object) -> bool:
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether the values that a row gets from outside may depend on these columns."""
+    """Return whether the values that the user's code provides for a row may depend on these columns."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
-    # The write sets all columns. If it computes none, they may depend on any column that was read.
+    # The write sets all columns. If SQLite computes none, each may depend on any column that was read.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 
-# Copies whose source was read outside of the transaction that writes the copy.
+# Suspicions about copies, such as a cache or a summary: a call reads the source of the copy outside of the
+# transaction that writes the copy.
 
 
 def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table]]:
-    """Return (source, copy) pairs: a transaction writes the source and deletes from the copy."""
+    """Return pairs of a source table and its copy: a transaction writes the source and deletes the copy."""
     pairs = set()
     for call in calls:
         writes = [(statement.transaction, statement.write) for statement in call if statement.write]
@@ -466,7 +521,10 @@ def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table
 
 
 def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield statements that write a copy of a table that the call read outside of their transaction."""
+    """Yield a suspicion for each write of a copy, if the call read the source outside of its transaction.
+
+    `pairs` are source tables and their copies.
+    """
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
             continue
@@ -482,14 +540,15 @@ def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]
                 yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
 
 
-# DEFERRED transactions that read and then write; transactions that several tasks share; forks.
+# Suspicions about transactions: they begin DEFERRED, read and then write; several tasks share a transaction;
+# a forked process uses a connection.
 
 
 def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement | None] = {}
-    """First query by transaction; None until the transaction has read."""
+    """First query of each transaction; None until the transaction has read."""
     can_fail: set[int] = set()
-    """Transactions that began DEFERRED and have not written: the upgrade to a write lock can fail."""
+    """Transactions that began DEFERRED and have not written: their first write can fail to get the lock."""
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None

@@ -1,4 +1,7 @@
-"""Threads of the user's process: which are running, as far as their frames show, and when more will start."""
+"""Threads of the user's code: their state, as far as their frames show it, and reports before new ones start.
+
+A thread runs, sleeps, or waits for other threads.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,12 @@ _WAITING = tuple(
     str(Path(sysconfig.get_paths()["stdlib"], name))
     for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
 )
-"""Files of code that waits for other threads. A thread that waits for a lock runs other code."""
+"""Paths of modules whose functions wait for other threads: a thread in these functions waits.
+
+A thread that waits for a lock of the database is in other code, so it counts as running.
+"""
 STARTING_FUNCTIONS = {"start", "submit"}
-"""Functions in these files that start work in another thread, and do not wait for it."""
+"""Functions in the modules of _WAITING that start work in another thread, and do not wait for that work."""
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -37,22 +43,22 @@ def other_threads_running(threads: Container[int] | None = None) -> bool:
 
 
 def any_continues(threads: Container[int]) -> bool:
-    """Return whether one of these threads runs or sleeps, so that it continues without the other threads."""
+    """Return whether any of these threads runs or sleeps: it continues without waiting for other threads."""
     return any(not _waits(frame) for thread, frame in _other_frames() if thread in threads)
 
 
 def other_threads() -> set[int]:
-    """Return the other threads, without those of sqlstress."""
+    """Return the ids of all threads except for this one and those of sqlstress."""
     return {thread for thread, _ in _other_frames()}
 
 
 def has_other_threads() -> bool:
-    """Return whether there is another thread that is not part of sqlstress."""
+    """Return whether there is another thread that sqlstress has not started."""
     return any(True for _ in _other_frames())
 
 
 def _other_frames() -> Iterator[tuple[int, FrameType]]:
-    """Yield the other threads and their frames, without those of sqlstress."""
+    """Yield the id and innermost frame of each thread except for this one and those of sqlstress."""
     frames = sys._current_frames()
     frames.pop(threading.get_ident())
     return ((thread, frame) for thread, frame in frames.items() if not _is_ours(frame))
@@ -73,7 +79,7 @@ def _lines_that_sleep(code: CodeType) -> set[int | None]:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Return whether the function that a thread started with is part of sqlstress."""
+    """Return whether a thread with this innermost frame was started with a function of sqlstress."""
     entry = frame
     # Each f_back is read only once, because the other thread keeps running.
     while caller := frame.f_back:
@@ -84,9 +90,10 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def on_thread_start(tell: Callable[[bool], None]) -> None:
-    """Call `tell` before each new thread or executor task, with whether two threads may run at once.
+    """Register `tell`: call it before each start of a thread, and before an executor gets a task.
 
-    Python 3.11 has no audit event for this.
+    The argument of `tell` is whether two threads may run at the same time. Methods of the standard library
+    are replaced, because Python 3.11 has no audit event for the start of a thread.
     """
     _patch_thread_start(tell)
     _patch_executors(tell)
@@ -98,7 +105,7 @@ def _patch_thread_start(tell: Callable[[bool], None]) -> None:
 
     def report_and_start(thread: threading.Thread) -> None:
         _patch_executors(tell)
-        # An executor waits for a thread that it starts; any other caller may keep running.
+        # An executor or event loop waits for the thread that it starts. Any other caller may keep running.
         tell(not _is_waiting_code(sys._getframe(1)) or other_threads_running())
         start(thread)
 
@@ -107,7 +114,7 @@ def _patch_thread_start(tell: Callable[[bool], None]) -> None:
 
 
 def _patch_executors(tell: Callable[[bool], None]) -> None:
-    """Report tasks before an executor gets them, if executors are imported."""
+    """Replace the method `submit` of thread pools, if the user's code has imported them."""
     if module := sys.modules.get("concurrent.futures.thread"):
         _patch_submit(tell, module.ThreadPoolExecutor)
 
@@ -127,7 +134,10 @@ def _patch_submit(tell: Callable[[bool], None], kind: Any) -> None:
 
 
 WRAPPER_CODES: set[CodeType] = set()
-"""Code of our wrappers between the callers and the modules that start threads."""
+"""Code objects of our functions that replace methods of the standard library which start threads.
+
+They are skipped when frames are examined.
+"""
 
 
 def _is_waiting_code(frame: FrameType) -> bool:
@@ -135,15 +145,18 @@ def _is_waiting_code(frame: FrameType) -> bool:
 
 
 def _waits(frame: FrameType | None) -> bool:
-    """Return whether a thread waits for other threads, as far as its frame shows."""
+    """Return whether a thread with this innermost frame seems to wait for other threads."""
     names = under_way(frame)
-    # An event loop in run_in_executor waits for the executor, unless several of its threads are running.
+    # `submit` does not wait. But an event loop that calls it in run_in_executor then waits for the executor.
     starts_work = "run_in_executor" not in names and bool(STARTING_FUNCTIONS & {*names})
     return bool(names) and not starts_work
 
 
 def under_way(frame: FrameType | None) -> list[str]:
-    """Return the names of active functions that wait for threads, innermost first."""
+    """Return the names of the innermost functions that belong to modules of _WAITING, innermost first.
+
+    Empty if the innermost function is in other code: the thread does not wait.
+    """
     names = []
     while frame and (_is_waiting_code(frame) or frame.f_code in WRAPPER_CODES):
         if frame.f_code not in WRAPPER_CODES:

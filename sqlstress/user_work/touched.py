@@ -1,7 +1,8 @@
-"""Rows that a statement will write, and their new values: found by a query with the statement's condition.
+"""Rows that a statement will write, and their new values.
 
-`UPDATE job SET done = 1 WHERE id = 7` writes the rows of `SELECT id FROM job WHERE id = 7`. The rows of
-statements that are not understood, such as UPDATE ... FROM, are unknown.
+They are found before the statement runs, by a query with the condition of the statement: `UPDATE job SET done
+= 1 WHERE id = 7` writes the rows of `SELECT id FROM job WHERE id = 7`. For statements that are not
+understood, such as UPDATE ... FROM, the rows are unknown.
 """
 
 from __future__ import annotations
@@ -20,25 +21,28 @@ from typing import Any, NamedTuple
 from sqlstress.options.sql_text import SQLITE, Token
 
 KeyValue = tuple[tuple[str, ...], tuple[Any, ...]]
-"""Columns of a unique key, and a row's values in them."""
+"""Columns of a unique key, and the values of a row in these columns."""
 Row = frozenset[KeyValue]
-"""Row, identified by its unique keys and their values."""
+"""Row of a table, identified by all its unique keys and their values."""
 RunQuery = Callable[[str], list[tuple[Any, ...]]]
 """Function that runs a query and returns its rows."""
 
 _MAX_ROWS = 20
-"""Rows of a statement that touches more are unknown: it does not address single rows."""
+"""Maximum number of rows that a statement reads or writes.
+
+If there are more, its rows count as unknown, because the statement does not address single rows.
+"""
 _NOW_TOLERANCE_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
-"""Column compared with a text, with a space after each token."""
+"""Pattern of a condition that compares a column with a text; it has a space after each token."""
 _WIDENING_WORDS = {"or", "not", "case", "union"}
-"""Words with which a query may also find rows that do not match a comparison."""
+"""Words with which a query may find rows that do not match one of its comparisons."""
 
 
 class WrittenTable:
-    """Table that is written, with its unique keys."""
+    """Table that a statement reads or writes, with its unique keys."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
         self._name, self._query = name, query
@@ -46,14 +50,15 @@ class WrittenTable:
         self._keys = columns or [("rowid",)]
 
     def changed(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that an UPDATE or DELETE will write; None if not known."""
+        """Return the rows that an UPDATE or DELETE will change or remove; None if not known."""
         source = _parse_change(sql)
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return the columns that an UPDATE sets: whether all rows have the value already, and the value.
+        """Return two facts for each column that an UPDATE sets, by column.
 
-        Empty if the statement is not understood.
+        The first is whether all its rows already have the new value, the second is the new value (of several
+        rows, the smallest). Empty if the statement is not understood.
         """
 
         source = _parse_change(sql)
@@ -67,12 +72,15 @@ class WrittenTable:
         return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
 
     def has_triggers(self) -> bool:
-        """Return whether a trigger may write the table."""
+        """Return whether a trigger may write the table, because the table's name is in its SQL."""
         condition = f"instr(lower(sql), lower({sql_literal(self._name)}))"
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the rows that an INSERT will add, and existing rows with its keys; None if not known."""
+        """Return the rows that an INSERT will add, and existing rows with the same keys.
+
+        None if the rows are not known.
+        """
         parts = _parse_insert(sql)
         if not parts:
             return None
@@ -96,7 +104,10 @@ class WrittenTable:
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return the words of CHECKs and of triggers that may raise, among them the columns they check."""
+        """Return all words in CHECKs of the table, and in its triggers that may raise an error.
+
+        Among these words are the columns whose values can be refused.
+        """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
             f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {condition}"
@@ -104,7 +115,7 @@ class WrittenTable:
         return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return the row with this rowid; None if not known."""
+        """Return a set with the row that has this rowid; None if not known."""
         return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
@@ -140,13 +151,13 @@ def is_now(value: object) -> bool:
 
 @lru_cache
 def conditions(sql: str) -> frozenset[str]:
-    """Return the words after a query's WHERE, among them the columns that it searches by."""
+    """Return the words after the WHERE of a query, among them the columns by which it searches."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:
-    """Return whether a query finds only rows that contain one of these texts, as far as can be seen."""
+    """Return whether a query seems to find only rows that contain one of these texts in a column."""
     if not texts:
         return False
     tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
@@ -164,10 +175,13 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the values of the comparisons `column = value` after WHERE that all must hold."""
+    """Yield the text values of conditions `column = 'value'` that are joined by AND.
+
+    `tokens` are those after WHERE.
+    """
     groups, depth, condition = 0, 0, ""
     for token in tokens:
-        if token.text == "(" and not condition:  # this parenthesis groups conditions
+        if token.text == "(" and not condition:  # This parenthesis groups conditions.
             groups += 1
             continue
         if token.text == ")" and groups and not depth:
@@ -192,7 +206,7 @@ def may_ignore(sql: str) -> bool:
 
 
 def random_texts(drawn: bytes) -> tuple[str, ...]:
-    """Return the texts with which programs write random bytes: UUID, hexadecimal, base64, base32."""
+    """Return random bytes in the text formats that programs use: hexadecimal, base64, base32, UUID."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
     return (
@@ -222,7 +236,10 @@ class _ChangeParts(NamedTuple):
 
 
 def _single_table_source(sql: str) -> str:
-    """Return the text after FROM in a query; empty if the query does not return each row of one table."""
+    """Return the text after FROM in a query of a single table; empty for other queries.
+
+    Queries with GROUP BY, HAVING or LIMIT are excluded, because they do not return each row.
+    """
     words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
     source = _find_word(_outer_words(sql), "from")
@@ -233,7 +250,10 @@ def _single_table_source(sql: str) -> str:
 
 
 def _refusing_words(kind: str, text: str) -> Iterator[str]:
-    """Yield the words of the CHECKs of a table, or of a trigger that may raise an error."""
+    """Yield the words in the CHECKs of a table, or all words of a trigger that may raise an error.
+
+    `kind` is "table" or "trigger", and `text` the SQL that created it.
+    """
     tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
     words = [_plain(token) for token in tokens]
     if kind == "trigger":
@@ -262,7 +282,7 @@ def _parse_change(sql: str) -> _ChangeParts | None:
         sets = _find_word(after, "set")
         if not sets or _find_word(after[after.index(sets) :], "from"):
             return None
-        # UPDATE OR IGNORE t
+        # In `UPDATE OR IGNORE t`, the table follows the third word.
         name = after[2] if len(after) > 2 and _plain(after[1]) == "or" else name
         upto, begin = sets.start, sets.start + len(sets.text)
     return _ChangeParts(
@@ -274,7 +294,7 @@ def _parse_change(sql: str) -> _ChangeParts | None:
 
 
 def _parse_sets(sets: str) -> dict[str, str]:
-    """Return the expression for each column of a SET; a list of columns in parentheses is left out."""
+    """Return the expression for each column of a SET clause; empty if it sets a list of columns at once."""
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):
         depth += (token.text == "(") - (token.text == ")")
@@ -286,7 +306,10 @@ def _parse_sets(sets: str) -> dict[str, str]:
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, and a query that returns its rows; None if not understood."""
+    """Return the columns that an INSERT names, and SQL of a query that returns the rows to insert.
+
+    None if the statement is not understood.
+    """
     outer = _outer_words(sql)
     into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
     verb = _find_word(outer, "insert", "replace")
@@ -299,7 +322,7 @@ def _parse_insert(sql: str) -> tuple[list[str], str] | None:
         word.start for word, then in pairwise(outer) if (_plain(word), _plain(then)) == ("on", "conflict")
     ]
     ends += [token.start for token in outer if _plain(token) == "returning"]
-    # The text before the verb is a WITH, or empty.
+    # The text before the verb is a WITH clause, or empty.
     return columns, sql[: verb.start] + sql[query.start : min(ends, default=len(sql))]
 
 

@@ -1,10 +1,11 @@
-"""Tables and columns that this process's statements read and write, as SQLite reports them.
+"""Tracer: records the statements of this process, with the tables and columns that they read and write.
 
+When a statement begins, SQLite's trace callback gets its SQL. Then the tracer runs EXPLAIN with this SQL on
+the same connection, so that SQLite prepares the statement again. SQLite reports each table and column that
+the statement reads or writes to the authorizer callback. Because it is the same connection, its views,
+temporary tables and functions are known. The tracer also runs each query again, to see its first row.
 
-When a statement begins, SQLite's trace callback gets its text. EXPLAIN then prepares it once more on the same
-connection: an authorizer callback gets each table and column that it reads or writes. So views, temporary
-tables and the user's own functions are those of that connection. A query also runs once more for its first
-row. All this is slow: it is meant for a few calls, not for a measurement. Connections of sqlite3 and apsw are
+All this is slow, so it is used for a few calls and not in a measurement. Connections of sqlite3 and apsw are
 traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
@@ -49,7 +50,7 @@ MAX_STATEMENTS = 200
 """Maximum number of statements of a call that are examined; later statements are skipped."""
 
 Events = list[tuple[Any, ...]]
-"""Events of an authorizer: (action, table, column, database, trigger or view)."""
+"""Events of an authorizer: (action, table, column, database, trigger or view); the last is None if direct."""
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
@@ -64,14 +65,16 @@ _LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""Begin of the statements that are explained. Others are not, as preparing a change of the schema has side
-effects."""
+"""Pattern of the statements for which EXPLAIN is run.
+
+Statements that change the schema are excluded, because preparing them has side effects.
+"""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
 class TracedLibrary(Protocol):
-    """Operations of either library's connections that the tracer needs."""
+    """Operations on a connection that the tracer needs, for sqlite3 and for apsw."""
 
     def in_transaction(self) -> bool: ...
 
@@ -120,12 +123,15 @@ class Tracer:
 
     def __init__(self) -> None:
         self.call: list[TracedStatement] = []
-        """Statements since the last `begins_call`."""
+        """Statements of the current call, since the last `begins_call`."""
         self.place = ""
-        """Position of the next statement, set by the caller; unused after `tells_lines_of`."""
+        """Position of the next statement, such as "a.sql:3". The caller sets it, if it knows the position.
+
+        Not used after `tells_lines_of`.
+        """
         self._frames: UserFrames | None = None
         self.is_shared = False
-        """Whether tracing of any connection stopped because several threads used the connection at once."""
+        """Whether the trace of any connection has ended, because several threads used it at once."""
         self.numbers = count(1)
         self.forks = ForkReports()
         self.files = FileLocks()
@@ -133,7 +139,7 @@ class Tracer:
         self._uses = ConnectionUses()
 
     def start(self) -> None:
-        """Trace new connections, and record random values that the code draws."""
+        """Trace new connections from now on, and record the random values that the user's code draws."""
         self.draws.start()
         self._uses.start()
         sys.addaudithook(self._hook)
@@ -142,7 +148,7 @@ class Tracer:
                 import_module("apsw").connection_hooks.append(self._follow_apsw)
 
     def stop(self) -> None:
-        """Restore the system's random functions; connections stay traced."""
+        """Stop recording random values. Connections stay traced."""
         self.draws.stop()
 
     def begins_call(self) -> None:
@@ -151,7 +157,10 @@ class Tracer:
         self.draws.texts.clear()
 
     def tells_lines_of(self, folder: Path) -> None:
-        """Record the lines that run statements, in the user's code below a folder."""
+        """Record the line of the user's code that runs each statement, from now on.
+
+        `folder` contains the user's code.
+        """
         self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -163,7 +172,8 @@ class Tracer:
     def _follow(self, connection: sqlite3.Connection) -> None:
         followed = TracedConnection(self, Sqlite3Connection(connection))
         connection.set_authorizer(followed.authorize)
-        # Like the trace, the authorizer waits for Python's lock, so both end together.
+        # The authorizer waits for Python's lock, as the trace does, and could deadlock in the same way. So it
+        # ends together with the trace.
         Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
@@ -175,7 +185,8 @@ class Tracer:
         connection.authorizer = followed.authorize
 
         def begins(source: Any, sql: str, _: Any) -> bool:
-            # If the connection is a context manager, `source` is the connection, which begins and commits.
+            # `source` is a cursor; or the connection, if the connection begins or commits as a context
+            # manager.
             followed.begins(getattr(source, "expanded_sql", sql))
             return True
 
@@ -187,17 +198,20 @@ class Tracer:
 
 
 class ForkReports:
-    """Statements that forks of this process run on its connections, reported through a pipe."""
+    """Reports from forked processes: statements that they run on connections of this process.
+
+    Each report goes through a pipe to this process.
+    """
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
 
     def tell(self, sql: str, at: str) -> None:
-        """Report a statement to the parent; called in a fork."""
+        """Report a statement, and the line that runs it, to the parent. Call it in a forked process."""
         os.write(self._writer, json.dumps((sql[:_MAX_SQL_CHARS], at)).encode() + b"\n")
 
     def drain(self) -> list[TracedStatement]:
-        """Return the statements that forks have reported since the last call."""
+        """Return the statements that forked processes have reported since the last call of `drain`."""
         data = b""
         while multiprocessing.connection.wait([self._reader], 0) if sys.platform != "win32" else False:
             data += os.read(self._reader, 1 << 16)
@@ -209,18 +223,21 @@ class FileLocks:
 
     _UNIX, _WINDOWS = ("fcntl.flock", "fcntl.lockf"), "msvcrt.locking"
     _EXCLUSIVE = 2
-    """Bit of LOCK_EX. On Windows every mode except 0 locks."""
+    """Bit of LOCK_EX in the mode of a Unix call. On Windows, every mode except 0 locks."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[int, int, int]] = {}
-        """By descriptor: device, inode, and the number of the lock in this process."""
+        """Locks by file descriptor: device, inode, and a number that is new for each locking."""
         self._lock_count = 0
 
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record a lock or unlock before the call: it succeeds, as no other process can hold the lock."""
+        """Handle an audit event: record a lock or unlock of a file.
+
+        The event comes before the call. The call will succeed, because no other process uses these files.
+        """
         if event not in (*self._UNIX, self._WINDOWS):
             return
-        descriptor = args[0]  # the event has a descriptor even if the code passed a file object
+        descriptor = args[0]  # The event has the descriptor, even if the code passed a file object.
         locks = args[1] != 0 if event == self._WINDOWS else args[1] & self._EXCLUSIVE
         self._held.pop(descriptor, None)
         with suppress(OSError):
@@ -229,7 +246,7 @@ class FileLocks:
                 self._held[descriptor] = (*self._file(descriptor), self._lock_count)
 
     def held_locks(self) -> frozenset[tuple[int, int, int]]:
-        """Return the locks that are held; closing a file has released its locks."""
+        """Return the locks that this process holds now. Locks of files that were closed are left out."""
         locks = set()
         for descriptor, lock in [*self._held.items()]:
             with suppress(OSError):
@@ -243,11 +260,13 @@ class FileLocks:
 
 
 class RandomValues:
-    """Values that a call draws from the system's random source, which secrets, SystemRandom and uuid4 use."""
+    """Random values that a call draws from the operating system: by os.urandom, secrets or uuid4."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Range of the recorded lengths, in bytes: shorter values may be drawn twice by chance, and longer values
-    are not used as tokens that identify a row or a call."""
+    """Range of the lengths, in bytes, of values that are recorded.
+
+    Shorter values may be drawn twice by chance; longer values are not used to identify a row or a call.
+    """
     _MOST = 10_000
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
@@ -256,7 +275,10 @@ class RandomValues:
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Record values from now on, also those drawn through names that are imported later."""
+        """Record values from now on: replace the functions that draw them.
+
+        Code that has imported a function before keeps the original.
+        """
         for module, name in self._FUNCTIONS:
             setattr(module, name, self._record)
 
@@ -272,32 +294,35 @@ class RandomValues:
 
 
 class TracedConnection:
-    """Traced connection."""
+    """Connection whose statements are recorded in the call of the tracer."""
 
     def __init__(self, tracer: Tracer, connection: TracedLibrary) -> None:
         self._tracer, self._connection = tracer, connection
         self._events: Events = []
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
-        """Whether the running statement is our own, so that its events are recorded."""
+        """Whether the tracer itself runs a statement.
+
+        If so, authorizer events are kept, and it is not traced.
+        """
         self._transaction = self._snapshot = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """INSERT whose row gets its rowid from SQLite, and `_insert_state` before it ran."""
+        """Last INSERT, whose row gets its rowid from SQLite, and `_insert_state` before the INSERT ran."""
         self._pid = os.getpid()
 
     def authorize(self, *event: Any) -> int:
-        """Record an access of a statement that is prepared, and allow it."""
+        """Allow, and record, an access that SQLite reports while it prepares a statement."""
         if self._runs_ours:
             self._events.append(event)
         return 0
 
     def begins(self, sql: str) -> None:
-        """Examine a statement that is about to run."""
+        """Examine a statement that is about to run, and add it to the tracer's call."""
         sql = _LEADS.sub("", sql, count=1)
         if self._runs_ours or sql.startswith("--"):
-            return  # our own statement, or a trigger's
+            return  # The statement is the tracer's own, or that of a trigger.
         if os.getpid() != self._pid:
             self._tracer.forks.tell(sql, self._tracer.call_site().at)
             return
@@ -315,7 +340,7 @@ class TracedConnection:
             self._tracer.call.append(statement)
             if statement.write and statement.write.kind == INSERT and not statement.write.rows:
                 self._pending_insert = statement, self._insert_state()
-        except Exception:  # of either library: the statement cannot be explained, so it is skipped
+        except Exception:  # Of sqlite3 or apsw: EXPLAIN failed, so the statement is skipped.
             return
         finally:
             self._runs_ours = False
@@ -357,19 +382,22 @@ class TracedConnection:
         )
 
     def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
-        """Return the rows that a query reads; None if not known."""
+        """Return the rows that a query reads; None if not known, or if it reads several tables."""
         if len(reads) != 1:
             return None
         ((_, name),) = reads
-        with suppress(Exception):  # of either library: the query was not understood
+        with suppress(Exception):  # Of sqlite3 or apsw: the query was not understood.
             return self._target(name).queried(sql)
         return None
 
     def _has_open_query(self) -> bool:
-        """Return whether a query is open and keeps its snapshot. If so, SQLite refuses a checkpoint."""
+        """Return whether the connection has an open query, which keeps its snapshot.
+
+        If so, SQLite refuses a checkpoint on the connection.
+        """
         try:
             self._connection.rows("PRAGMA main.wal_checkpoint(noop)")
-        except Exception as error:  # of either library
+        except Exception as error:  # Of sqlite3 or apsw.
             return "table is locked" in str(error)
         return False
 
@@ -386,7 +414,7 @@ class TracedConnection:
             call[call.index(statement)] = statement._replace(write=write)
 
     def _insert_state(self) -> tuple[int, int]:
-        """Return the rowid of the last insert, and the number of rows changed since the connection opened."""
+        """Return the rowid of the last inserted row, and the number of rows that the connection changed."""
         ((number, changes),) = self._connection.rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
@@ -394,7 +422,8 @@ class TracedConnection:
         return WrittenTable(table, self._keys_of(table), self._connection.rows)
 
     def _explain(self, sql: str) -> Events:
-        # Cached: a library with a statement cache prepares a text once, and only preparing reports events.
+        # Cached by SQL, because only preparing a statement causes events, and a library with a statement
+        # cache prepares the same SQL only once.
         if sql not in self._events_by_sql:
             self._events.clear()
             self._connection.rows(f"EXPLAIN {sql}", 1)
@@ -406,9 +435,10 @@ class TracedConnection:
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
     def _shows_first_rows(self, sql: str) -> bool:
-        """Return whether a query shows only the first of its rows, as far as can be seen.
+        """Return whether a query seems to return only some of its rows, by ORDER BY or LIMIT.
 
-        A LIMIT that was not reached does not count: an ORM's `get` has LIMIT 2 to see that its row is unique.
+        A LIMIT that is not reached does not count: an ORM uses LIMIT 2 in `get` to see that the row is
+        unique.
         """
         limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
         if not limit:
@@ -417,13 +447,17 @@ class TracedConnection:
         return len(self._connection.rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return the direct write of a statement. Events of triggers have the trigger's name at the end."""
+        """Return the direct write of a statement, without those of triggers; None if there is none.
+
+        `events` are those of the authorizer. An event of a trigger has the name of the trigger at the end.
+        """
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
             return None
         kind, table = _WRITES[first[0]], self._table(first[1])
-        # SQLite reports the values of a column first, then the column that is set, and the WHERE at the end.
+        # For each column that is set, SQLite first reports the columns in its value, then the column itself.
+        # The columns in the WHERE come at the end.
         sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
         last = sets[-1] if sets else -1
         columns = [
@@ -440,12 +474,12 @@ class TracedConnection:
         in_keys = frozenset[str]().union(*keys)
         if kind == INSERT:
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) or self._replaces(first[1], sql) else INSERT
-            # Columns of keys are read for ON CONFLICT.
+            # SQLite reads the columns of keys to detect a conflict.
             columns = [(n, column) for n, column in columns if column not in in_keys]
         computed = frozenset(
             _column(events[position][2])
             for previous, position in pairwise((-1, *sets))
-            # CASE WHEN id = ? THEN ? computes nothing from the columns of keys.
+            # `CASE WHEN id = ? THEN ?` reads a column of a key, but does not compute the value from it.
             if any(
                 previous < n < position
                 for n, column in columns
@@ -458,7 +492,7 @@ class TracedConnection:
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
         for refine in (self._with_rows, self._with_values, self._with_checks):
-            with suppress(Exception):  # of either library: the statement was not understood
+            with suppress(Exception):  # Of sqlite3 or apsw: the statement was not understood.
                 write = refine(write, sql)
         return write
 
@@ -498,7 +532,10 @@ class TracedConnection:
         return self._file, name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
-        """Return the columns of a table's primary key, which may be empty, and of its other unique keys."""
+        """Return the columns of each unique key of a table, that of the primary key first.
+
+        The first set is empty if the table has no primary key.
+        """
         if table not in self._keys:
             columns = self._connection.rows(
                 f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk"
@@ -517,12 +554,12 @@ class TracedConnection:
 
 
 def _is_shared(table: str, database: str | None) -> bool:
-    """Return whether a table is the user's and visible to other connections, too."""
+    """Return whether a table is the user's, and other connections can see it, too: it is not temporary."""
     return database != "temp" and not table.startswith("sqlite_")
 
 
 def _compares_part_of(sql: str, column: str) -> bool:
-    """Return whether a WHERE compares only a part of a JSON document in a column, as far as can be seen."""
+    """Return whether the WHERE seems to compare only a part of a JSON document in the column."""
     where = sql[max(sql.lower().rfind("where"), 0) :]
     name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
     return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", where, re.IGNORECASE))

@@ -1,30 +1,33 @@
-"""The user's application: transactions of a Python file, called by N processes.
+"""The user's application: transactions of a Python file, called by N processes ("workers").
 
-Workers report observations as sightings. These constants are their topics and trait values.
+Workers report observations as sightings. A sighting has a topic, a count, and traits: facts as text, by name.
+The constants of this module are topics, and values of traits.
 """
 
 WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
-"""Extent to which the statements of a connection were examined."""
+"""Values of the trait "watched": which statements of a connection were examined."""
 SINGLE_STATEMENT = "each statement alone"
-"""Trait of transactions that consist of one statement."""
+"""Value of the trait "writes_begin" for a statement that is a transaction of its own (autocommit)."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
+"""Topics: connections to files; exceptions of transactions; connections that are not examined, because the
+process has too many."""
 UNREAD = "connections that could not be read"
-"""Topic: connections with unreadable settings: a lock was taken, or threads used them at once."""
+"""Topic of connections whose settings could not be read: they were locked, or threads used them at once."""
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
 SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
-"""Topics. SESSION: a connection to a server. BEGINS: the initial settings of a session, if no connection was
-seen."""
+"""Topics. SESSION is a connection to a server. BEGINS has the initial settings of a session on the server; it
+is reported if no connection was seen."""
 HERE = "this"
-"""Value instead of a path or schema, if it is the database of the trial."""
+"""Value of the trait "database" if the connection is to the database of the trial."""
 INSIDE = "inside: "
-"""Prefix of the name of another database within the trial's folder."""
+"""Prefix in the trait "database" for the name of another database in the trial's folder."""
 DECLARED = "off, declared"
-"""Trait: foreign keys are off, although tables declare some."""
+"""Value of the trait "foreign_keys": they are off, although tables declare some."""
 
 
 def is_trial_database(database: str) -> bool:
-    """Return whether a database belongs to the trial: its database, or another database in its folder."""
+    """Return whether the trait "database" names a database in the trial's folder."""
     return database == HERE or database.startswith(INSIDE)

@@ -1,4 +1,4 @@
-"""The experiment with the user's application."""
+"""The experiment `app`: it measures the transactions that a Python file of the user declares."""
 
 from __future__ import annotations
 
@@ -29,12 +29,19 @@ if TYPE_CHECKING:
 MOST = 4 << 20
 """Maximum size of the Python file, in bytes."""
 LOCK_TIMEOUT_MS = 15_000
-"""Lock timeout of our own connections, in ms. A transaction that takes a minute counts as hung."""
+"""Busy timeout of sqlstress's own connections to the database, in ms.
+
+It is long, because transactions of the user's code may hold a lock for seconds. It is shorter than a minute,
+because a transaction that takes a minute counts as hung.
+"""
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return the first case on the target of a driver. Raises UsageError."""
-    # Imported here, because --help and the reading of reports need no processes.
+    """Return the case of a driver, of which the cases for each concurrency and rate are copies.
+
+    Raises UsageError, also if the user's file cannot be used.
+    """
+    # Imported here, because --help and the reading of reports do not need to start processes.
     from sqlstress.experiments.app import user_file
 
     file, data = request.selection.file, options.read(request.selection.data, dialect_of(driver))
@@ -44,11 +51,11 @@ def _first(request: AppRequest, driver: str) -> Case:
             'app needs a Python file. Give file="bank.py".',
         )
     text = options.read_text_of(file, MOST)
-    # These settings are for our own connections; the application's settings are left alone.
+    # These settings are for sqlstress's own connections. The application keeps its own settings.
     settings = request.with_settings(
         journal_mode=KEEP_JOURNAL_MODE, synchronous=None, busy_timeout_ms=LOCK_TIMEOUT_MS
     )
-    # Choose the target first: inspecting the file takes dummy data of the target.
+    # Choose the target first, because the file is inspected with the address of a dummy database there.
     bare = options.on_target(
         request, replace(request.case, settings=settings), driver, request.selection.where
     )
@@ -62,7 +69,7 @@ def _first(request: AppRequest, driver: str) -> Case:
     )
     if bare.server and request.case.spec.ledger:
         raise UsageError("--ledger needs SQLite. Leave it out, or choose --target sqlite.")
-    # Checks of the file come before the others.
+    # The checks in the application's file come before those of --check.
     checks = (
         *(Invariant(name, f"{file}:{name}", at_end=is_final) for name, is_final in contents.checks.items()),
         *data.checks,
@@ -145,7 +152,7 @@ class AppExperiment(UserExperiment):
     label_fields = frozenset(("file", "situation"))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
-        """Yield the cases by concurrency, then target and rate. Raises UsageError."""
+        """Yield the cases in order of concurrency, then target, then rate. Raises UsageError."""
         drivers = options.drivers(request, request.selection.where.target, program_drivers())
         firsts = [_first(request, driver) for driver in drivers]
         for concurrency in request.values_for("concurrency"):

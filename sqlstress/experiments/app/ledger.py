@@ -1,9 +1,12 @@
-"""Acknowledged commits of the user's code: each transaction gets a row of ours before it commits.
+"""Ledger: proof that acknowledged commits of the user's code are in the database (--ledger).
 
-SQLite's trace reports COMMIT before it runs, so the row belongs to the same transaction. A profile function
-observes the result of the call that commits: only calls that return count. The number of the row is stored in
-a file, which survives if the process is killed. A statement that is a transaction by itself gets no row, and
-neither does a transaction that may have written to other databases only; they are counted.
+Sqlstress adds a row to each transaction before it commits. SQLite's trace reports a COMMIT before it runs, so
+that the row belongs to the same transaction. A profile function observes the call that commits: if the call
+returns, the commit is acknowledged, and the number of the row is appended to a file. That file survives if
+the process is killed. After the load, each number in the file must have its row in the database.
+
+Some transactions get no row, and are only counted: single statements in autocommit mode, and transactions
+that may have written only to other, attached databases.
 
 Sources: https://www.sqlite.org/c3ref/trace_v2.html, https://docs.python.org/3/library/sys.html#sys.setprofile
 """
@@ -35,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.user_work.failed_statements"
-"""Our only module whose profile events count, because its methods call those of sqlite3."""
+"""The only module of sqlstress whose profile events count: its methods call those of sqlite3."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -44,7 +47,7 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the numbers of the commits that were acknowledged to a worker in a trial."""
+    """Return the numbers of the rows whose commits were acknowledged to a worker, from its file."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
     # The last record may be truncated if the process was killed or the disk was full.
@@ -52,37 +55,40 @@ def acknowledged(where: Path, worker: int) -> array[int]:
 
 
 class Ledger:
-    """Rows of this process, numbered from 1."""
+    """Ledger of this process: its rows are numbered from 1."""
 
     def __init__(self, where: Path, worker: int) -> None:
-        """`where` is the folder of the trial, which contains the folder of notes."""
+        """`where` is the data folder of the trial. `worker` is the number of the worker, from 1."""
         self.worker, self.numbers, self.pid = worker, count(1), os.getpid()
         self.unproved = 0
-        """Number of transactions that wrote and got no row."""
+        """Number of transactions that wrote data and got no row."""
         self.shared = 0
-        """Number of connections no longer followed because several threads use them at once."""
+        """Number of connections that are no longer followed, because several threads use them at once."""
         self._commits: dict[int, CommitRecorder] = {}
-        """Connection that commits in the current call, by thread."""
+        """Recorder of the connection that commits in the current call, by thread."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file = os.open(_file_of(where, worker), flags)
         self._is_whole = True
 
     def follow(self, connection: sqlite3.Connection) -> CommitRecorder:
-        """Return the recorder that must get each statement of a connection before it runs."""
+        """Return a recorder for a connection. Call its `begins` before each statement runs."""
         return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
-        """Start to observe the calls of this thread; return False if it has another profile function."""
+        """Start to observe the calls of this thread, unless it is observed already.
+
+        Return False if the thread has another profile function, so that it cannot be observed.
+        """
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
 
     def commits(self, followed: CommitRecorder) -> None:
-        """Note that a call of this thread is about to commit."""
+        """Handle that the current call of this thread is about to commit on the recorder's connection."""
         self._commits[get_ident()] = followed
 
     def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Handle a profile event: the first event after a COMMIT shows its result."""
+        """Handle a profile event: the first event after a COMMIT shows if its call returned or raised."""
         module = frame.f_globals.get("__name__", "")
         if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
             return
@@ -91,27 +97,30 @@ class Ledger:
         is_known = event in ("c_return", "c_exception") and isinstance(
             getattr(arg, "__self__", None), _LIBRARY
         )
-        with suppress(sqlite3.Error):  # a closed connection has no known result
+        with suppress(sqlite3.Error):  # The connection was closed, so that the result is not known.
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Store the numbers of acknowledged commits; stop forever after the first incomplete write."""
+        """Append the numbers of acknowledged commits to the file.
+
+        Nothing is written after the first incomplete write, because later numbers would be misaligned.
+        """
         data = array("q", numbers).tobytes()
         with suppress(OSError):
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
 
 
 class CommitRecorder:
-    """One connection, and its current transaction."""
+    """Adds the rows to the transactions of a connection, and records its commits in the ledger."""
 
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:
         self._ledger, self._connection = ledger, connection
         self._changes = connection.total_changes
-        """Number of changed rows at the end of the last transaction."""
+        """Number of rows that the connection had changed at the end of the last transaction."""
         self._number = 0
-        """Number of the row in the open transaction; 0 means none."""
+        """Number of the ledger's row in the open transaction; 0 means that it has none."""
         self._committing: list[int] = []
-        """Rows of the transactions that the current call commits; a script may commit several."""
+        """Numbers of the rows whose transactions the current call commits; a script may commit several."""
         self._undone = self._asks = False
 
     def begins(self, sql: str) -> None:
@@ -125,16 +134,17 @@ class CommitRecorder:
         if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
             self._add_row()
         elif word == "ROLLBACK":
-            # ROLLBACK TO may also remove the row, if the savepoint is older. The next COMMIT adds a new row.
+            # ROLLBACK TO removes the row if the savepoint is older than the row. The next COMMIT adds a new
+            # row in any case.
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:
-        """Add the row, unless an earlier, failed COMMIT has done so."""
+        """Add the row to a transaction that has changed data, unless an earlier, failed COMMIT did so."""
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
             try:
                 self._number = self._insert_row()
-            except sqlite3.Error:  # for example, the user's code has removed the table
+            except sqlite3.Error:  # For example, the user's code has removed the table.
                 pass
             finally:
                 self._asks = False
@@ -143,7 +153,10 @@ class CommitRecorder:
             self._ledger.commits(self)
 
     def _insert_row(self) -> int:
-        """Return the number of a new row; 0 if the transaction may have written to other databases only."""
+        """Insert a row and return its number.
+
+        Return 0 without a row if other databases are attached: the transaction may have written only to them.
+        """
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
         if len(cursor.execute("PRAGMA database_list").fetchall()) > 1:
@@ -153,7 +166,11 @@ class CommitRecorder:
         return number
 
     def ended(self, returned: bool | None) -> None:
-        """Handle the result of a call that commits; None if a C library made it, so that it is unknown."""
+        """Handle the end of a call that commits.
+
+        `returned` is whether the call returned without an exception; None if not known, because a library in
+        C made the call. If not known, the row is looked up.
+        """
         committed, self._committing = self._committing, []
         if returned is None:
             committed = [number for number in committed if self._is_there(number)]
@@ -173,11 +190,14 @@ class CommitRecorder:
             self._asks = False
 
     def is_shared(self) -> None:
-        """Stop following the connection, because several threads use it at once."""
+        """Count the connection as not followed any more, because several threads use it at once."""
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:
-        """Handle the end of a transaction, if there was one since the last statement."""
+        """Handle the end of a transaction that has ended since the last statement, if there was any.
+
+        If it changed rows and was not rolled back, but has no row of the ledger, it counts as unproved.
+        """
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:
             self._ledger.unproved += 1

@@ -1,4 +1,7 @@
-"""Shared results of connect: the processes of a trial connect at once, and count the failures."""
+"""Shared memory in which the workers of a trial coordinate their calls of the user's function `connect`.
+
+All workers call `connect` at the same time, and count in how many of them it failed.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +12,39 @@ from sqlstress.system.sharing import shared_array
 
 CONNECTED, NOT_CONNECTED, _READY = 1, -1, 2
 PATIENCE_S = 10.0
-"""Maximum time that a process waits for the others, before connect and after a failure, in seconds."""
+"""Maximum time that a worker waits for the other workers, before connect and after a failure, in seconds."""
 _LOOK_S = 0.01
 _START_LOOK_S = 0.0005
-"""Seconds between two looks before the start. The processes connect within this time of each other."""
+"""Seconds between two looks at the other workers' states before connect.
+
+So all workers call connect within this time of each other.
+"""
 
 
 class Openings:
-    """States of the processes in shared memory: _READY (about to connect), CONNECTED or NOT_CONNECTED.
+    """States of the workers in shared memory, one word for each.
 
-    0 means that the process is not yet about to connect.
+    A state is 0 (still preparing), _READY (about to connect), CONNECTED or NOT_CONNECTED.
     """
 
     def __init__(self, shared: Any) -> None:
         self._words = memoryview(shared).cast("B").cast("q")
 
     def tell(self, worker: int, result: int) -> None:
-        """Store the result of connect in a worker, counted from 1."""
+        """Store the state of a worker: CONNECTED or NOT_CONNECTED. Workers are counted from 1."""
         self._words[worker - 1] = result
 
     def meet(self, worker: int) -> None:
-        """Wait until all processes are about to connect, or until PATIENCE_S have passed."""
+        """Wait until all workers are about to connect, at most for PATIENCE_S."""
         self.tell(worker, _READY)
         deadline = time.monotonic() + PATIENCE_S
         while 0 in self._words.tolist() and time.monotonic() < deadline:
             time.sleep(_START_LOOK_S)
 
     def failed(self) -> int:
-        """Return the number of processes in which connect failed, after it has ended in all of them.
+        """Wait until connect has ended in all workers, and return the number of workers in which it failed.
 
-        Gives up after PATIENCE_S.
+        Wait at most for PATIENCE_S.
         """
         deadline = time.monotonic() + PATIENCE_S
         while {0, _READY} & {*self._words.tolist()} and time.monotonic() < deadline:
@@ -47,5 +53,5 @@ class Openings:
 
 
 def openings_memory(processes: int) -> Any:
-    """Return the shared array of the states, one for each process."""
+    """Return shared memory for the states of this number of processes."""
     return shared_array("q", processes)

@@ -1,4 +1,4 @@
-"""Sentences of app: one function each, whose parameters are the facts of a finding."""
+"""Sentences in the reports of app. Each is a function whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 

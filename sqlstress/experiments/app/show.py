@@ -1,4 +1,7 @@
-"""Presentation of applications: the usual tables, the connections, and the exceptions of transactions."""
+"""Report of an application: the tables of user work, the connections, and the exceptions of transactions.
+
+Workers report connections and exceptions as sightings, with facts as text ("traits").
+"""
 
 from __future__ import annotations
 
@@ -75,9 +78,9 @@ MIN_COMMITS = 10
 MIN_TIMEOUT_MS = 1000
 """Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
 MAX_KINDS = 5
-"""Maximum number of kinds of connections, and of exceptions, to show; the JSON report has them all."""
+"""Maximum number of kinds of connections, and of exceptions, that are shown; the JSON report has all."""
 LOCK_HOLDERS = "your transactions"
-"""Holders of the write lock in sqlstress's processes."""
+"""Name of sqlstress's processes in the list of programs that held the write lock."""
 _LONGEST = 200
 _SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
 
@@ -85,13 +88,19 @@ Traits = Mapping[str, str]
 
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
-    """Return the traits of each kind of connection, and the number of connections."""
+    """Return the traits and the number of each kind of connection.
+
+    `topic` is CONNECTION, SESSION or BEGINS.
+    """
     kinds = count_by_kind(group, topic, lambda sighting: tuple(sighting.traits.items()))
     return [(dict(traits), count) for traits, count in kinds.items()]
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Yield a line for each kind of connection."""
+    """Yield a sentence for each kind of connection. `kinds` has the text and the number of each kind.
+
+    The first sentence begins with `lead`.
+    """
     for number, (line, count) in enumerate(kinds[:MAX_KINDS]):
         yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
     if len(kinds) > MAX_KINDS:
@@ -102,19 +111,19 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 
 
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
-    """Return the connections that committed something, or all if none did.
+    """Return the kinds of connections that committed data; all kinds if none did.
 
-    The settings of the others were read before their library had to set them all, and do not matter for any
-    commit.
+    The settings of the other connections do not matter for any commit. They may also have been read before
+    the library had set all of them.
     """
-    # older reports have no such trait
+    # Older reports have no trait "committed".
     return [
         kind for kind in kinds if kind[0].get("committed", kind[0].get("writes_begin")) not in ("no", "")
     ] or kinds
 
 
 def _file_connections(group: Group) -> Iterator[str]:
-    # Connections that differ only in their transactions share a line.
+    # Connections with the same settings share a line, even if their transactions differ.
     counts: Counter[tuple[str, ...]] = Counter()
     traits_by_settings: dict[tuple[str, ...], list[Traits]] = {}
     for traits, count in _committers(_kinds(group, CONNECTION)):
@@ -151,7 +160,7 @@ def _settings(
 
 
 def _begin(connections: Sequence[Traits]) -> str:
-    """Return the ways in which writing transactions begin, as far as connections of a kind show them."""
+    """Return a phrase on how the writing transactions of connections begin, as far as it was seen."""
     begins = _ways(connections, "writes_begin")
     statements = [way for way in begins if way != SINGLE_STATEMENT]
     parts = [f"writes begin {listing(statements)}"] if statements else []
@@ -161,7 +170,7 @@ def _begin(connections: Sequence[Traits]) -> str:
 
 
 def _without_writes(connections: Sequence[Traits]) -> str:
-    """Return the reason why no write was seen, as far as it is known."""
+    """Return a phrase on why no write was seen on these connections, as far as the reason is known."""
     watched = {traits.get("watched", WHOLE) for traits in connections}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"
@@ -173,14 +182,14 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the ways that a trait lists, of all connections, each once."""
+    """Return the items of a trait that is a list separated by commas, from all connections, each once."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
 
 
 def _milliseconds(text: str) -> int | None:
-    """Return the number in an answer of SQLite; None for any other text."""
+    """Return the number in an answer of SQLite, in ms; None for any other text."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
@@ -196,7 +205,8 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     here = [traits for traits, _ in _committers(ours)]
     yield from _short_timeout(here)
     traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
-    # An upgrade that fails may leave its connection without commits, so all of these connections count.
+    # A transaction that reads and then fails to write may leave its connection without commits. So all
+    # connections to the trial's databases count, and not only those with commits.
     if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
         yield Finding(shared.deferred_upgrade)
     modes = {traits.get("journal_mode") for traits in here}
@@ -294,9 +304,9 @@ def _exception(sighting: Sighting) -> tuple[str, str, str]:
 
 
 def raised(group: Group) -> Iterator[Finding]:
-    """Yield each kind of exception with its first message, the most frequent first.
+    """Yield a finding for each kind of exception, with its first message, the most frequent kind first.
 
-    Exceptions are left out if another finding names their cause, together with the failed statement.
+    An exception is left out if the findings on failed statements already explain its cause.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)
@@ -334,7 +344,10 @@ def _more_kinds(count: int) -> Finding:
 
 
 def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
-    """Return the share of a transaction's calls that failed with an error; None if unknown."""
+    """Return the share, from 0 to 1, of a transaction's calls that failed with an error; None if unknown.
+
+    `latency` is that of the calls that failed with this error.
+    """
     if latency is None:
         return None
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
@@ -404,7 +417,7 @@ def _syncs_commits(group: Group) -> bool:
 
 
 def error_findings(group: Group) -> Iterator[Finding]:
-    """Yield exceptions that ended threads, and logged errors: no transaction failed because of them."""
+    """Yield findings on exceptions that ended threads, and on logged errors. No transaction raised them."""
     for topic in (THREAD_RAISED, LOGGED):
         kinds = count_by_kind(group, topic, _unraised_kind)
         examples = {
@@ -429,12 +442,12 @@ def _unraised_kind(sighting: Sighting) -> tuple[str, str]:
 
 
 def starved(group: Group) -> Iterator[Finding]:
-    """Yield starvation: processes that got less than their share, or waited long."""
+    """Yield findings on starvation: processes that did less than their share, or waited long for a lock."""
     return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
 def thread_findings(group: Group) -> Iterator[Finding]:
-    """Yield the threads that kept the application's processes from exiting."""
+    """Yield a finding on the threads that kept the application's processes from exiting, if there are any."""
     threads = list(sightings(group, THREAD))
     if threads:
         names = sorted({thread.what for thread in threads})
@@ -444,7 +457,7 @@ def thread_findings(group: Group) -> Iterator[Finding]:
 
 
 long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
-"""Findings on long holds of the write lock."""
+"""Function that yields findings on long holds of the write lock."""
 
 
 class AppShown(UserPresenter):

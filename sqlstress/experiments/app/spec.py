@@ -1,4 +1,4 @@
-"""Options and spec of the experiment with the user's application."""
+"""Options and spec of `app`, the experiment with the user's application."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class AppSelection:
-    """Options that cases have in another form."""
+    """Options that select the cases; a case stores them in another form, such as the driver of a target."""
 
     file: str | None = option(
         parse_app_file,

@@ -1,4 +1,7 @@
-"""The user's file: its declarations, calls of its functions in child processes, leftover threads."""
+"""The user's Python file: its declarations, calls of its functions in child processes, and leftover threads.
+
+Declarations are functions with a decorator such as @transaction, which gives them a role.
+"""
 
 from __future__ import annotations
 
@@ -32,39 +35,44 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 MAX_IMPORT_S = 30.0
-"""Time limit for the import, in seconds."""
+"""Time limit for the import of the user's file, in seconds."""
 MAX_SETUP_S = 600.0
 _WAITS = ". It may be waiting for input or a lock"
 MAX_ENDING_S = 2.0
-"""Time that threads have to end after the last transaction, in seconds."""
+"""Maximum wait for the user's threads to end after the last transaction, in seconds."""
 _SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
 class Declarations(NamedTuple):
-    """The functions of a file, by role."""
+    """Declared functions of the user's file."""
 
     single: dict[str, Function]
-    """Functions of the roles with one function at most, by role: setup, connect and finish."""
+    """Functions of the roles that a file declares at most once, by role: setup, connect and finish."""
     transactions: dict[str, Function]
+    """Transactions by name."""
     weights: dict[str, int]
+    """Weight of each transaction, by its name."""
     checks: dict[str, bool]
-    """Checks by name, and whether each runs only after all processes have ended."""
+    """For each check, by name, whether it runs only after all processes have ended."""
 
     def connected(self, address: str) -> Any:
-        """Call connect, if declared; return the argument of transactions: its result, or the address."""
+        """Call the user's function `connect`, if declared, and return the argument of the transactions.
+
+        The argument is the result of `connect`; without `connect`, the address of the database.
+        """
         connect = self.single.get(loading.CONNECT)
         return bind_argument(connect, address)() if connect else address
 
 
 def import_declarations(file: str) -> Declarations:
-    """Import a file and return its declarations. Raises UsageError."""
-    # A function may be bound to two names; it counts once.
+    """Import a file into this process and return its declarations. Raises UsageError if it is unusable."""
+    # A function with two names in the module counts once.
     functions = {id(value): (name, value) for name, value in reversed(vars(loading.load(file)).items())}
     marked: dict[str, dict[str, Function]] = defaultdict(dict)
     weights: dict[str, int] = {}
     for name, value in reversed(functions.values()):
         role = None
-        with suppress(Exception):  # a library's proxy may not be bound to an object yet; it is no declaration
+        with suppress(Exception):  # A library's proxy raises if it is not bound; it is no declaration.
             role = getattr(value, loading.MARK, None)
         if not isinstance(role, loading.FunctionRole):
             continue
@@ -101,7 +109,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a call of a function, with the argument `given` if the function needs one."""
+    """Return a function without parameters that calls `function`, with `given` if it needs an argument."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -113,7 +121,7 @@ def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
 
 
 class SentDeclarations(NamedTuple):
-    """Declarations of a file that can be sent between processes."""
+    """Part of the declarations of a file that can be sent to another process: not the functions."""
 
     weights: dict[str, int]
     checks: dict[str, bool]
@@ -159,7 +167,11 @@ def inspect_in_process(
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """Check that setup has stored something, and prepare the database for the workers. Raises UsageError."""
+    """Prepare the database `place` for the workers, after the user's setup.
+
+    `roles` are those that the file declares. Raises UsageError if there was a setup, and the database is
+    empty.
+    """
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
             f"{place.case.spec.file}: setup left the database empty. Open the path that setup gets, which is "
@@ -169,10 +181,11 @@ def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Call setup or connect of the case's file; return the roles that it declares. Raises UsageError.
+    """Call setup or connect of the user's file in another process. Return the roles that the file declares.
 
-    Settings made by connect now are not reported as changes during the load. Connect runs in a separate
-    process as in a worker, without setup: a mapper refuses to be bound twice.
+    `what` is SETUP or CONNECT. Connect is called before the load, because it may change the database: the
+    change is not reported as one during the load. Each of the two runs in a process of its own, as in a
+    worker: an ORM may refuse to be bound to a database twice. Raises UsageError if the function fails.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -186,7 +199,10 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Call setup or connect of a file in this process; return the roles that the file declares."""
+    """Call setup or connect of the user's file in this process. Return the roles that the file declares.
+
+    After connect, finish is called. Raises UsageError if a function fails.
+    """
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     declarations = import_declarations(file)
@@ -206,15 +222,16 @@ def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where
 
 
 def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
-    """Return the reason why a function of the file failed, without secrets."""
+    """Return the reason why a function of the user's file failed, without secrets such as passwords."""
     text = directions.hidden(plainly(error))
     return text if isinstance(error, OtherFileError) else text[:300]
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process: the file finds the trial's database, and can open no other.
+    """Prepare this process for the user's file, which can only open the trial's database.
 
-    Return the guard that refuses others. It always refuses the original of a copied database.
+    Return the guard that refuses other databases. With `allow_others`, the guard only refuses `original`, the
+    user's database of which the trial has a copy.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
@@ -222,13 +239,14 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
     return guard_files(directions, original, allow_others=allow_others)
 
 
-# Threads that are still running after the last transaction: the process must not wait for them.
+# Threads of the user's code that still run after the last transaction. The process must not wait for them.
 
 
 def unfinished_threads() -> list[str]:
-    """Return the names of threads that keep this process from ending, after a wait of MAX_ENDING_S.
+    """Wait up to MAX_ENDING_S for the user's threads, and return the names of threads that still run.
 
-    If there are any, this process nevertheless ends with its main thread.
+    Daemon threads do not count. Such threads would keep this process from ending. If there are any, another
+    thread is started, which ends this process when the main thread ends.
     """
     deadline = time.monotonic() + MAX_ENDING_S
     for thread in _blocking_threads():
@@ -240,7 +258,7 @@ def unfinished_threads() -> list[str]:
 
 
 def _blocking_threads() -> list[threading.Thread]:
-    # Threads of a pool end when the process exits, which is not yet the case.
+    # Threads of a pool end by themselves when the process exits.
     pool_threads = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", ())
     own_threads = (threading.current_thread(), threading.main_thread())
     return [
@@ -255,20 +273,23 @@ def _leave_without_them() -> None:
     os._exit(0)
 
 
-# Processes that the user's code forks: they must neither return to our loop nor outlive us.
+# Processes that the user's code forks: they must neither return to sqlstress's loop nor outlive their parent.
 
 
 _forked: list[bool] = []
-"""Flag of forked processes: not empty in a process that was forked from ours."""
+"""Flag: not empty in a process that was forked by the user's code."""
 
 
 def _begin_fork() -> None:
     _forked.append(True)
-    # The thread that waits for the parent's death exists only in the process that forked.
+    # A fork copies no other threads, so the thread that waits for the parent's death is started again.
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def leave_if_forked() -> None:
-    """End a fork that returns from the user's code: it must not use its parent's pipes and connections."""
+    """End this process if it is a fork that has returned from the user's code.
+
+    Otherwise it would use the pipes and connections of its parent.
+    """
     if _forked:
         os._exit(0)

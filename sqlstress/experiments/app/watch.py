@@ -2,12 +2,14 @@
 
 Python reports each sqlite3 connection to an audit hook, but before the connection is usable. So the hook
 installs a profile function, which runs at the next event of that thread and removes itself. At that time
-`connect` has returned, and the connection has not been used yet. From then on, a trace of its first
-statements shows how transactions begin, and when written data is committed. At the first such commit the
-settings are read, and again after a PRAGMA has run. They are read within that statement, by PRAGMAs that read
-nothing from the database, so that they wait for no lock and take no snapshot.
+`connect` has returned, and the user's code has not used the connection yet.
 
-The settings of connections to a server are read at the end, on connections that are idle.
+From then on, SQLite's trace reports the first statements of the connection. They show how transactions begin,
+and when written data is committed. At the first such commit the settings are read; if a PRAGMA runs later,
+they are read again at the next commit. The trace callback itself reads them, while the statement is about to
+run. It uses PRAGMAs that read nothing from the database, so that they wait for no lock and take no snapshot.
+
+The settings of connections to a server are read once, at the end, from connections that are idle.
 
 Source: https://docs.python.org/3/library/audit_events.html
 """
@@ -50,13 +52,14 @@ if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
 
 MAX_CONNECTIONS = 50
-"""Maximum number of connections of a process that are examined; the others are counted."""
+"""Maximum number of connections of a process that are examined; further connections are only counted."""
 MAX_STATEMENTS = 200
 """Maximum number of statements per connection that are examined."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+"""Names of the PRAGMAs whose answers are read."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
-# Ways in which transactions begin, found from a connection's statements in order.
+# Ways in which transactions begin, such as BEGIN IMMEDIATE. They follow from the sequence of statements.
 
 
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
@@ -69,24 +72,24 @@ _SETTING = re.compile(
 
 
 class WriteTransactions:
-    """Observed write transactions of a connection."""
+    """Observed transactions of a connection that write."""
 
     def __init__(self) -> None:
         self.ways: dict[str, None] = {}
-        """Ways in which they begin, in the order of first occurrence."""
+        """Ways in which writing transactions begin, in the order of first occurrence."""
         self.locks: dict[str, None] = {}
-        """Ways to begin that take the write lock, in the order of first occurrence."""
+        """Ways to begin that take the write lock at once: IMMEDIATE, EXCLUSIVE."""
         self.upgrades = 0
         """Number of transactions that began DEFERRED, read, and then wrote."""
         self.committed = False
         """Whether any write transaction was committed."""
         self.is_known = False
-        """Whether no PRAGMA has run since the settings were last read."""
+        """Whether the settings that were read are up to date: no PRAGMA has run since."""
         self._how = ""
         self._has_read = self._has_written = False
 
     def add(self, sql: str) -> bool:
-        """Handle a statement that is about to run; return whether it commits written data."""
+        """Handle a statement that is about to run. Return whether it commits written data."""
         word, second = words_of(sql)
         if word == "PRAGMA":
             self.is_known = False
@@ -113,25 +116,27 @@ class WriteTransactions:
 
 
 class WatchedConnection:
-    """Observations of one connection."""
+    """Observations of a connection: its settings and transactions."""
 
     def __init__(self) -> None:
         self.opened_timeout_ms: int | None = None
-        """Busy timeout that `connect` set, in ms."""
+        """Busy timeout after `connect`, in ms; None if unknown."""
         self.isolation = ""
+        """Python's transaction control, such as "isolation_level=''" or "autocommit=True"."""
         self.file = ""
+        """Path of the main database; empty for a database in memory."""
         self.answers: dict[str, str] = {}
-        """Answers of the PRAGMAs in READ, by name; empty if only PRAGMAs have run."""
+        """Answers of the PRAGMAs in READ, by name; empty until they were read."""
         self.shared: sqlite3.Connection | None = None
-        """The connection, if several threads use it at once; its settings are read at the end."""
+        """The connection, if several threads use it at once: its settings are read at the end. Else None."""
         self.works = False
-        """Whether the connection has run a statement other than a setting."""
+        """Whether the connection has run any statement other than PRAGMA, BEGIN, COMMIT and the like."""
         self.watched = WHOLE
-        """Extent to which its statements were examined."""
+        """Which of its statements were examined: WHOLE, BEGINNING or THREADED."""
         self.begins = WriteTransactions()
 
     def look(self, connection: sqlite3.Connection) -> None:
-        """Read the settings, and the transaction control: autocommit, Python (and how), or its user."""
+        """Read the settings of the connection, its file, and the way in which Python begins transactions."""
         autocommit = getattr(connection, "autocommit", -1)
         self.isolation = (
             f"autocommit={autocommit}"
@@ -142,13 +147,16 @@ class WatchedConnection:
         self.answers = {name: str(_first_row(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
 
     def look_at_last(self) -> None:
-        """Read the settings of a connection shared by threads, after these have ended their work."""
+        """Read the settings of a connection that several threads share, if no other thread is running."""
         if self.shared and not other_threads_running():
-            with suppress(sqlite3.Error):  # the connection was closed
+            with suppress(sqlite3.Error):  # The connection was closed.
                 self.look(self.shared)
 
     def traits(self, file: str) -> dict[str, str]:
-        """Return the settings and observations as text, by name of the trait."""
+        """Return the settings and observations as text, by name of the trait.
+
+        `file` is the trial's database.
+        """
         database = database_name(self.file, file)
         level = self.answers["synchronous"]
         return {
@@ -168,10 +176,13 @@ class WatchedConnection:
 
 
 class FileWatch:
-    """Watch of this process's sqlite3 connections. The hook cannot be removed until the process ends."""
+    """Observer of all sqlite3 connections of this process.
+
+    Python cannot remove its audit hook, so the process must end after the work.
+    """
 
     def __init__(self, file: str, ledger: Ledger | None = None) -> None:
-        """`file` is the trial's database. A ledger follows all connections to it."""
+        """`file` is the trial's database. If there is a ledger, it gets all connections to this file."""
         self._file, self._ledger = file, ledger
         self._seen: list[WatchedConnection] = []
         self._others = 0
@@ -190,7 +201,10 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Follow a connection that has not been used yet."""
+        """Observe the statements of a connection that the user's code has not used yet.
+
+        `seen` gets the observations; None if the process has too many connections.
+        """
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -199,7 +213,7 @@ class FileWatch:
         def begins(sql: str) -> bool:
             lasts = looks is not None and looks(sql)
             if followed:
-                # Last, because the ledger takes the thread's next event as the result of the statement.
+                # Last, because the ledger takes the thread's next profile event as the result of the COMMIT.
                 followed.begins(sql)
             return lasts or followed is not None
 
@@ -214,7 +228,7 @@ class FileWatch:
             Listener(connection, begins, ends)
 
     def sightings(self) -> list[PlainObservation]:
-        """Return the sightings, one for each kind of connection with its count."""
+        """Return a sighting for each kind of connection, with its count, and for connections not examined."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
         unread = sum(seen.works and not seen.answers for seen in self._seen)
         records: list[PlainObservation] = [
@@ -227,10 +241,13 @@ class FileWatch:
         return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of the connections to the file; if they differ, all answers."""
+        """Return the settings of the connections to the trial's database, by name.
+
+        If connections differ, the text has all values, separated by " / ". Empty if none was seen.
+        """
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
-        # Connections without a commit do not show the settings of a commit.
+        # Prefer connections with a commit: the settings of the others do not matter for any commit.
         here = [traits for traits in here if traits["committed"] == "yes"] or here
         names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
         return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
@@ -244,7 +261,10 @@ class FileWatch:
 
 
 def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) -> Callable[[str], bool]:
-    """Return a function that handles a connection's first statements, and returns whether to go on."""
+    """Return a function that handles the first statements of a connection.
+
+    Its argument is a statement that is about to run. It returns whether it needs further statements.
+    """
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)
 
@@ -255,7 +275,8 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
         seen.works = seen.works or not _SETTING.match(sql)
         commits = begins.add(sql)
         begins.committed |= commits
-        # Before the first commit a setting may still come: some libraries query first.
+        # Read the settings at the first statement that is no setting, and again at a commit: some libraries
+        # run a query before they make their settings.
         if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
             begins.is_known = commits
             with suppress(sqlite3.Error):
@@ -266,22 +287,29 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
-    """Return the first row as a tuple, regardless of the user's row factory; a row of None without one."""
+    """Return the first row of a statement as a tuple, regardless of the user's row factory.
+
+    Return (None, None, None) if there is no row.
+    """
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
-    # The main database comes first. The table-valued form of the PRAGMA would start a read.
+    # The main database comes first. Not pragma_database_list, because a SELECT would start a read
+    # transaction.
     return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
 def database_name(name: str, file: str) -> str:
-    """Return the database of a connection: HERE, ":memory:", a name within the folder, or a path."""
+    """Return the trait "database" of a connection to the file `name`; `file` is the trial's database.
+
+    It is HERE, ":memory:", INSIDE and a name within the trial's folder, or another path.
+    """
     if not name:
         return ":memory:"
-    with suppress(OSError):  # the app may not create another database in the folder
+    with suppress(OSError):  # The file does not exist.
         if Path(name).samefile(file):
             return HERE
     try:
@@ -291,8 +319,8 @@ def database_name(name: str, file: str) -> str:
     return f"{INSIDE}{resolved.relative_to(folder).as_posix()}" if resolved.is_relative_to(folder) else name
 
 
-# Connections to a server. No hook reports a connection that a C library opens, so connections that were
-# closed earlier are not seen.
+# Connections to a server. A library in C opens them, and Python has no hook for that. So only connections
+# that are still open at the end are seen.
 
 
 NAMES = (*REPORTED, "statement_timeout")
@@ -302,7 +330,7 @@ _ASKED = (
 )
 _PLACE = ("server", "database", "schema")
 _OF_SESSION = ("synchronous_commit", "transaction_isolation", "lock_timeout")
-"""Reported settings that each session may change for itself."""
+"""Names of settings in REPORTED that each session may change for itself."""
 _LEVELS = {1: "read uncommitted", 2: "read committed", 3: "repeatable read", 4: "serializable"}
 """psycopg's numbers of the isolation level that overrides the session's default."""
 
@@ -310,22 +338,25 @@ Answers = dict[str, str]
 
 
 class ServerWatch:
-    """Watch of this process's psycopg connections. It reads their settings once, at the end."""
+    """Observer of this process's psycopg connections. It reads their settings once, at the end."""
 
     def __init__(self, address: str) -> None:
-        """Read the initial settings of a session. Raises EnvironmentFailure if no connection is possible."""
+        """Read the initial settings of a session on the server with this address.
+
+        Raises EnvironmentFailure if no connection is possible.
+        """
         from sqlstress.targets.postgres.own_schema import opened
 
         with opened(address, "cannot use the server") as connection:
             begins = _answers(connection)
         assert begins
-        del begins["autocommit"]  # depends on the library, and the user's library may differ
+        del begins["autocommit"]  # It depends on the library, and the user's library may be another one.
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return the sightings, one for each kind of connection with its count.
+        """Return a sighting for each kind of connection, with its count.
 
-        If none was seen, return the initial settings of a session of the trial.
+        If no connection was seen, return a sighting with the initial settings of a session.
         """
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
@@ -334,9 +365,10 @@ class ServerWatch:
         return seen or [(BEGINS, "psycopg", 1, "", self._traits(self._begins))]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of the connections to the trial's schema; if they differ, all answers.
+        """Return the settings of the connections to the trial's schema, by name.
 
-        If none was seen, return only the settings that no session can change.
+        If connections differ, the text has all values, separated by " / ". If no connection was seen, return
+        only the settings that no session can change.
         """
         here = [session for session in self._sessions if self._is_here(session)]
         if not here:
@@ -351,7 +383,7 @@ class ServerWatch:
         return all(answers[name] == self._begins[name] for name in _PLACE)
 
     def _traits(self, answers: Answers) -> Answers:
-        """Return one connection's settings as text, by name of the trait."""
+        """Return the settings of a connection as text, by name of the trait."""
         elsewhere = f"{answers['database']}.{answers['schema'] or '(no schema)'}"
         return {
             "database": HERE if self._is_here(answers) else elsewhere,
@@ -364,21 +396,22 @@ class ServerWatch:
 
 
 def open_connections() -> Iterator[Any]:
-    """Yield psycopg's open connections of this process, of both kinds."""
+    """Yield the open psycopg connections of this process: Connection and AsyncConnection."""
     import psycopg
 
-    gc.unfreeze()  # objects from before a window are frozen, and so hidden
+    gc.unfreeze()  # get_objects() hides frozen objects: all that existed before the measurement.
     for candidate in gc.get_objects():
-        # Not isinstance, which would ask a user's proxy for the class of its target.
+        # Not isinstance, because it asks an object for its __class__: a user's proxy returns that of its
+        # target.
         if issubclass(type(candidate), psycopg.Connection | psycopg.AsyncConnection) and not candidate.closed:
             yield candidate
 
 
 def _answers(connection: Any) -> Answers | None:
-    """Return the answers of a connection; None if it cannot answer, for example during a query.
+    """Return the settings of a connection; None if it cannot answer, for example during a query.
 
-    The query runs below psycopg's layer that begins transactions and applies the user's row factory. A failed
-    transaction is rolled back first: the user's code no longer continues it.
+    The query uses psycopg's low-level connection, which neither begins a transaction nor applies the user's
+    row factory. A failed transaction is rolled back first, because the user's code no longer continues it.
     """
     from psycopg.pq import ExecStatus, TransactionStatus
 

@@ -1,4 +1,4 @@
-"""The parent's half: the application creates its database, and must have used it."""
+"""Parent process's part of a trial of app: it prepares the database, and checks that the app used it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 
 
 class AppWork(UserWork):
-    """One trial of an application."""
+    """Preparation and verification of a trial of an application."""
 
     _roles: set[str]
 
@@ -67,7 +67,7 @@ class AppWork(UserWork):
         return None if self.case.spec.situation else open_calls
 
     def build(self, pulse: Pulse) -> None:
-        """Create the database that the options request, if any; then call the application's setup."""
+        """Create the database of --database and --setup, else clear it. Then call the application's setup."""
         if self.data.setup or self.data.database:
             database.make(self.place, self.data, (), pulse)
         else:
@@ -93,7 +93,7 @@ class AppWork(UserWork):
         self._rows_before = self.place.rows_written(pulse)
 
     def _copy_files(self) -> None:
-        """Copy the files: our own connections before the load may change them."""
+        """Copy the files as setup left them, because our connections before the load may change them."""
         self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
@@ -154,10 +154,10 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the sightings; mark connections with foreign keys off although tables declare some.
+        """Return the sightings. Mark connections whose foreign keys are off although tables declare some.
 
-        A worker cannot read the schema itself: when it closed the file, it would release the locks that the
-        user's library holds in that process.
+        The parent process reads the schema, because a worker must not open the file itself: closing the file
+        would release the locks that the user's library holds in that process.
         """
         without_keys = [
             sighting
@@ -175,7 +175,7 @@ class AppWork(UserWork):
         )
 
     def _declares_keys(self, pulse: Pulse) -> bool:
-        """Return whether tables of the database declare foreign keys; False if it cannot be read."""
+        """Return whether tables of the database declare foreign keys; False if the schema cannot be read."""
         try:
             with self.place.reading(pulse) as reader:
                 return bool(reader.rows(_KEYS))
@@ -185,7 +185,11 @@ class AppWork(UserWork):
             return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Check that the application used this database; otherwise the other checks would prove nothing."""
+        """Yield the results of app's own checks.
+
+        They check that the application used the database of the trial (otherwise the user's checks would
+        prove nothing), that no file of it was deleted while in use, and the ledger.
+        """
         all_sightings = [
             sighting for outcome in outcomes if outcome.findings for sighting in outcome.findings.sightings
         ]
@@ -217,7 +221,7 @@ class AppWork(UserWork):
             yield examined(LEDGER, lambda: self._check_ledger(all_sightings, pulse))
 
     def _check_ledger(self, sightings: Sequence[PlainObservation], pulse: Pulse) -> Check:
-        """Compare the rows of the ledger with the acknowledged commits of each worker."""
+        """Check that each acknowledged commit of each worker has its row in the ledger."""
         with self.place.reading(pulse) as reader:
             if not reader.rows(f"SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}'"):
                 return Check(
@@ -263,14 +267,18 @@ _Mark = tuple[int, int, int]
 
 
 class FileSnapshot:
-    """A copy of the files as setup left them, to restore them before the first worker opens them.
+    """Copy of the database's files as the user's setup left them, to restore them before the load.
 
-    Before the load several processes open the database: for the schema, for the checks, and to try connect.
-    Each may recover a WAL, remove it, or create it.
+    Before the load several processes open the database: to read the schema, to run the checks, and to try the
+    user's connect. Each of them may recover, remove or create a WAL, so that the workers would find other
+    files.
     """
 
     def __init__(self, where: Path) -> None:
-        """Raises EnvironmentFailure if there is not enough room."""
+        """Copy the files of the folder `where`.
+
+        Raises EnvironmentFailure if there is not enough disk space.
+        """
         self._where = where
         self._folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
         self._marks = _marks(where)
@@ -289,7 +297,7 @@ class FileSnapshot:
         return _marks(self._where) != self._marks
 
     def restore(self) -> None:
-        """Restore the files. Existing files keep their inodes."""
+        """Restore the files: write back changed ones, remove new ones. Existing files keep their inodes."""
         current = _marks(self._where)
         for path in current.keys() - self._marks.keys():
             (self._where / path).unlink()

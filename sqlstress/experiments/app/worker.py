@@ -1,4 +1,4 @@
-"""A worker's half: it imports the user's file, calls its transactions, and counts what goes wrong."""
+"""Worker's part of app: it imports the user's file, calls its transactions, and counts errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 
 class AppSource(UserSource):
-    """Source that calls transactions. After an exception of any class, the next transaction is called."""
+    """Operations of a worker: calls of the user's transactions.
+
+    An exception of any class fails the call, and the next transaction is called.
+    """
 
     _unraised: OtherErrors
     _notes: Notebook | None = None
@@ -63,7 +66,7 @@ class AppSource(UserSource):
         self._folder = Path.cwd()
         self._connections: list[Any] = []
         self._watch: FileWatch | ServerWatch | None = None
-        # Without a database, calls do nothing.
+        # Without a database, the calls do nothing, to measure the cost of sqlstress itself.
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
             self.calls = self._load_calls(
@@ -73,8 +76,12 @@ class AppSource(UserSource):
     def _load_calls(
         self, directions: ConnectionInfo, where: Path, seed: str, words: Any
     ) -> list[Callable[[Any], Any]]:
-        """Import the user's file and connect; return the calls of its transactions."""
-        # Imported here, because the parent measures the harness's own cost without them.
+        """Import the user's file and call its connect. Return a function for each transaction.
+
+        `where` is the data folder, `seed` that of the user's random numbers, and `words` the shared memory of
+        Openings. Raises EnvironmentFailure if connect fails, or if the file has changed.
+        """
+        # Imported here, because the measurement of sqlstress's own cost does not need these modules.
         from sqlstress.experiments.app.ledger import Ledger
         from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
         from sqlstress.experiments.app.user_file import (
@@ -135,7 +142,7 @@ class AppSource(UserSource):
         self._connections.append(connection)
 
     def _cause(self) -> str:
-        """Return a sentence on the first failed statement with its cause; empty if there is none."""
+        """Return a sentence on the first failed statement and its cause, after a space; "" if none failed."""
         from sqlstress.user_work import FAILED_STATEMENT
         from sqlstress.user_work.failure_facts import explain
 
@@ -152,14 +159,21 @@ class AppSource(UserSource):
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Raise if a note was not stored, since the checks would miss it, or if a foreign file was opened."""
+        """Record the times of failed calls after each chunk, a batch of operations.
+
+        Raises EnvironmentFailure if a note was not stored, because the checks would miss it, or if the user's
+        code tried to open another database.
+        """
         super().settle(chunk, done, results, stamps)
         if self._notes:
             self._notes.check()
         self._check_files()
 
     def _check_files(self) -> None:
-        """End the worker after a refusal, even if the user's code has caught the exception."""
+        """Raise EnvironmentFailure, which ends the worker, if the code tried to open another database.
+
+        The user's code may have caught the exception of the refusal.
+        """
         if self._files and self._files.refused:
             raise EnvironmentFailure(f"{self.case.spec.file}: {self._files.refused}")
 
@@ -167,7 +181,7 @@ class AppSource(UserSource):
         return self._errors.busy, self._errors.busy_snapshot
 
     def findings(self) -> Findings:
-        # Before `finish` closes connections.
+        # Read the records on lost locks first, because the user's `finish` may close connections.
         lost = self._locks.records() if self._locks else []
         if self._finish:
             try:
@@ -204,7 +218,7 @@ class AppSource(UserSource):
 
 
 def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -> Callable[[Any], Any]:
-    """Return a call of a transaction that checks for open transactions and forks after it."""
+    """Return a function that calls a transaction, and checks afterwards for forks and open transactions."""
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
@@ -219,11 +233,14 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
     return guarded
 
 
-# The rehearsal: transactions are called on a copy, and their statements are traced.
+# The rehearsal: transactions are called a few times on a copy of the data, with their statements traced.
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Import the user's file and connect; return the calls of its transactions, by name."""
+    """Import the user's file and connect, for a rehearsal on the database `place`.
+
+    Return a function without parameters for each transaction, by name.
+    """
     from sqlstress.experiments.app.user_file import bind_argument, import_declarations, prepare
 
     spec, directions = case.spec, place.directions()
@@ -235,8 +252,8 @@ def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
     return {name: bind_argument(function, given) for name, function in declarations.transactions.items()}
 
 
-# Errors of a process, counted by kind: exceptions of transactions, and errors that no transaction raised.
-# The database's own error, below all wrappers, identifies an exception.
+# Errors of a process, counted by kind: exceptions of transactions, and errors that no transaction raised. If
+# libraries wrap an exception of the database in others, the database's error determines the kind.
 
 
 MAX_NESTED_EXCEPTIONS = 10
@@ -246,16 +263,16 @@ _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
 
 
 class Errors:
-    """Exceptions of one process, counted by transaction, error name and class."""
+    """Exceptions of this process, counted by transaction, error name and class."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
-        """`hidden` removes secrets from a text."""
+        """`hidden` returns a text without secrets, such as passwords."""
         self._hidden = hidden
         self.busy = self.busy_snapshot = 0
         self._kinds = KindCounter(("", "others", ""))
 
     def add(self, transaction: str, error: BaseException) -> None:
-        """Count an exception."""
+        """Count an exception of a transaction."""
         code, state = code_of(error), _sqlstate_of(error)
         is_snapshot = code == codes.BUSY_SNAPSHOT or state == server.SERIALIZATION_FAILURE
         self.busy_snapshot += is_snapshot
@@ -272,16 +289,19 @@ class Errors:
 
 
 def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
-    """Return a text on one line without secrets; `text` may raise."""
+    """Return the result of `text` on one line, without secrets and shortened; `text` may raise."""
     try:
         content = text()
-    except Exception:  # a user's __str__ may raise
+    except Exception:  # The __str__ of a user's exception may raise.
         content = "(it can't be written)"
     return " ".join(hidden(content).split())[:_WIDEST]
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
-    """Yield the attributes of these names of an exception, then those of the exceptions that it wraps."""
+    """Yield the values of these attributes of an exception, then of the exceptions that it wraps.
+
+    The value is None if an exception has no such attribute.
+    """
     layer: BaseException | None = error
     for _ in range(MAX_NESTED_EXCEPTIONS):
         if layer is None:
@@ -293,17 +313,18 @@ def _values(error: BaseException, *names: str) -> Iterator[Any]:
 
 def code_of(error: BaseException) -> int | None:
     """Return SQLite's (extended) result code of an exception or of its causes; None if there is none."""
-    values = _values(error, "sqlite_errorcode", "extendedresult")  # attributes of the standard library, APSW
+    # Attributes of Python's sqlite3 and of apsw.
+    values = _values(error, "sqlite_errorcode", "extendedresult")
     return next((code for code in values if isinstance(code, int)), None)
 
 
 def _sqlstate_of(error: BaseException) -> str | None:
-    values = _values(error, "sqlstate", "pgcode")  # attributes of psycopg and asyncpg, psycopg2
+    values = _values(error, "sqlstate", "pgcode")  # Attributes of psycopg and asyncpg, and of psycopg2.
     return next((state for state in values if isinstance(state, str) and _SQLSTATE.fullmatch(state)), None)
 
 
 def name_of(error: BaseException) -> str:
-    """Return the database's name for an exception; the name of its class if it has no such name."""
+    """Return the database's name for an exception, such as "SQLITE_BUSY", else the name of its class."""
     code = code_of(error)
     if code is None:
         state = _sqlstate_of(error)
@@ -313,7 +334,7 @@ def name_of(error: BaseException) -> str:
 
 
 def class_of(error: BaseException) -> str:
-    """Return the qualified name of an exception's class."""
+    """Return the name of an exception's class with its module, which is left out for builtins."""
     class_ = type(error)
     return (
         class_.__qualname__
@@ -323,14 +344,14 @@ def class_of(error: BaseException) -> str:
 
 
 class OtherErrors:
-    """Errors of one process that no transaction raised."""
+    """Errors of this process that no transaction raised: exceptions that end threads, and logged errors."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         self._hidden = hidden
         self._threads, self._records = KindCounter(("", OTHER_KINDS)), KindCounter(("", OTHER_KINDS))
 
     def watch(self) -> None:
-        """Start to count exceptions that end threads, and records logged at ERROR, until the process ends."""
+        """Start to count exceptions that end threads, and messages logged at level ERROR or above."""
         previous_hook, previous_factory = threading.excepthook, logging.getLogRecordFactory()
 
         def report_thread(args: threading.ExceptHookArgs) -> None:
@@ -338,7 +359,7 @@ class OtherErrors:
                 self._add_exception(args.exc_value)
             previous_hook(args)
 
-        # Not a handler: with a handler, logging.basicConfig would do nothing for the user's code.
+        # Not a logging handler: with a handler, logging.basicConfig would do nothing for the user's code.
         def record(*args: Any, **options: Any) -> logging.LogRecord:
             log_record = previous_factory(*args, **options)
             if log_record.levelno >= logging.ERROR:

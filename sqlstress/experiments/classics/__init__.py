@@ -1,9 +1,9 @@
 """Three published experiments: methods of writing rows, types of primary keys, and cycles of small writes.
 
-The constants are names of series that the workers of cycles send.
+The constants are names of series in the reports of cycles. A series has a value for each cycle.
 """
 
 STATEMENTS = "statements"
-"""Series: ns in the inserts and deletes of each cycle."""
+"""Name of the series with the time of the inserts and deletes, in ns per cycle."""
 BEGIN_AND_COMMIT = "BEGIN and COMMIT"
-"""Series: ns in those of transactions, in the cycle in which they fell."""
+"""Name of the series with the time of the BEGIN and COMMIT statements, in ns per cycle."""

@@ -1,4 +1,8 @@
-"""The table, the plot and the findings of cycles, as pure functions of a report."""
+"""Table, plot and findings of the experiment cycles, as pure functions of a report.
+
+A cycle inserts rows, deletes all of them, and inserts rows again. A setting is the journal mode, the extent
+of a transaction, and the frames that trigger a checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -34,43 +38,43 @@ from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RES
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
 LONGEST_NAME = 24
-"""Characters of a setting's name."""
+"""Maximum number of characters of a setting's name that are shown."""
 FEW = 3
-"""Maximum number of later checkpoints that are named."""
+"""Maximum number of checkpoints, after the first one, that a finding names."""
 
 
-# The times of a trial, from its series.
+# Times of a trial, from its series.
 
 
 @dataclass(frozen=True, slots=True)
 class CycleTimes:
-    """The times of a trial, in ns, and the cycles with a checkpoint."""
+    """Times of a trial, in ns, and the cycles with a checkpoint."""
 
     statements: tuple[int, ...]
-    """Inserts and deletes of each cycle."""
+    """Time of the inserts and deletes, per cycle, in ns."""
     bounds: tuple[int, ...]
-    """BEGIN and COMMIT, in the cycle in which they fell; empty if each statement includes its own."""
+    """Time of BEGIN and COMMIT, per cycle, in ns; empty if each statement is its own transaction."""
     cycles: tuple[int, ...]
-    """Time of each cycle, with BEGIN and COMMIT if each cycle has its own."""
+    """Time of each cycle, in ns. If each cycle is a transaction, its BEGIN and COMMIT are included."""
     checkpoints: tuple[int, ...]
-    """Cycles, counted from 1, in which a checkpoint was seen."""
+    """Numbers, from 1, of the cycles in which a checkpoint was seen."""
     closing: int | None
-    """The closing checkpoint; None if there is none."""
+    """Time of the checkpoint after the last cycle, in ns; None without such a checkpoint."""
 
     @property
     def total(self) -> int:
-        """Time of everything except the closing checkpoint."""
+        """Time of everything except the closing checkpoint, in ns."""
         return sum(self.statements) + sum(self.bounds)
 
     @property
     def slowest(self) -> int | None:
-        """Number of the slowest cycle except the first; None if there is no other."""
+        """Number, from 1, of the slowest cycle except the first; None if there is only one cycle."""
         numbers = range(2, len(self.cycles) + 1)
         return max(numbers, key=lambda number: self.cycles[number - 1], default=None)
 
     @property
     def slowest_ns(self) -> int | None:
-        """Time of this cycle."""
+        """Time of the slowest cycle except the first, in ns; None if there is only one cycle."""
         return self.cycles[self.slowest - 1] if self.slowest else None
 
 
@@ -97,10 +101,12 @@ def times_of(case: Case, trial: Trial) -> CycleTimes | None:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the cycles (from 1) with a checkpoint, from the state of the WAL at the end of each cycle.
+    """Yield the numbers, from 1, of the cycles with a checkpoint.
 
-    A checkpoint increases the number of checkpointed frames. Or the WAL was restarted, which needs a
-    checkpoint of all its frames: in this cycle, unless all frames were checkpointed before it.
+    The parameters are the state of the WAL at the end of each cycle: the number of its frames, the number of
+    checkpointed frames, and the number of its restarts so far. A cycle has a checkpoint if the number of
+    checkpointed frames has increased. If the WAL was restarted, which needs a checkpoint of all its frames,
+    the cycle had that checkpoint, unless all frames were checkpointed before the cycle.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -111,16 +117,16 @@ def checkpoints_in(
 
 
 def total_ns(case: Case, trial: Trial) -> float:
-    """Return the time without the closing checkpoint: the sum of the cycles, if known.
+    """Return the time of a trial without the closing checkpoint, in ns: the sum of the cycles, if known.
 
-    The duration of the trial also includes the looks at the WAL.
+    Otherwise it is the duration of the trial, which also includes reading the state of the WAL.
     """
     times = times_of(case, trial)
     return times.total if times else trial.seconds * NS_PER_S
 
 
 def rates(run: Run) -> dict[int, float]:
-    """Return the cycles per second in each pass that reached its end."""
+    """Return the cycles per second by pass (trial of a case), for passes that completed all cycles."""
 
     def rate(trial: Trial) -> float:
         ns = total_ns(run.case, trial) if trial.outcome == "done" else 0.0
@@ -130,7 +136,7 @@ def rates(run: Run) -> dict[int, float]:
 
 
 def _times(row: case_table.Row) -> CycleTimes | None:
-    """Return the times of the typical trial of a case."""
+    """Return the times of the trial with the median rate; None if unknown."""
     return times_of(row.run.case, row.trial) if row.trial else None
 
 
@@ -139,11 +145,11 @@ def _name(run: Run) -> str:
     return setting_of(run.case)[:LONGEST_NAME]
 
 
-# The findings: the fastest settings, and whether the slowest cycle is a checkpoint.
+# Findings: the fastest settings, and whether a checkpoint explains the slowest cycle.
 
 
 def cycles(group: Group) -> Iterator[Finding]:
-    """Yield the findings of a group."""
+    """Yield the findings on all settings of a group."""
     measured = [(run, trial, times_of(run.case, trial)) for run, trial in group.measured()]
     for run, trial, _ in measured:
         if trial.outcome != "done":
@@ -158,7 +164,7 @@ def cycles(group: Group) -> Iterator[Finding]:
 
 
 def _fastest(group: Group, compared: Sequence[tuple[Run, CycleTimes]]) -> Iterator[Finding]:
-    """Yield the fastest settings, as far as the passes tell them apart."""
+    """Yield a finding on the fastest settings: all that do not differ significantly from the fastest one."""
     if len(compared) < 2:
         return
     tested = group.pairwise_tests([run for run, _ in compared], rates)
@@ -166,7 +172,7 @@ def _fastest(group: Group, compared: Sequence[tuple[Run, CycleTimes]]) -> Iterat
         yield Finding(shared.cannot_tell, advice=more_trials(group.case))
         return
     lead = leaders(tested, [run for run, _ in compared])
-    leading = {*map(id, lead.runs)}  # runs are not hashable
+    leading = {*map(id, lead.runs)}  # The ids, because runs are not hashable.
     near = sorted((times.total, _name(run)) for run, times in compared if id(run) in leading)
     finding = Finding(
         sentences.fastest,
@@ -180,7 +186,7 @@ def _fastest(group: Group, compared: Sequence[tuple[Run, CycleTimes]]) -> Iterat
 
 
 def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]:
-    """Yield the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
+    """Yield a finding on the cycle in which a checkpoint was due, the cycles with one, and the slowest."""
     cycling: Cycling = run.case.spec
     frames = _checkpoint_frames(trial)
     if run.case.settings.journal_mode != "wal" or not frames or cycling.transaction == "run":
@@ -207,12 +213,12 @@ def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]
 
 
 def _checkpoint_frames(trial: Trial) -> int | None:
-    """Return the frames after which a commit does a checkpoint; None if it never does, or if unknown."""
+    """Return the number of WAL frames from which on a commit runs a checkpoint; None if never or unknown."""
     answer = trial.effective.get("wal_autocheckpoint", "")
     return int(answer) or None if len(answer) < 12 and answer.isdecimal() else None
 
 
-# The table: a row for each setting.
+# Table: a row for each setting.
 
 
 def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
@@ -220,7 +226,7 @@ def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
 
 
 def _done(row: case_table.Row) -> str | None:
-    """Return the number of completed cycles of a run that met its time-out."""
+    """Return the number of completed cycles of a run that was stopped by the time-out; else None."""
     if row.trial is None or row.trial.outcome == "done" or row.run.case.concurrency > 1:
         return None
     return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
@@ -275,7 +281,7 @@ _SETTINGS = {
     "cycle": "one transaction per cycle",
     "off": "no automatic checkpoints",
 }
-"""Meanings of the parts of a setting's name."""
+"""Meanings of the words in the name of a setting."""
 
 
 def _setting_legend(group: Group) -> Iterator[str]:
@@ -294,7 +300,7 @@ def _legend(group: Group) -> Iterator[str]:
 
 
 class CyclesShown(Presenter):
-    """Settings, each cycle, and the checkpoints among them."""
+    """Presenter of cycles: a table row per setting, and a plot of each cycle with the checkpoints."""
 
     topics = (cycles, partial_proofs)
     measures = (
@@ -336,7 +342,7 @@ class CyclesShown(Presenter):
         yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
+        """Yield a plot with the time of each cycle: a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
             if times := times_of(run.case, trial):
@@ -353,7 +359,10 @@ class CyclesShown(Presenter):
 
 
 def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
-    """Yield the line of a setting, and the marks of its checkpoints; `number` chooses the colour."""
+    """Yield the line of a setting in the plot, and the marks of its checkpoints.
+
+    `label` is the name of the setting, and `number` selects the colour.
+    """
     ms = [ns / NS_PER_MS for ns in times.cycles]
     hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)

@@ -1,4 +1,7 @@
-"""The worker of cycles: every statement is a step with a time of its own."""
+"""Worker of the experiment cycles: it inserts rows, deletes all, and inserts rows again.
+
+Each statement is a step of the timed loop, so that each has its own latency.
+"""
 
 from __future__ import annotations
 
@@ -32,27 +35,27 @@ if TYPE_CHECKING:
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
 BEGIN, INSERT, DELETE, COMMIT, CHECKPOINT = range(len(KINDS))
 SQL = ("BEGIN IMMEDIATE", "INSERT INTO t1 (value) VALUES (?)", "DELETE FROM t1", "COMMIT")
-"""Statements of the kinds before CHECKPOINT."""
+"""SQL of each kind of step in KINDS except for the last one, the checkpoint."""
 
 
 class Move(NamedTuple):
-    """One statement."""
+    """Statement of a cycle."""
 
     kind: int
     """Index into KINDS."""
     value: str = ""
-    """Value of the row of an INSERT."""
+    """Value of the row that an INSERT writes; empty for other statements."""
 
 
 DEFINITION = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""Definition of the table: without AUTOINCREMENT, so an insert writes one page."""
+"""SQL that creates the table. Without AUTOINCREMENT, so that an insert writes a single page."""
 
 
 def moves_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Move]:
-    """Yield the statements of one cycle: inserts, a DELETE of all rows, and inserts again.
+    """Yield the statements of a cycle: inserts, a DELETE of all rows, and inserts again.
 
-    BEGIN and COMMIT are included if a transaction begins or ends in this cycle. `cycle` counts from 1. The
-    value of each row is unique.
+    BEGIN and COMMIT are included if a transaction begins or ends in this cycle. `cycle` counts from 1. `salt`
+    is a number that differs between trials, so that the value of each row is unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
     if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == 1):
@@ -82,11 +85,15 @@ def committed(cycling: Cycling, salt: int, done: int) -> list[str]:
     return rows if cycling.transaction == "none" else durable
 
 
-# The steps.
+# The steps of a worker.
 
 
 class CyclesSource(OrderedSource):
-    """Steps of all cycles, up to the time-out. A chunk ends at the latest where its cycle ends."""
+    """Source of the steps of all cycles, until the time-out.
+
+    The timed loop takes the steps in batches ("chunks"). A chunk never extends into the next cycle, because
+    the state of the WAL is read between two cycles.
+    """
 
     kinds = KINDS
 
@@ -107,7 +114,7 @@ class CyclesSource(OrderedSource):
         has_wal = case.settings.journal_mode == "wal"
         self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
         self._sums = [0] * len(KINDS)
-        """Time of the steps of each kind in this cycle, in ns."""
+        """Time of the current cycle by kind of step, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
         self._stretches = self._stretch_by_stretch()
@@ -137,7 +144,7 @@ class CyclesSource(OrderedSource):
     def next_chunk(self, size: int) -> Chunk | None:
         if self._cycling.timeout_s is not None:
             now = self._clock()
-            # The time begins with the first chunk.
+            # The time limit starts with the first chunk.
             self._until_ns = self._until_ns or now + self._cycling.timeout_s * NS_PER_S
             if now >= self._until_ns:
                 self.seen.outcome = TIMEOUT
@@ -175,7 +182,7 @@ def calls_of(client: SqliteClient) -> list[Operation]:
     calls: list[Operation] = [connection.writer(sql) for sql in SQL]
 
     def checkpoint(_: object) -> None:
-        # Closing the connection would do a checkpoint too, but without reporting that a lock prevented it.
+        # Closing the connection would run a checkpoint, too, but would not report that a lock prevented it.
         ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             raise EnvironmentFailure(
@@ -193,18 +200,21 @@ _TRIES = 100
 
 
 class Looks:
-    """States of the WAL, one for each cycle, until the wal-index cannot be read."""
+    """States of the WAL at the end of each cycle, read from the wal-index (-shm).
+
+    After the wal-index could not be read once, there are no further states.
+    """
 
     def __init__(self, database: Path) -> None:
         self._database = database
         self._index: OpenIndex | None = None
         self._states: list[tuple[int, int, int]] = []
-        """Number of frames, of checkpointed frames and of restarts of the WAL, after each cycle."""
+        """States: number of frames, of checkpointed frames, and of restarts of the WAL after each cycle."""
         self._salt: int | None = None
         self._is_over = False
 
     def take(self) -> None:
-        """Note the state of the WAL at the end of a cycle."""
+        """Read and store the state of the WAL. Call it at the end of each cycle."""
         seen = None if self._is_over else self._read()
         if seen is None:
             self._is_over = True
@@ -212,7 +222,8 @@ class Looks:
             self.note(seen)
 
     def _read(self) -> WalIndex | None:
-        # Workers import modules only if they use them, because users wait for their start.
+        # Workers import modules only when they need them, because the user waits for the start of the
+        # workers.
         from sqlstress.targets.sqlite.walindex import OpenIndex
 
         try:
@@ -223,15 +234,18 @@ class Looks:
         return next((seen for seen in reads if seen), None)
 
     def note(self, seen: WalIndex) -> None:
-        """Note a state of the WAL. If its salt has changed, the WAL was restarted."""
+        """Store a state of the WAL. If the WAL's salt has changed, the WAL was restarted."""
         restarts = self._states[-1][2] if self._states else 0
-        if seen.frames:  # a WAL without frames has the salt of its last frames
+        if seen.frames:  # A WAL without frames still has the salt of its last frames.
             restarts += self._salt not in (None, seen.salt)
             self._salt = seen.salt
         self._states.append((seen.frames, seen.checkpointed, restarts))
 
     def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return the name, the unit and the values per cycle of each figure; empty if no state was read."""
+        """Return the series of the WAL's states: name, unit, and a value per cycle.
+
+        Empty if no state was read.
+        """
         from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
         figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))
@@ -239,6 +253,6 @@ class Looks:
         return [(name, unit, [*of_figure]) for (name, unit), of_figure in zip(figures, values, strict=False)]
 
     def close(self) -> None:
-        """Close the wal-index, in the order that OpenIndex.close demands."""
+        """Close the wal-index. The caller keeps the order of closing that `OpenIndex.close` requires."""
         if self._index:
             self._index.close()

@@ -35,7 +35,7 @@ from sqlstress.request import check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Halves and presenters of methods, keys and cycles, by the name of the experiment."""
+    """Base class: it selects the classes for parent, workers and report by the name of the experiment."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -71,9 +71,9 @@ class _Experiment(Experiment):
 
 
 LOOP_S = 2.6
-"""Time-out of insertions and allocations, as the published tables have it."""
+"""Default time limit of a cell that inserts or allocates rows, in seconds: that of the published tables."""
 PATIENT_S = 10.0
-"""Time-out of queries and of SPC."""
+"""Default time limit of a cell that queries rows, or uses the method SPC, in seconds."""
 
 
 def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
@@ -92,7 +92,10 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
 
 
 def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
-    """Refuse what no cell would use."""
+    """Raise UsageError if no cell is planned, or if an option applies to no planned cell.
+
+    A cell is a method at a scale, by a driver: a row of the table.
+    """
     if not planned:
         raise UsageError(
             f"--method {','.join(request.selection.method or ())} does not exist in this --phase. Choose "
@@ -110,7 +113,7 @@ def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
 
 
 def _check_scale(method: Method) -> None:
-    """Refuse a scale that has no meaning in its phase."""
+    """Raise UsageError for a scale that the phase of a cell does not support."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
@@ -130,16 +133,19 @@ def _queried(case: Case) -> int | None:
 
 
 ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
-"""A row that is a transaction, a row that is a statement, and a row among others in one statement."""
+"""Estimated times to write a row, in seconds.
+
+They are for a transaction per row, for a statement per row, and for many rows in a statement.
+"""
 
 
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Reasons to skip larger scales, by the outcome of a trial."""
+"""Outcomes of a trial after which larger scales of its method are skipped, with their descriptions."""
 _EXTRA = options_of(MethodsSelection)
 
 
 class MethodsExperiment(_Experiment):
-    """Ways to write and read rows."""
+    """The experiment methods: ways to write and read rows."""
 
     name = "methods"
     spec = Method
@@ -176,7 +182,7 @@ class MethodsExperiment(_Experiment):
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: MethodsRequest) -> Iterator[Case]:
-        """Yield the cases: drivers outside, then phases and methods, scales inside.
+        """Yield the cases in order of driver, then phase, method and scale.
 
         Raises UsageError if options contradict each other.
         """
@@ -231,14 +237,15 @@ class MethodsExperiment(_Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        """Return the reason not to measure a cell (again) after the runs of other cells, or None.
+        """Return the reason not to measure a case (again), or None. `runs` are the results so far.
 
-        A cell counts as timed out if any of its trials timed out, even if its other trials succeed.
+        A case is skipped if the same method timed out or met a limit at a smaller scale, or if the case
+        itself timed out in an earlier trial, even if other trials of the case succeed.
         """
         for run in runs:
             if run.case.workload != self.name or run.case.spec.scale > case.spec.scale:
                 continue
-            # The cells of a method at all its scales are one series.
+            # Only runs of the same method count, at any scale.
             if replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) != case:
                 continue
             scale = run.case.spec.scale
@@ -252,7 +259,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of picks: the proof compares all of them in memory."""
+"""Maximum number of picks (rows) of a case, because the check of the data has all of them in memory."""
 PICK_S = 50e-6
 USERS = 150
 """Default number of users: with the published 1000, five passes take several minutes."""
@@ -282,7 +289,7 @@ _OTHERWISE = {
 
 
 class KeysExperiment(_Experiment):
-    """Primary keys."""
+    """The experiment keys: time and space of types of primary keys."""
 
     name = "keys"
     spec = Picks
@@ -313,7 +320,7 @@ class KeysExperiment(_Experiment):
     label_fields = frozenset(("schema", "id_type"))
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
-        """Yield the cases, schemas outside, types inside. Raises UsageError."""
+        """Yield the cases in order of schema, then concurrency, then type of id. Raises UsageError."""
         full = request.selection.full
         schemas = SCHEMAS if full else request.values_for("schema")
         id_types = ID_TYPES if full and "id-type" not in request.given else request.values_for("id-type")
@@ -356,7 +363,7 @@ def _check_cycles(request: CyclesRequest) -> None:
 
 
 class CyclesExperiment(_Experiment):
-    """Cycles of inserting and deleting rows."""
+    """The experiment cycles: repeated insertion and deletion of rows."""
 
     name = "cycles"
     spec = Cycling

@@ -1,6 +1,7 @@
-"""The tables and the findings of primary keys, as pure functions of a report.
+"""Tables and findings of the experiment with primary keys, as pure functions of a report.
 
-The times of two types are compared over the passes, against the noise of this pair. Sizes have no noise.
+The times of two types of id are compared pass by pass; a difference counts only if it exceeds the noise of
+this pair. Sizes of files have no noise.
 """
 
 from __future__ import annotations
@@ -50,19 +51,23 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Functions that compute a figure of the space, by its column in the CSV.
+"""Functions that compute a figure from the space in the file, by the figure's column in the CSV.
 
-Sizes are in bytes, shares of the file from 0 to 1, and fan-outs in children per internal page."""
+Sizes are in bytes, shares of the file from 0 to 1, and fan-outs in children per internal page of a b-tree.
+"""
 BYTES_IN_MB = 1e6
 BASE = "uuid4"
-"""The type with which the others are compared."""
+"""Type of id with which the other types are compared."""
 ORDER = ("uuid7", "ulid-monotonic", "ulid", BASE, "int")
-"""Types in the order of preference, if time and space are equal: a standard first, and types that contain
-their creation time before uuid4. "int" needs a database that assigns all ids."""
+"""Types of id in the order of preference, if time and space are equal.
+
+A standard comes first, and types that contain their creation time come before uuid4. "int" is last, because
+it needs a database that assigns all ids.
+"""
 
 
 def space_figure(space: Space | None, name: str) -> float | None:
-    """Return a figure of SPACE; None if it was not measured, or if the report contradicts itself."""
+    """Return the figure of SPACE with this name; None if not measured, or if the report is inconsistent."""
     if space is None:
         return None
     try:
@@ -73,21 +78,21 @@ def space_figure(space: Space | None, name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRow(case_table.Row):
-    """A case and its typical trial."""
+    """Row of a case, with its trial of median rate."""
 
     base: KeyRow | None = None
-    """Row of this case with uuid4; None if there is no such case."""
+    """Row of the case that differs only in the type of id, which is uuid4; None if there is no such case."""
 
     @property
     def picks(self) -> Picks:
-        """Schema, type of id, and load."""
+        """Spec of the case: schema, type of id, and load."""
         spec: Picks = self.run.case.spec
         return spec
 
     def figure(self, name: str) -> float | None:
-        """Return the figure with this name: "time" (s, above 0), or one of SPACE.
+        """Return the figure with this name: "time" (in seconds, above 0), or a figure of SPACE.
 
-        It is None if it was not measured or is not plausible, and for wrong data.
+        None if it was not measured or is not plausible, or if the data of the run was wrong.
         """
         if self.trial is None or self.run.verdict.status == "failed":
             return None
@@ -116,11 +121,11 @@ def rows_of(group: Group) -> list[KeyRow]:
     return [KeyRow(run, run.valid_median_trial(), bases.get(place(run))) for run in group.runs]
 
 
-# The findings: the type of id to use with each schema, and its cost.
+# Findings: the type of id to use with each schema, and its cost.
 
 
 def keys(group: Group) -> Iterator[Finding]:
-    """Yield the type of id to use with each schema, from the cases with the most processes."""
+    """Yield advice on the type of id to use with each schema, from the cases with the most processes."""
     rows = [row for row in rows_of(group) if row.figure("time")]
     most = max((row.run.case.concurrency for row in rows), default=0)
     compared = [row for row in rows if row.run.case.concurrency == most]
@@ -139,10 +144,14 @@ def keys(group: Group) -> Iterator[Finding]:
 
 
 def _advice(schema: str, by_type: Mapping[str, KeyRow], tested: PairwiseTests) -> Finding:
-    """Return the type to use with a schema, and its cost compared with uuid4."""
+    """Return a finding with the type of id to use with a schema, and its cost compared with uuid4.
+
+    `by_type` has the rows of the schema by type of id. `tested` has the comparisons of their times.
+    """
     base, integers = by_type[BASE], by_type.get("int")
     candidates = [by_type[id_type] for id_type in ORDER if id_type in by_type and id_type != "int"]
-    # Drop each type that another one beats: in time beyond doubt, or in space.
+    # Drop each type that is significantly slower than another one. Of the others, choose the first in ORDER
+    # whose file is about as small as the smallest.
     quick = [row for row in candidates if not any(_is_quicker(rival, row, tested) for rival in candidates)]
     files = {row.picks.id_type: row.figure("file_bytes") or 0.0 for row in quick}
     least = min(filter(None, files.values()), default=0.0)
@@ -165,7 +174,7 @@ def _advice(schema: str, by_type: Mapping[str, KeyRow], tested: PairwiseTests) -
 
 
 def _is_quicker(row: KeyRow, other: KeyRow, tested: PairwiseTests) -> bool:
-    """Return whether `row` is quicker than `other` by more than NEAR, beyond doubt."""
+    """Return whether `row` is quicker than `other` by significantly more than the share NEAR."""
     rates = None if row is other else tested.ratio(other.run, row.run)
     return rates is not None and rates.low > 1 / (1 - NEAR)
 
@@ -179,13 +188,13 @@ def _cost(row: KeyRow, base: KeyRow, tested: PairwiseTests) -> TypeCost:
     return TypeCost(None if equal else time, equal=equal, file=file)
 
 
-# The tables of time and of space: a row for each type, schema by schema.
+# Tables of time and of space: a row for each type of id, schema by schema.
 
 
 def _seconds(row: KeyRow) -> str | None:
     if row.trial is None:
         return case_table.FAILED
-    # Each pass does the same work, so the error of its time is that of its rate.
+    # Each pass does the same work, so that the relative error of the time is that of the rate.
     return case_table.marked_cell(row.run, seconds_cell(row.trial.seconds), row.run.rates())
 
 
@@ -200,7 +209,10 @@ def _space_of(figure: str, trial: Trial) -> Value:
 
 
 def _space_column(name: str, csv: str, write: Callable[[float], str | None], **more: Any) -> Column[KeyRow]:
-    """Return the column of a figure of SPACE, which has this name in the CSV."""
+    """Return the column of a figure of SPACE.
+
+    `name` is its heading, `csv` the name of the figure in SPACE and in the CSV, and `write` makes the cell.
+    """
 
     def cell(row: KeyRow) -> str | None:
         value = row.figure(csv)
@@ -210,18 +222,18 @@ def _space_column(name: str, csv: str, write: Callable[[float], str | None], **m
 
 
 def mb_cell(value: float) -> str | None:
-    """Write bytes as MB, millions of bytes."""
+    """Return a number of bytes as text in MB (millions of bytes)."""
     mb = value / BYTES_IN_MB
     return count_cell(mb) if mb >= 1000 else f"{mb:.2f}"
 
 
 def percent_cell(share: float) -> str:
-    """Write a share as a percentage with one decimal, as sqlite3_analyzer does."""
+    """Return a share as a percentage with one decimal, in the format of sqlite3_analyzer."""
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
 def fan_out_cell(children: float) -> str:
-    """Write an average fan-out, which is a whole number."""
+    """Return an average fan-out (children per internal page of a b-tree), rounded to a whole number."""
     return whole_cell(round(children))
 
 
@@ -285,7 +297,7 @@ SPACE_COLUMNS: tuple[Column[KeyRow], ...] = (
 
 
 class KeysShown(Presenter):
-    """Time and space of each type of id, schema by schema."""
+    """Presenter of keys: tables of the time and space of each type of id, schema by schema."""
 
     topics = (keys, partial_proofs, figure_limits)
     measures = (

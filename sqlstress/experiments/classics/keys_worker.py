@@ -1,7 +1,8 @@
-"""A worker of the experiment with primary keys: it inserts the picks of its users, a transaction per user.
+"""Worker of the experiment with primary keys: it inserts the picks of its users, a transaction per user.
 
-A worker makes the ids row by row while the transaction is open, so their cost is part of its time. Functions
-import the libraries that they need, because users wait for the start of a worker.
+A pick is a row with the id of a user and the id of an item. A worker makes the ids of picks row by row while
+the transaction is open, so that their cost is part of the measured time. Libraries are imported in the
+functions that need them, because the user waits for the start of the workers.
 """
 
 from __future__ import annotations
@@ -32,18 +33,21 @@ Row = tuple[Any, ...]
 
 
 class UserPicks(NamedTuple):
-    """Picks of one user, which one transaction inserts: a row for each item."""
+    """Picks of a user, which a single transaction inserts: a row for each item."""
 
     user: Any
     """Id of the user."""
     items: Sequence[Any]
     """Ids of the items."""
     first: int
-    """Id of the first row if ids are integers; the ids of the other rows follow on it."""
+    """Id of the first row if ids are integers; the other rows have the following integers."""
 
 
 class KeysSource(OrderedSource):
-    """Steps of a worker, one for each of its users. The driver `dry` makes the rows and stores nothing."""
+    """Source of the steps of a worker: a step inserts the picks of a user.
+
+    With the driver `dry`, a step only makes the rows and stores nothing.
+    """
 
     kinds = ("picks",)
 
@@ -70,7 +74,10 @@ class KeysSource(OrderedSource):
 
 
 def rows_of(picks: Picks) -> Callable[[UserPicks], Iterable[Row]]:
-    """Return a function from a user's picks to their rows; it makes each id when its row is requested."""
+    """Return a function from a user's picks to the rows of the table.
+
+    It makes the id of a row only when the row is requested.
+    """
     if not picks.own_id:
         return lambda of: ((of.user, item) for item in of.items)
     if picks.id_type == "int":
@@ -93,23 +100,23 @@ def insertion(picks: Picks, connection: Connection, rows: Callable[[UserPicks], 
 
 
 def insert_statement(picks: Picks) -> str:
-    """Return the statement that inserts a pick; its parameters are the id, if there is one, user and item."""
+    """Return the SQL that inserts a pick. Its parameters are the id, if a pick has an id, user and item."""
     if picks.own_id:
         return "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"
     return "INSERT INTO picks (user, item) VALUES (?, ?)"
 
 
-# The picks of each user follow from the seed, so the workers and the proof compute them independently. The
-# schema and the type of id do not change them.
+# The picks of each user follow from the seed, so that the workers and the check of the data compute them
+# independently. They are the same for each schema and type of id.
 
 
 def users_of(case: Case, worker: int) -> range:
-    """Return the users, from 0, whose picks a worker inserts, in its order; workers count from 1."""
+    """Return the numbers, from 0, of the users whose picks a worker inserts. Workers count from 1."""
     return range(worker - 1, case.spec.users, case.concurrency)
 
 
 def picked_by(case: Case, user: int) -> list[int]:
-    """Return the items, from 0, that a user picks, in the order of insertion."""
+    """Return the numbers, from 0, of the items that a user picks, in the order of insertion."""
     picks: Picks = case.spec
     random = Random(f"{case.seed}:picks:{user}")
     count = random.randint(2 * picks.picks - picks.most_picks, picks.most_picks)
@@ -117,27 +124,30 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user. Each user has a range, so processes need no common counter."""
+    """Return the first integer id of a user's picks.
+
+    Each user has a range of ids, so that processes need no common counter.
+    """
     return user * picks.most_picks + 1
 
 
-# Ids of 16 bytes, as a library of an application makes them.
+# Makers of ids with 16 bytes. An application would make such ids with a library.
 
 
 Make = Callable[[], bytes]
 Clock = Callable[[], int]
-"""Nanoseconds since 1970."""
+"""Function that returns the nanoseconds since 1970."""
 Randomness = Callable[[int], bytes]
-"""Returns a number of random bytes."""
+"""Function that returns this number of random bytes."""
 
 SIZE = 16
 """Size of an id, in bytes, unless it is an integer."""
 ASCENDING = ("int", "ulid-monotonic", "uuid7")
-"""Types of which each id is greater than all earlier ids of its process."""
+"""Types of id in which each id is greater than all earlier ids of the same process."""
 
 
 def steady_ms(clock: Clock = time.time_ns) -> Callable[[], int]:
-    """Return a clock of milliseconds since 1970 that does not go back if the system's clock does."""
+    """Return a function that returns the milliseconds since 1970, and never less than in an earlier call."""
     latest = 0
 
     def now() -> int:
@@ -164,15 +174,15 @@ def ulid_maker() -> Make:
 
 
 def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """Return a function that makes ULIDs; within a millisecond, each is the previous ULID plus one.
+    """Return a function that makes ULIDs; within a millisecond, each is the previous ULID plus 1.
 
-    It raises ValueError if the random part overflows, as the specification demands.
+    The function raises ValueError if the random part overflows, as the specification demands.
     Source: https://github.com/ulid/spec#monotonicity
     """
     from ulid import StrictMonotonicPolicy, ULIDGenerator
     from ulid.constants import RANDOMNESS_LEN
 
-    # The policy treats an earlier millisecond as a new one, so the clock must not go back.
+    # The policy takes an earlier time for a new millisecond, so the clock must not go back.
     generate = ULIDGenerator(
         steady_ms(clock), lambda _: randomness(RANDOMNESS_LEN), StrictMonotonicPolicy()
     ).generate
@@ -182,8 +192,8 @@ def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = o
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
     """Return a function that makes ids: the time in milliseconds, a counter of 42 bits, and 32 random bits.
 
-    The counter begins every millisecond at a random number in the lower half of its range, so it cannot
-    overflow (RFC 9562, 5.7 and 6.2, method 1). Python's own uuid7, from 3.14 on, uses the same method.
+    In each millisecond, the counter begins at a random number in the lower half of its range, so that it
+    cannot overflow (RFC 9562, 5.7 and 6.2, method 1). Python's uuid7, from 3.14 on, uses the same method.
     """
     now_ms = steady_ms(clock)
     latest = counter = 0
@@ -206,4 +216,4 @@ MAKERS: dict[str, Callable[[], Make]] = {
     "ulid-monotonic": monotonic_ulid_maker,
     "uuid7": uuid7_maker,
 }
-"""Functions that return a maker of ids, by type of id; the type "int" needs none."""
+"""Functions that return a maker of ids, by type of id. The type "int" needs no maker."""

@@ -1,6 +1,7 @@
-"""The table and the findings of methods, as pure functions of a report.
+"""Table and findings of the experiment methods, as pure functions of a report.
 
-A difference is reported if the passes tell it from noise.
+A cell is a method at a scale (number of rows) by a driver: a case, and a row of the table. A difference is
+only reported if it is significant over the passes, the trials of a case.
 """
 
 from __future__ import annotations
@@ -36,45 +37,46 @@ from sqlstress.statistics.compare import MIN_PASSES, NEAR, Ratio
 from sqlstress.statistics.units import digits, finite, format_count
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
-"""Outcomes of a cell: those of a trial; FAILED if it could not be measured, WRONG if its data was wrong."""
+"""Outcomes of a cell: those of its trials; FAILED if not measured, WRONG if its data was wrong."""
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 BASE = "1b1"
-"""The method without tricks, to which the others are compared."""
+"""Method that writes or reads row by row, with which the other methods are compared."""
 BARE = "sqlite3"
-"""The driver without an object-relational mapper, to which the others are compared."""
+"""Driver without an object-relational mapper, with which the other drivers are compared."""
 INSIDE = "SPC"
-"""The method that only some problems allow."""
+"""Method that makes the rows inside SQLite, which is only possible for some problems."""
 DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
 """Verb of each phase."""
 WORKING = {"insert": "BLK/n or JSON", "allocate": "BLK/n or JSON", "query": "VALUES or JSON"}
-"""Methods without a limit, by phase."""
+"""Methods that meet no limit of SQLite, by phase."""
 
 
-# The cells: one method at one scale, through one driver.
+# Cells: a cell is a method at a scale, by a driver.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodsCell:
-    """A run, and the figures of its typical trial."""
+    """Run of a cell, with the figures of its trial of median rate."""
 
     run: Run
     outcome: str
-    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; the outcome of a smaller scale if it was skipped."""
+    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; if the cell was skipped, the outcome of a smaller scale."""
     rows_per_s: float = 0.0
-    """Above 0 if it was done, else 0."""
+    """Rows per second; 0 unless the outcome is DONE."""
     seconds: float = 0.0
+    """Duration; 0 unless the outcome is DONE."""
     note: str = ""
-    """SQLite's text about a limit."""
+    """SQLite's error message about a limit; empty if there is none."""
 
     @property
     def method(self) -> Method:
-        """Method, phase and scale."""
+        """Spec of the case: method, phase and scale."""
         spec: Method = self.run.case.spec
         return spec
 
     @property
     def tricks(self) -> str:
-        """Name of the method with WAL and TSC, as in "1b1 + WAL"."""
+        """Name of the method with WAL and TSC (all in one transaction), such as "1b1 + WAL"."""
         return tricks_of(self.run.case)
 
     @property
@@ -88,7 +90,7 @@ class MethodsCells:
 
     def __init__(self, group: Group) -> None:
         self.all: list[MethodsCell] = []
-        """In the order of the report."""
+        """All cells, in the order of the report."""
         self._series: dict[tuple[str, str, str], list[MethodsCell]] = {}
         for run in group.runs:
             method: Method = run.case.spec
@@ -98,14 +100,14 @@ class MethodsCells:
                 series.append(_cell(run, series))
                 self.all.append(series[-1])
         self.drivers = tuple(dict.fromkeys(cell.driver for cell in self.all))
-        """In the order of the report."""
+        """Names of the drivers, in the order of the report."""
 
     def series(self, phase: str, tricks: str, driver: str | None = None) -> list[MethodsCell]:
-        """Return the cells of a method at all scales; `driver` is the first one by default."""
+        """Return the cells of a method in a phase at all scales, by default by the first driver."""
         return self._series.get((phase, tricks, driver or self.drivers[0]), [])
 
     def by_work(self) -> list[MethodsCell]:
-        """Return the cells by phase, driver and rows, otherwise in the order of the report."""
+        """Return all cells, sorted by phase, driver and number of rows; else in the order of the report."""
 
         def work(cell: MethodsCell) -> tuple[int, int, int]:
             return PHASES.index(cell.method.phase), self.drivers.index(cell.driver), cell.method.rows
@@ -114,7 +116,7 @@ class MethodsCells:
 
 
 def _cell(run: Run, smaller: Sequence[MethodsCell]) -> MethodsCell:
-    """Return the cell of a run; `smaller` are the cells of its method at smaller scales."""
+    """Return the cell of a run. `smaller` has the cells of the same method at smaller scales."""
     if run.skipped is not None:
         before = (cell.outcome for cell in reversed(smaller) if cell.outcome in (TIMEOUT, LIMIT))
         return MethodsCell(run, next(before, FAILED))
@@ -132,36 +134,38 @@ def _cell(run: Run, smaller: Sequence[MethodsCell]) -> MethodsCell:
 
 
 def best(cells: Sequence[MethodsCell]) -> MethodsCell | None:
-    """Return the cell with most rows per second; None if none was done."""
+    """Return the cell with the most rows per second; None if no cell has the outcome DONE."""
     done = (cell for cell in cells if cell.outcome == DONE)
     return max(done, key=lambda cell: cell.rows_per_s, default=None)
 
 
 def rates(run: Run) -> dict[int, float]:
-    """Return the rows per second of each pass."""
+    """Return the rows per second by pass."""
     return run.by_pass(lambda trial: trial.rows_per_s)
 
 
-# The findings: the fastest way to write and to read, the gain of a transaction and of WAL, and limits.
+# Findings: the fastest methods to write and to read, the gain of a transaction and of WAL, and limits.
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The cells that were done in enough passes, tested together."""
+    """Cells with the comparisons of those that were done in enough passes."""
 
     cells: MethodsCells
     known: frozenset[MethodsCell]
+    """Cells that were done in enough passes for a comparison."""
     tested: PairwiseTests
+    """Comparisons of the rates of the cells in `known`."""
 
     def ratio(self, base: MethodsCell | None, other: MethodsCell) -> Ratio | None:
-        """Return the other cell's rate divided by the base's; None if there were too few passes."""
+        """Return the rate of `other` divided by that of `base`; None if either has too few passes."""
         if base is None or not {base, other} <= self.known:
             return None
         return self.tested.ratio(base.run, other.run)
 
 
 def methods(group: Group) -> Iterator[Finding]:
-    """Yield the findings of a group, about the first driver."""
+    """Yield the findings of a group. They concern the first driver, except for limits."""
     cells = MethodsCells(group)
     known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= MIN_PASSES]
     tested = group.pairwise_tests([cell.run for cell in known], rates) if known else None
@@ -176,7 +180,7 @@ def methods(group: Group) -> Iterator[Finding]:
 
 
 def _fastest(judged: Judged) -> Iterator[Finding]:
-    """Yield the fastest methods of each phase, with SPC and without it."""
+    """Yield a finding on the fastest methods of each phase, with and without the method SPC."""
     driver = judged.cells.drivers[0]
     phases = []
     for phase in PHASES:
@@ -193,7 +197,7 @@ def _fastest(judged: Judged) -> Iterator[Finding]:
 
 
 def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
-    """Return the methods with a cell that may be the fastest, compared with 1b1."""
+    """Return the methods that may be the fastest of `known`, with their rate relative to the method 1b1."""
     lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = lead.among(known)
     first = next(cell for cell in near if cell.run is lead.best)
@@ -214,7 +218,7 @@ def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
 
 
 def _gains(judged: Judged) -> Iterator[Finding]:
-    """Yield the gain of one transaction for writes, and the gain of WAL."""
+    """Yield findings on the gain of writing all rows in one transaction, and on the gain of WAL."""
     together = _gain(judged, BASE, f"{BASE} + TSC")
     if any(ratio and ratio.is_above and not ratio.is_within(NEAR) for ratio in together.values()):
         yield _gain_finding(sentences.transaction, together)
@@ -224,7 +228,10 @@ def _gains(judged: Judged) -> Iterator[Finding]:
 
 
 def _gain(judged: Judged, slow: str, fast: str) -> dict[str, Ratio | None]:
-    """Return the ratio of two methods at the largest scale that both have done, by the verb of the phase."""
+    """Return the rate of method `fast` relative to method `slow`, by the verb of the phase.
+
+    The scale is the largest one that both methods have done. A ratio is None if there were too few passes.
+    """
     ratios = {}
     for phase in ("insert", "allocate"):
         slow_cells, fast_cells = (
@@ -237,14 +244,14 @@ def _gain(judged: Judged, slow: str, fast: str) -> dict[str, Ratio | None]:
 
 
 def _gain_finding(sentence: Callable[..., str], ratios: Mapping[str, Ratio | None], **more: str) -> Finding:
-    """Return the conclusive ratios, and the phases without one."""
+    """Return a finding with the conclusive ratios, and the phases without a conclusive ratio."""
     gains = tuple(Gain(doing, ratio) for doing, ratio in ratios.items() if ratio and is_conclusive(ratio))
     unclear = tuple(doing for doing in ratios if doing not in {gain.doing for gain in gains})
     return Finding(sentence, gains=gains, unclear=unclear, **more)
 
 
 def _limits(cells: MethodsCells) -> Iterator[Finding]:
-    """Yield each limit of SQLite once, with methods that work without it."""
+    """Yield a finding for each limit of SQLite that was met, with methods that do not meet it."""
     reasons: dict[tuple[str, str, str], list[MethodsCell]] = {}
     for cell in cells.all:
         if cell.outcome == LIMIT and cell.note:
@@ -261,18 +268,18 @@ def _limits(cells: MethodsCells) -> Iterator[Finding]:
         )
 
 
-# The table: a row for each cell.
+# Table: a row for each cell.
 
 
 def _rate(cell: MethodsCell) -> str:
-    """Write the rows per second of a cell that was done, with their spread, or the reason if it was not."""
+    """Return the text of a cell's rows per second with their spread; else the reason why there are none."""
     if cell.outcome != DONE:
         return _FAILURES.get(cell.outcome, case_table.FAILED)
     return case_table.marked_cell(cell.run, count_cell(cell.rows_per_s), rates(cell.run))
 
 
 def factor_cell(ratio: float) -> str:
-    """Write a ratio in at most six characters: "1x", "1.2x", "90x", "17kx"."""
+    """Return a ratio as text of at most six characters: "1x", "1.2x", "90x", "17kx"."""
     if ratio < 0.095:
         return "<0.01x" if ratio < 0.01 else f"{ratio:.2f}x"
     if ratio < 9.95:
@@ -285,7 +292,10 @@ def factor_cell(ratio: float) -> str:
 def _relative(
     name: str, meaning: str, base_of: Callable[[MethodsCell], MethodsCell | None], leaves: int | None = None
 ) -> Column[MethodsCell]:
-    """Return the column of the ratio of a rate to that of another cell."""
+    """Return the column with a cell's rate relative to that of another cell.
+
+    `base_of` returns the other cell, `name` and `meaning` describe it.
+    """
 
     def cell(shown: MethodsCell) -> str | None:
         base = base_of(shown)
@@ -336,7 +346,7 @@ def _legend(group: Group) -> Iterator[str]:
 
 
 class MethodsShown(Presenter):
-    """A row for each cell."""
+    """Presenter of methods: a table with a row for each cell."""
 
     topics = (methods, partial_proofs)
 
@@ -351,7 +361,7 @@ class MethodsShown(Presenter):
             yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield no plots: the standard ones draw processes, in which these cases do not differ."""
+        """Return no plots, because the standard plots show the number of processes, which is always 1."""
         return iter(())
 
     def tracked_rates(self, run: Run) -> Iterator[float | None]:
@@ -361,7 +371,7 @@ class MethodsShown(Presenter):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase and the series: the largest scale of each method has a bar."""
+        """Return the phase, and a key: of the cases with a key, that with the largest scale has a bar."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:

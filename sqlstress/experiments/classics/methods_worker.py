@@ -1,7 +1,8 @@
-"""The worker of methods: it does one operation, which writes or queries all rows of a cell.
+"""Worker of the experiment methods: it runs a single operation, which writes or queries all rows of a cell.
 
-Its time includes making the rows, the JSON or the statement, running it, and fetching the answer. It does not
-include opening the database and drawing the queried pairs.
+A cell is a method at a scale (number of rows) by a driver. The data are samples (files), and results: a
+number for each pair of samples. The measured time includes making the rows, the JSON or the SQL, running the
+statements, and fetching the answer. It does not include opening the database and choosing the queried pairs.
 """
 
 from __future__ import annotations
@@ -37,31 +38,31 @@ SCHEMA = (
     'CREATE INDEX "result_a_id" ON "result" ("a_id")',
     'CREATE INDEX "result_b_id" ON "result" ("b_id")',
 )
-"""Statements of Peewee for the models in orm.py; it makes an index for each foreign key."""
+"""SQL with which Peewee creates the tables of the models in orm.py, with an index for each foreign key."""
 
 PATH = "/dataset/{:06}.mat"
-"""Path of the sample at a place."""
+"""Format of a sample's path; its argument is the place of the sample, an index from 0."""
 PENDING = -1.0
-"""Value of a result that has been allocated but not computed."""
+"""Value of a result that was allocated but not computed."""
 VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
-"""Value of a computed result, in SQL, from the ids of its samples and a seed."""
+"""SQL expression of the value of a computed result, from the ids of its samples and a seed."""
 
 Pair = tuple[int, int]
 
 
 def value(a: int, b: int, seed: int) -> float:
-    """Return the value of a computed result, as SQLite computes it."""
+    """Return the value of a computed result, from the ids of its samples: the same as SQLite's VALUE."""
     return (a * 31 + b * 17 + seed) % 997 / 8.0
 
 
 def sample_place(path: object) -> int | None:
-    """Return the place of a sample; None if no sample has this path."""
+    """Return the place, an index from 0, of the sample with this path; None if no sample can have it."""
     digits = path[9:-4] if isinstance(path, str) else ""
     return int(digits) if digits.isdecimal() and PATH.format(int(digits)) == path else None
 
 
 def pairs(samples: int) -> Iterator[Pair]:
-    """Yield all pairs of samples, in the order of their places."""
+    """Yield all pairs of sample ids, the lower id first, in ascending order. Ids are 1 to `samples`."""
     return ((a, b) for a in range(1, samples) for b in range(a + 1, samples + 1))
 
 
@@ -71,20 +72,20 @@ def pairs_below(a: int, samples: int) -> int:
 
 
 def pair_place(a: object, b: object, samples: int) -> int | None:
-    """Return the place of a result; None if there is no such pair of samples."""
+    """Return the place of a result: the index of its pair in `pairs`. None if there is no such pair."""
     if isinstance(a, int) and isinstance(b, int) and 1 <= a < b <= samples:
         return pairs_below(a, samples) + b - a - 1
     return None
 
 
 def pair_at(place: int, samples: int) -> Pair:
-    """Return the pair at a place."""
+    """Return the pair at a place, its index in `pairs`."""
     a = bisect_right(range(1, samples + 1), place, key=lambda a: pairs_below(a, samples))
     return a, a + 1 + place - pairs_below(a, samples)
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
-    """Return two disjoint sets of ids; a cell queries all pairs between them."""
+    """Return two disjoint random lists of sample ids. A cell queries all pairs with an id of each list."""
     method: Method = case.spec
     lower, higher = method.sets
     drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
@@ -92,7 +93,7 @@ def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def queried_pairs(case: Case, sets: tuple[Sequence[int], Sequence[int]]) -> list[Pair]:
-    """Return the pairs between two sets, each with the lower id first, in random order."""
+    """Return the pairs with an id of each set, the lower id first, in random order."""
     first, second = sets
     found = [(min(a, b), max(a, b)) for a in first for b in second]
     Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
@@ -103,7 +104,7 @@ T = TypeVar("T")
 
 
 class MethodsSource(OrderedSource):
-    """The one step of a cell."""
+    """Source of the single step of a cell, which writes or queries all rows."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -113,7 +114,8 @@ class MethodsSource(OrderedSource):
         words, written = shared
         self._client = place.client(worker)
         connection = self._client.connect(0)
-        # A row without a commit takes microseconds, and a look at the clock is a few percent of it.
+        # A row without a commit takes microseconds. Reading the clock takes a few percent of that time, so
+        # the clock is not read for each row.
         look_every = 16 if self.method.name == "1b1" and self.method.transaction else 1
         self._course = CellCourse(self.method.timeout_s, memoryview(written).cast("B").cast("q"), look_every)
         binding: type[Binding] = Binding
@@ -134,7 +136,10 @@ class MethodsSource(OrderedSource):
         chunk.kinds[index] = FAILED
 
     def _outcome_of(self, error: Exception) -> tuple[str, str]:
-        """Return the outcome and its reason: time-out or limit. Raises any other error."""
+        """Return the outcome of a step that failed, TIMEOUT or LIMIT, and its reason.
+
+        Raises any other error.
+        """
         if isinstance(error, TimedOut):
             return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
         if self._client.was_busy(error):
@@ -157,14 +162,14 @@ class MethodsSource(OrderedSource):
             check_answer(rows, self._binding.pairs, self.case.seed, self.seen)
 
 
-# The proof of an answer: it has every queried pair once, with the stored value.
+# The check of an answer: it must have every queried pair once, with the stored value.
 
 
 EXAMPLES = 3
 
 
 def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findings: Findings) -> None:
-    """Count an answer's pairs, and note its problems."""
+    """Check an answer, and add the number of its pairs and its problems to the findings of the worker."""
     findings.reads_checked += len(wanted)
     for text in objections(found, wanted, seed):
         findings.bad_reads += 1
@@ -173,7 +178,7 @@ def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findin
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
-    """Yield a problem for each row that an answer lacks, and for each row that should not be in it."""
+    """Yield a text for each row that the answer `found` lacks, and for each row that it should not have."""
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
     for row in expected - answered:
@@ -182,7 +187,7 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
         yield f"the answer has the result {row!r:.60}, which was not asked for or is there too often"
 
 
-# The statements, as Peewee writes them.
+# SQL of the methods, in the form in which Peewee writes it.
 
 
 INSERT = {
@@ -198,7 +203,7 @@ ALLOCATE_SPC = (
     f"INSERT INTO result SELECT s1.id, s2.id, {PENDING:.0f} FROM sample AS s1 JOIN sample AS s2 "
     "ON s1.id < s2.id"
 )
-"""Statement that makes all pairs inside SQLite."""
+"""Statement of the method SPC that makes and inserts a result for each pair of samples inside SQLite."""
 
 QUERY_SPC = (
     "WITH pair AS (SELECT DISTINCT "
@@ -207,13 +212,16 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""Query that makes all pairs between two sets of ids inside SQLite."""
+"""Query of the method SPC that makes all pairs between two sets of ids inside SQLite.
+
+Its parameters are the two sets, as JSON.
+"""
 
 
 def json_statement(phase: str) -> str:
-    """Return the statement that inserts or queries the rows of one parameter, a JSON list of objects.
+    """Return the statement of the method JSON. Its only parameter is the rows, as a JSON list of objects.
 
-    It uses json_extract: SQLite before 3.38 has no operator ->>, which is not faster.
+    The statement uses json_extract, because SQLite before 3.38 has no operator ->>, which is not faster.
     """
     path, a, b, val = (f"json_extract(j.value, '$.{name}')" for name in ("path", "a", "b", "val"))
     if phase == "insert":
@@ -227,9 +235,10 @@ def json_statement(phase: str) -> str:
 
 
 def query_statement(form: str, count: int) -> str:
-    """Return the query for `count` pairs.
+    """Return the query for `count` pairs. `form` is "BLK" or "VALUES".
 
-    Each pair is a condition, nested as Peewee joins them by OR (BLK), or a row of a joined table (VALUES).
+    With BLK, each pair is a condition; they are joined by OR, nested as Peewee nests them. With VALUES, the
+    pairs are the rows of a joined table.
     """
     if form == "BLK":
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
@@ -242,16 +251,16 @@ def query_statement(form: str, count: int) -> str:
 
 
 class TimedOut(Exception):
-    """The operation was stopped between two statements."""
+    """The operation was stopped between two statements, because its time limit has passed."""
 
 
 class CellCourse:
-    """Time limit and progress of the operation."""
+    """Time limit and progress of the operation of a cell."""
 
     def __init__(self, timeout_s: float, written: Any, look_every: int = 1) -> None:
-        """`written` is one shared word: the number of acknowledged rows.
+        """`written` is a word of shared memory for the number of acknowledged rows.
 
-        `look_every` is the number of items between two looks at the clock.
+        The clock is read before each `look_every`-th item.
         """
         self._timeout_s, self._written, self._look_every = timeout_s, written, look_every
         self._until_s = 0.0
@@ -265,7 +274,10 @@ class CellCourse:
         return time.monotonic() >= self._until_s
 
     def steps(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield items, and count an item as written when the next is requested. Raises TimedOut."""
+        """Yield items, and count an item as written when the caller requests the next item.
+
+        Raises TimedOut when the time limit has passed.
+        """
         written = 0
         look_every = self._look_every
         for item in items:
@@ -281,32 +293,32 @@ class CellCourse:
 
 
 class Binding:
-    """A driver's connection, and the methods on it.
+    """Connection of a driver, with functions that write and query rows by each method.
 
-    A subclass for an object-relational mapper overrides the methods above `operation`.
+    A subclass for an object-relational mapper overrides the functions that are defined before `operation`.
     """
 
     def __init__(self, connection: Any, case: Case, course: CellCourse) -> None:
         self.course = course
         self.method: Method = case.spec
         self.sets = queried_sets(case) if self.method.phase == "query" else ((), ())
-        """Two sets of ids between which all pairs are queried."""
+        """Two lists of sample ids. All pairs with an id of each list are queried; empty in other phases."""
         self.pairs = queried_pairs(case, self.sets)
-        """Pairs between the two sets."""
+        """Pairs that are queried, in random order."""
         self._connection: Connection = connection
         self._variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
-        """Maximum number of parameters of a statement."""
+        """Maximum number of parameters in a statement of this SQLite."""
         self._insert, self._places = INSERT.get(self.method.phase, ("", ""))
         self._width = {"insert": 1, "allocate": 3, "query": 2}[self.method.phase]
-        """Number of parameters per row."""
+        """Number of parameters per row or queried pair."""
 
     def run(self, statement: str, params: Row) -> list[Row]:
-        """Run a statement."""
+        """Run a statement and return its rows."""
         return self._connection.rows(statement, params)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Begin a transaction, and commit it at the end or roll it back after an error."""
+        """Run the block in a transaction: commit at the end, or roll back after an error."""
         self._connection.rows("BEGIN")
         try:
             yield
@@ -316,7 +328,7 @@ class Binding:
             raise
 
     def rows(self) -> Iterator[Any]:
-        """Return the rows to write, in the form that the binding takes."""
+        """Return the rows to write, in the form that `creation` and `create_all` take."""
         if self.method.phase == "insert":
             return ((PATH.format(place),) for place in range(self.method.scale))
         return ((a, b, PENDING) for a, b in pairs(self.method.scale))
@@ -326,24 +338,27 @@ class Binding:
         return self._connection.writer(self._insert + self._places)
 
     def create_all(self, rows: Sequence[Any]) -> object:
-        """Insert rows with one statement, which has a parameter for each value."""
+        """Insert rows by a single statement, which has a parameter for each value."""
         text = self._insert + ", ".join([self._places] * len(rows))
         return self.run(text, tuple(chain.from_iterable(rows)))
 
     def get(self, a: int, b: int) -> Any:
-        """Return the result of a pair, in the form that the binding gives it; None if there is none."""
+        """Return the result of a pair of sample ids, for `row`; None if there is none."""
         return next(iter(self._connection.rows(GET_RESULT, (a, b))), None)
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:
-        """Return results by one query of the method's kind, in the form that the binding gives them."""
+        """Return the results of these pairs by a single query, in the form of BLK or VALUES, for `row`."""
         return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
 
     def row(self, found: Any) -> Row:
-        """Return a row of an answer as (a_id, b_id, val)."""
+        """Return a result of `get`, `select` or `run` as a tuple (a_id, b_id, val)."""
         return tuple(found)
 
     def operation(self) -> Callable[[], Any]:
-        """Return the function that runs the method; for a query, it returns the list of results."""
+        """Return the function that runs the whole operation.
+
+        If it is a query, it returns a list of results.
+        """
         work: Callable[[], Any] = self._query if self.method.phase == "query" else self._write
         if not self.method.transaction:
             return work
@@ -355,7 +370,7 @@ class Binding:
         return in_transaction
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Return the rows to write as dictionaries, as {"path": ...} or {"a": ..., "b": ..., "val": ...}."""
+        """Return the rows to write as dictionaries: {"path": ...} or {"a": ..., "b": ..., "val": ...}."""
         if self.method.phase == "insert":
             return ({"path": PATH.format(place)} for place in range(self.method.scale))
         return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.method.scale))
@@ -407,15 +422,18 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's errors about limits; their result code is that of any wrong statement."""
+"""Phrases in SQLite's error messages about limits.
+
+The messages are compared, because their result code is that of any wrong statement.
+"""
 
 
 class LimitReached(Exception):
-    """A statement has more parameters than SQLite takes."""
+    """A statement needs more parameters than SQLite permits."""
 
 
 def refusal(error: Exception) -> str | None:
-    """Return the text of an error about a limit; None for any other error."""
+    """Return the message of an error about a limit of SQLite or Python; None for any other error."""
     if isinstance(error, RecursionError):
         return "Python's recursion limit, which Peewee met while it nested the conditions"
     text = str(error)

@@ -1,4 +1,4 @@
-"""The methods through Peewee, as its users write them."""
+"""Methods by Peewee, an object-relational mapper, in the form in which its users would write them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlstress.targets.sqlite.drivers import Row
 
 
 class Sample(peewee.Model):
-    """A sample is a file."""
+    """Sample: a file with a unique path."""
 
     id = peewee.AutoField()
     path = peewee.TextField(unique=True)
@@ -25,12 +25,12 @@ class Sample(peewee.Model):
 
 
 class Result(peewee.Model):
-    """A computed figure of a pair of samples; -1 until it is computed."""
+    """Computed value of a pair of samples; -1 until it is computed."""
 
     a = peewee.ForeignKeyField(Sample)
     b = peewee.ForeignKeyField(Sample)
     val = peewee.FloatField(default=-1)
-    a_id: int  # the columns themselves, to which Peewee gives these names
+    a_id: int  # Peewee gives the columns themselves these names.
     b_id: int
 
     class Meta:
@@ -43,7 +43,7 @@ MODELS = (Sample, Result)
 
 
 class Orm(Binding):
-    """A database of Peewee, with its models."""
+    """Binding of the methods to a Peewee database and its models."""
 
     def __init__(self, connection: Any, *common: Any) -> None:
         super().__init__(connection, *common)
@@ -80,17 +80,17 @@ class Orm(Binding):
 
 
 def nested(wanted: Sequence[Pair]) -> Any:
-    """Return the query with a condition for each pair, joined by OR."""
+    """Return the query of the method BLK: a condition for each pair, joined by OR."""
     conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
     return Result.select().where(reduce(or_, conditions))
 
 
 def values_join(wanted: Sequence[Pair]) -> Any:
-    """Return the query with the pairs joined as a table."""
+    """Return the query of the method VALUES, which joins the pairs as a table."""
     given = peewee.ValuesList(wanted, alias="p")
     same = (Result.a == given.c.column1) & (Result.b == given.c.column2)
     return Result.select().join(given, on=same)
 
 
 FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "VALUES": values_join}
-"""Method → its query."""
+"""Functions that return the query for some pairs, by name of the method."""

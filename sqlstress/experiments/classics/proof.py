@@ -1,8 +1,8 @@
-"""The proof, as pure functions: tables hold the acknowledged rows, and nothing else.
+"""Checks that a table has all acknowledged rows and no other rows, as pure functions.
 
-A worker writes the rows of a list in the order of the list. So the table holds the beginning of that list:
-every acknowledged row, and perhaps the rows of one more step if the worker died. The place of a row is its
-index in the concatenated lists of all workers.
+Each worker has a list of rows, and writes them in the order of the list. So the table must have the beginning
+of that list: every acknowledged row. If the worker died during a step, the rows of this step may be there,
+too. The place of a row is its index in the concatenated lists of all workers.
 """
 
 from __future__ import annotations
@@ -17,39 +17,42 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Placed = tuple[Any, int | None]
-"""A row, and its place: an index into the lists of all workers, or None if the row should not exist."""
+"""Row with its place, the index in the lists of all workers; None if the row should not exist."""
 Named = Callable[[int], str]
-"""Returns the name of the row at a place, for counter-examples."""
+"""Function that returns the name of the row at a place, for the description of a problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """The rows that one worker was to write, and the number of acknowledged ones."""
+    """Rows that a worker had to write, and the number of rows that were acknowledged to it."""
 
     writer: str
-    """Name in counter-examples."""
+    """Name of the worker, for the description of a problem."""
     places: range
-    """Places of the rows, in their order."""
+    """Places of the worker's rows, in the order in which it writes them."""
     acknowledged: int
-    """Number of acknowledged rows."""
+    """Number of rows, from the beginning of `places`, that were acknowledged."""
     step: int = 0
-    """Number of rows of the step during which the worker died; 0 if it did not die."""
+    """Number of rows in the step during which the worker died; 0 if it did not die."""
 
     def objections(self, counts: bytearray, named: Named) -> Iterator[str]:
-        """Yield an objection for each acknowledged row that is gone, and for later rows that are present."""
+        """Yield a text for each acknowledged row that is gone, and for each later row that is present.
+
+        `counts` has the number of rows in the table for each place.
+        """
         for place in self.places[: self.acknowledged]:
             if not counts[place]:
                 yield f"{named(place)}, acknowledged to {self.writer}, is gone"
         later = self.places[self.acknowledged :]
         present = [place for place in later if counts[place]]
-        # The step of a dead worker is there as a whole or not at all.
+        # The step is a transaction, so all rows of a dead worker's step are there, or none of them.
         if present and present != [*later[: self.step]]:
             for place in present:
                 yield f"{named(place)} was not acknowledged to {self.writer}"
 
 
 def preparation(rows: int) -> Acknowledged:
-    """Return the rows that the parent has written before the workers begin."""
+    """Return the rows that the parent process has written before the workers start."""
     return Acknowledged("the preparation", range(rows), rows)
 
 
@@ -60,7 +63,11 @@ def check_rows(
     named: Named,
     described: Callable[[Any], str] = repr,
 ) -> Check:
-    """Check that a table has each acknowledged row once, and no other rows."""
+    """Check that a table has each acknowledged row once, and no other rows.
+
+    `name` is that of the check, `named` returns the name of a row that is missing, and `described` that of a
+    row in the table.
+    """
     tally = CheckCounter(name)
     counts = bytearray(max((writer.places.stop for writer in writers), default=0))
     for row, place in rows:
@@ -80,14 +87,17 @@ def check_rows(
 def check_list(
     name: str, rows: Iterable[Any], expected: Sequence[Any], writers: Sequence[Acknowledged]
 ) -> Check:
-    """Check rows against the list of all expected rows; the place of a row is its index in that list."""
+    """Check that `rows` are the rows of the list `expected`. The index in that list is the place of a row."""
     places = {row: place for place, row in enumerate(expected)}
     placed = ((row, places.get(row)) for row in rows)
     return check_rows(name, placed, writers, lambda place: f"{expected[place]!r:.80}")
 
 
 def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
-    """Check ids by worker and transaction: type, uniqueness, and the order that the type promises."""
+    """Check the type of ids, that they are unique, and the order that their type promises.
+
+    `by_worker` has the transactions of each worker; a transaction is the sequence of its ids.
+    """
     tally = CheckCounter("identifiers")
     seen: set[Any] = set()
     for transactions in by_worker:
@@ -117,7 +127,10 @@ def _fits(one: Any, id_type: str) -> bool:
 
 
 def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield objections to integer ids, unless they ascend, and are consecutive within each transaction."""
+    """Yield a text for each integer id that is not greater than the id before.
+
+    Also for an id that does not follow directly on the id before in its transaction.
+    """
     latest = 0
     for numbers in transactions:
         for earlier, later in pairwise((latest, *numbers)):
@@ -129,5 +142,5 @@ def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
 
 
 def short_id(one: Any) -> str:
-    """Return an id, or the value stored instead of an id, as text of at most 40 characters."""
+    """Return an id, or another value in the place of an id, as text of at most 40 characters."""
     return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"

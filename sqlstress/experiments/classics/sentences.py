@@ -1,4 +1,7 @@
-"""Sentences of methods, keys and cycles, a function each; its parameters are the facts of a finding."""
+"""Sentences in the reports of methods, keys and cycles.
+
+Each is a function whose parameters are the facts of a finding.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +16,29 @@ from sqlstress.statistics.units import digits, plural, rounded
 
 
 class MethodLead(NamedTuple):
-    """The fastest methods of a phase."""
+    """Fastest methods of a phase."""
 
     methods: Sequence[str]
-    """Names, more than one if the passes do not rank them."""
+    """Names of the methods; several if the measurement cannot rank them."""
     rate: float
-    """Rows per second of the best cell."""
+    """Rows per second of the fastest method at its best scale."""
     ratio: Ratio | None = None
-    """Rate relative to 1b1; None if it is 1b1 or the passes cannot tell."""
+    """Rate relative to the method 1b1; None if the method is 1b1, or if the ratio is inconclusive."""
     equal: bool = False
     """Whether several methods are about equal."""
     unranked: bool = False
-    """Whether the passes cannot tell which of several methods is fastest."""
+    """Whether the measurement cannot rank several methods."""
     unclear: bool = False
-    """Whether the passes leave the rank or the ratio open."""
+    """Whether the rank or the ratio is inconclusive."""
 
 
 class Phase(NamedTuple):
-    """The fastest methods of a phase, with and without SPC."""
+    """Fastest methods of a phase, with and without SPC (rows that are made inside SQLite)."""
 
     doing: str
     fastest: MethodLead
     others: MethodLead | None = None
-    """Fastest methods except SPC; None if `fastest` has no SPC."""
+    """Fastest methods except SPC; None if SPC is not among the fastest."""
 
 
 class Gain(NamedTuple):
@@ -103,7 +106,7 @@ class TypeCost(NamedTuple):
     equal: bool = False
     """Whether the times are about equal."""
     unclear: bool = False
-    """Whether the passes cannot tell."""
+    """Whether the comparison of the times is inconclusive."""
     file: float | None = None
     """Size of the file relative to uuid4's; None if unknown."""
 
@@ -129,7 +132,7 @@ def id_type(
     dated: bool = False,
     unclear: Sequence[str] = (),
 ) -> str:
-    """Advise a type: `chosen` is None if no other type is better than uuid4."""
+    """Advise a type of id for a schema. `chosen` is None if no other type is better than uuid4."""
     integers = f"use int if one database assigns all ids ({_type_cost(int_cost)}). " if int_cost else ""
     use = "Otherwise use" if int_cost else "use"
     choice = chosen or "uuid4 (no other type saves time or space)"
@@ -145,11 +148,11 @@ def id_type(
 
 
 class Checkpoint(NamedTuple):
-    """A cycle in which a checkpoint was seen."""
+    """Cycle in which a checkpoint was seen."""
 
     cycle: int
     ns: float | None
-    """Time of the cycle; None if unknown."""
+    """Time of the cycle, in ns; None if unknown."""
 
 
 def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
@@ -158,7 +161,7 @@ def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
 
 
 def fastest(*, settings: Sequence[str], total_ns: float, equal: bool = False, unclear: bool = False) -> str:
-    """Name the fastest settings; `total_ns` is the time of the first."""
+    """Name the fastest settings. `total_ns` is the total time of the first one."""
     text = f"Fastest: {listing(settings)}, {'about ' if len(settings) > 1 else ''}{duration(total_ns)}"
     if equal:
         text += " (about equal)"

@@ -31,14 +31,14 @@ MOST_SAMPLES = 3000
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One cell of the experiment with methods: a way to write or read a number of rows."""
+    """Cell of the experiment with methods: a way to write or read a number of rows."""
 
     phase: str
     """Work: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
     name: str
     """Name of the method, without WAL and TSC: one of METHOD_NAMES."""
     transaction: bool
-    """Whether all of it is one transaction (TSC)."""
+    """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
     """Samples to insert, samples whose pairs are allocated, or pairs to query."""
     timeout_s: float = option(
@@ -66,12 +66,15 @@ class Method:
 
     @property
     def rows(self) -> int:
-        """Rows that are written or read."""
+        """Number of rows that are written or read."""
         return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
 
     @property
     def sets(self) -> tuple[int, int]:
-        """Sizes of the two sets of ids between which the queried pairs lie: the nearest, the lower first."""
+        """Sizes of the two sets of ids between which all pairs are queried, the smaller first.
+
+        Their product is the scale; of all such sizes, they are those with the smallest difference.
+        """
         lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
         return lower, self.scale // lower
 
@@ -121,7 +124,7 @@ class Scales(NamedTuple):
 
     phase: str
     tricks: tuple[str, ...]
-    """Each a method's name, and WAL and TSC where it has them: those of the published tables, and ours."""
+    """Names of methods, with WAL and TSC if they use them, such as "1b1 + WAL"."""
     published: Sequence[int]
     """Scales in the published tables."""
     chosen: Sequence[int]
@@ -154,7 +157,10 @@ SCALES = (
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
 USUAL_TYPES = ("int", "uuid4", "ulid", "uuid7")
-"""The types that are measured by default. Monotonic ULIDs cost as much as other ULIDs."""
+"""Types of id that are measured by default.
+
+Monotonic ULIDs are left out: they cost as much as other ULIDs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +200,12 @@ class Picks:
 
     @property
     def own_id(self) -> bool:
-        """Whether a pick has an id of its own; else it is the user and the item that identify it."""
+        """Whether a pick has its own id; otherwise user and item identify it."""
         return self.schema.startswith("id-")
 
     @property
     def most_picks(self) -> int:
-        """The largest number of items that one user can pick."""
+        """Largest number of items that a user can pick."""
         return self.picks + self.picks // 10
 
 
@@ -217,10 +223,13 @@ KeysRequest = Request[Picks, KeysSelection]
 
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
-"""The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
+"""Names of the published settings: the journal mode and perhaps words.
+
+"tx" means one transaction for the whole run, "off" means no automatic checkpoints.
+"""
 SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
 WORDS = {"run": "tx", "cycle": "cycle"}
-"""Content of one transaction → its word in the name of a setting."""
+"""Word in the name of a setting, by the extent of a transaction (`Cycling.transaction`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +241,7 @@ class Cycling:
     )
     rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
-    """Content of one transaction: none (each statement is its own transaction), cycle or run."""
+    """Extent of a transaction: none (each statement is its own transaction), cycle or run."""
     timeout_s: float | None = option(
         duration(0.001),
         "60s",
@@ -263,7 +272,10 @@ CyclesRequest = Request[Cycling, CyclesSelection]
 
 
 def setting_of(case: Case) -> str:
-    """Return the name of a case's setting, as in --settings, with its --wal-autocheckpoint at the end."""
+    """Return the name of a case's setting, as in --settings, such as "wal-tx".
+
+    If wal_autocheckpoint was given, the number of frames is at the end; "off" if it is 0.
+    """
     held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
     parts += [WORDS.get(held, held)] * (held != "none")

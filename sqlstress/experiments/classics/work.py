@@ -1,4 +1,4 @@
-"""The parent's half of methods, keys and cycles: files of a trial, and the proof of their rows."""
+"""Parent process's part of methods, keys and cycles: it makes the file of a trial and checks the rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """File of a trial, and the ledger in which each worker notes its completed steps."""
+    """Base class: preparation and verification of a trial, and the ledger of the workers.
+
+    In the ledger, which is shared memory, each worker records the number of its completed steps.
+    """
 
     place: SqlitePlace
 
@@ -61,12 +64,12 @@ class ClassicWork(ProvenWork):
         return OperationLedger(self._words, outcome.worker).acknowledged()
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
-        """Yield the rows of a query; calls `pulse` often."""
+        """Yield the rows of a query. Call `pulse` often, which raises to interrupt."""
         with self.place.opened() as connection:
             yield from with_pulses(connection.iterate(query), pulse)
 
     def foreign_keys(self, child: str, pulse: Pulse) -> Check:
-        """Check that every row of a table refers to existing rows; the table has two foreign keys."""
+        """Check that every row of the table `child`, which has two foreign keys, refers to existing rows."""
         tally = CheckCounter("foreign keys")
         with self.place.opened() as connection:
             tally.checked = 2 * connection.rows(f"SELECT count(*) FROM {child}")[0][0]
@@ -80,12 +83,12 @@ class ClassicWork(ProvenWork):
 
 
 HASTE = ("synchronous=off", "cache_size=-100000")
-"""PRAGMAs of the connection that fills a file. Filling is not measured; its cache takes about 100 MB."""
+"""PRAGMAs that make filling a file faster. Filling is not measured. The cache takes about 100 MB."""
 QUERIED = "methods: the queried file"
 
 
 class MethodsWork(ClassicWork):
-    """The file of a cell, which must hold every acknowledged sample and result once."""
+    """Work of a cell of methods: its file must have every acknowledged sample and result once."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -95,10 +98,10 @@ class MethodsWork(ClassicWork):
         (self._path,) = place.paths
         known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
         self._samples = known[self.method.phase]
-        """Number of samples when the cell begins."""
+        """Number of samples in the file before the worker starts."""
 
     def create(self, pulse: Pulse) -> None:
-        """Fill the file, unless an earlier cell has left the data to query, and set its journal mode."""
+        """Fill the file, and set its journal mode. For queries, keep the file of an earlier equal cell."""
         wanted = None
         if self.method.phase == "query":
             settings = replace(self.case.settings, journal_mode="")
@@ -142,7 +145,7 @@ class MethodsWork(ClassicWork):
         ]
         if self.method.phase == "query":
             found += reading_checks(outcomes)
-        # A cell leaves some tables empty.
+        # Checks of tables that are empty in this phase are skipped, and not reported.
         return (check for check in found if check.status != "skipped")
 
     def _acknowledged(self, outcome: Outcome) -> Acknowledged:
@@ -155,7 +158,7 @@ class MethodsWork(ClassicWork):
 
     def _check_samples(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Check:
         rows = self.rows("SELECT id, path FROM sample", pulse)
-        # SQLite numbers rows from 1 in the order of insertion.
+        # SQLite assigns the ids from 1, in the order of insertion.
         placed = ((row, place if (place := sample_place(row[1])) == row[0] - 1 else None) for row in rows)
         return check_rows("samples", placed, writers, PATH.format)
 
@@ -185,13 +188,16 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Columns of a user or an item except its id, by table."""
+"""Functions from a number to the columns of a user or an item except its id, by table."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
-"""Schemas in which a pick has a column with the time, because no id of its own can hold it."""
+"""Schemas in which a pick has a column with the time of its creation, because it has no id with the time."""
 
 
 def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
-    """Yield the statements that create the tables and the indices."""
+    """Yield the SQL statements that create the tables and the indices.
+
+    SQLite before 3.38 has no function unixepoch(), so the SQL depends on the version.
+    """
     id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
     has_unixepoch = tuple(map(int, sqlite_version.split(".")[:2])) >= _HAS_UNIXEPOCH
     now = "unixepoch()" if has_unixepoch else "CAST(strftime('%s', 'now') AS INT)"
@@ -219,9 +225,10 @@ def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return the SQL condition that the other columns of a pick hold what an insertion leaves in them.
+    """Return an SQL condition: the columns of a pick that the INSERT does not set have their defaults.
 
-    The span is that of the insertions, in seconds since 1970; None if the clock was set during it.
+    `span_s` is the time in which the picks were inserted, in seconds since 1970; None if the system's clock
+    was set during that time.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -233,11 +240,11 @@ def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
 
 
 CLOCK_TOLERANCE_S = 1.0
-"""Largest difference between the time of day and the elapsed time of a clock that was not set."""
+"""Maximum difference, in seconds, between the time of day and a steady clock if the clock was not set."""
 
 
 class KeysWork(ClassicWork):
-    """A database of users, items and picks, which must hold every acknowledged pick once."""
+    """Work of keys: a database of users, items and picks, which must have every acknowledged pick once."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -247,7 +254,7 @@ class KeysWork(ClassicWork):
         self._begun = 0.0, 0.0
 
     def create(self, pulse: Pulse) -> None:
-        """Create the tables, and fill the tables of the users and of the items."""
+        """Create all tables, and fill the tables of users and items."""
         for name, rows in (("users", self.picks.users), ("items", self.picks.items)):
             ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
             numbers = with_pulses(range(rows), pulse)
@@ -286,7 +293,7 @@ class KeysWork(ClassicWork):
         return self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
 
     def _check_picks(self, plan: KeysPlan, pulse: Pulse) -> Check:
-        """Check every pick, read from the table itself and not from an index."""
+        """Check every pick. The rows are read from the table itself and not from an index."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -306,7 +313,7 @@ class KeysWork(ClassicWork):
         return check_rows("picks", placed(), plan.writers, lambda place: pick_name(plan.picks[place]), str)
 
     def _span(self) -> tuple[int, int] | None:
-        """Return the seconds between which the picks were inserted; None if the clock was set."""
+        """Return the times before and after the insertion, in s since 1970; None if the clock was set."""
         begun_s, begun_steady_s = self._begun
         now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
         if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:
@@ -314,42 +321,42 @@ class KeysWork(ClassicWork):
         return int(begun_s) - 1, int(now_s) + 1
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add the space that the database takes, unless its data is wrong."""
+        """Return the trial with the space that the database takes, unless its data is wrong."""
         if trial.verdict.status == "failed" or stores_nothing(self.case.driver):
             return trial
         return replace(trial, space=self.place.space(pulse))
 
 
 Pick = tuple[int | None, int | None]
-"""Numbers of a user and an item; None if it does not exist."""
+"""Numbers of a user and an item, from 0; None if the user or the item does not exist."""
 
 
 def pick_name(pick: Pick) -> str:
-    """Return the name of a pick in counter-examples."""
+    """Return the name of a pick, for the description of a problem."""
     user, item = pick
     return f"user {user}'s pick of item {item}"
 
 
 class KeysPlan:
-    """The picks that workers were to insert, in order, and the ids of the stored ones."""
+    """Picks that the workers had to insert, in order, and the ids of the picks that were stored."""
 
     def __init__(self, case: Case) -> None:
         self.picks: list[Pick] = []
         self.places: dict[Pick, int] = {}
-        """Index in `picks` of each pick."""
+        """Place of each pick: its index in `picks`."""
         self.writers: list[Acknowledged] = []
         self.ids_by_place: dict[int, Any] = {}
-        """Ids of stored picks, by place."""
+        """Ids of the stored picks, by place."""
         self._case = case
         self._transactions: list[list[range]] = []
-        """Places of each transaction, by worker."""
+        """For each worker, the places of the picks of each of its transactions."""
 
     def add(self, outcome: Outcome, done: int, pulse: Pulse) -> None:
         """Add the picks of a worker with `done` acknowledged transactions."""
         users = users_of(self._case, outcome.worker)
         done = done if outcome.died else len(users)
         transactions = []
-        # A worker that died may have committed one transaction more.
+        # A worker that died may have committed another transaction, which was not acknowledged.
         for user in with_pulses(users[: done + 1], pulse):
             begin = len(self.picks)
             self.picks += [(user, item) for item in picked_by(self._case, user)]
@@ -375,10 +382,10 @@ class KeysPlan:
 
 
 class CyclesWork(ClassicWork):
-    """A file with a table, which must hold the rows of the last acknowledged commit."""
+    """Work of cycles: a file with a table, which must have the rows of the last acknowledged commit."""
 
     def create(self, pulse: Pulse) -> None:
-        """Create the table. No connection stays open, so the first cycle finds no WAL."""
+        """Create the table. No connection stays open, so that the first cycle starts without a WAL."""
         self.place.create_tables((DEFINITION,), pulse)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
@@ -387,11 +394,14 @@ class CyclesWork(ClassicWork):
         yield examined("last commit", lambda: self._check_table(outcomes, pulse))
 
     def _check_table(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
-        """Compare the table with the rows after the acknowledged steps; if the worker died, also one more."""
+        """Check that the table has the rows after the acknowledged steps of the worker.
+
+        If the worker died, the rows after one more step are right, too.
+        """
         (outcome,) = outcomes
         done = self.steps_done(outcome)
         stored = [*self.rows("SELECT id, value FROM t1", pulse)]
-        # SQLite numbers the rows of an empty table from 1.
+        # SQLite assigns ids from 1 in an empty table.
         states: Iterator[list[Row]] = (
             [*enumerate(committed(self.case.spec, self.salt, steps), 1)]
             for steps in range(done, done + 1 + outcome.died)
@@ -402,5 +412,5 @@ class CyclesWork(ClassicWork):
 
 
 def nearest(rows: Sequence[Row], states: Iterable[list[Row]]) -> list[Row]:
-    """Return the state that differs from the rows of a table in the fewest rows."""
+    """Return the item of `states` that differs in the fewest rows from `rows`, those of a table."""
     return min(states, key=lambda state: len({*rows} ^ {*state}))

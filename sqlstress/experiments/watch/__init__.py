@@ -1,1 +1,1 @@
-"""Watch: the processes that hold the locks of a database that other programs use now."""
+"""Experiment watch: it shows which processes hold the locks of a database that other programs use now."""

@@ -1,4 +1,4 @@
-"""Experiment of a watch: it measures no case, and observes a database that other programs use."""
+"""Command watch: it runs no load of its own, but observes a database that other programs use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WatchSpec(StudySpec):
-    """Study of a watch."""
+    """Declaration of the study that the command runs."""
 
     result = Watch
     result_key = ("watch", "locks")
@@ -31,7 +31,7 @@ class WatchSpec(StudySpec):
 
 
 class WatchExperiment(Experiment):
-    """Watch of a database that other programs use."""
+    """The experiment watch: it has no cases, only a study."""
 
     name = "watch"
     spec = NoOptions

@@ -1,4 +1,4 @@
-"""Sentences of watch, a function each; its parameters are the facts of a finding."""
+"""Sentences in the reports of watch. Each is a function whose parameters are the facts of a finding."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class CheckpointShare(NamedTuple):
 
     process: str
     share: float
-    """Share of the samples."""
+    """Share of the samples in which it held the lock, from 0 to 1."""
     longest_ns: float
 
 

@@ -1,4 +1,4 @@
-"""Presentation of a watch: a row for each process with its locks, findings, and plots over time."""
+"""Report of a watch: a table row for each process with its locks, findings, and plots over time."""
 
 from __future__ import annotations
 
@@ -52,25 +52,26 @@ from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 from sqlstress.user_work.messages import group_key
 
 OFTEN = 0.5
-"""Minimum share of the time with the write lock at which even short holds block other processes."""
+"""Minimum share of the time with the write lock, from 0 to 1, at which even short holds block others."""
 WORTH_TELLING = 0.01
-"""Minimum share of the time with a lock at which the findings mention it."""
+"""Minimum share of the time with a lock, from 0 to 1, at which the findings mention the lock."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""Minimum durations, in seconds, of a pin and of a checkpoint with the write lock that findings mention."""
+"""Minimum durations, in seconds, that findings mention: of a read transaction that pins the WAL, so that no
+checkpoint can copy its newer frames, and of a checkpoint with the write lock."""
 TOGETHER = 0.8
 """Minimum length of a hold of the write lock, as a share of the checkpoint that is taken for its cause."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
 MOST_NAMED = 3
-"""Maximum number of processes in findings of one kind; the table has more."""
+"""Maximum number of processes that findings of a kind name; the table has more."""
 _FRAME_HEADER = 24
 _LONGEST_WORD, _LONGEST_CALL = 41, 60
 _NO_PROCESS = Process(0)
 
 
 def holds(process: Process, lock: str) -> Holds:
-    """Return the holds of a lock by a process."""
+    """Return the holds of a lock by a process; without samples if it was not seen with the lock."""
     return process.locks.get(lock, Holds())
 
 
@@ -80,13 +81,13 @@ def process_at(watch: Watch, place: int | None) -> Process:
 
 
 def called(process: Process) -> str:
-    """Return a short form of a command line: programs and files without their folders."""
+    """Return the command line of a process in a short form: programs and files without their folders."""
     words = [PurePosixPath(word).name if word.startswith("/") else word for word in process.command]
     return truncate(" ".join(truncate(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
 
 
 def process_name(process: Process) -> str:
-    """Return the name of a process: "process 12 (python app.py)"."""
+    """Return the name of a process in sentences, such as "process 12 (python app.py)"."""
     if process.pid <= 0:
         return "a process of another container"
     command = called(process)
@@ -95,14 +96,17 @@ def process_name(process: Process) -> str:
 
 
 def pinned(watch: Watch, pin: Pin) -> str:
-    """Return the name of the first process that held a pin, with the number of others."""
+    """Return the name of the first process that may be the reader of a pin, and the number of others.
+
+    A pin is a read transaction that keeps an old snapshot of the WAL.
+    """
     more = len(pin.processes) - 1
     first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
     return f"{first} and {digits(more)} more" if more > 0 else first
 
 
 def bytes_of(watch: Watch, frames: int) -> int:
-    """Return the size of frames in a WAL, in bytes."""
+    """Return the size of this number of frames in the WAL, in bytes."""
     return frames * (watch.page_bytes + _FRAME_HEADER)
 
 
@@ -183,7 +187,7 @@ def is_early(watch: Watch, pin: Pin) -> bool:
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
-    """Return the finding on a process whose WAL is not the WAL of the watched path."""
+    """Return the finding on a process that uses another WAL than that of the watched path."""
     if process.wal != OTHER_WAL:
         return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
     return Finding(
@@ -204,7 +208,7 @@ def unlocked(watch: Watch) -> Finding:
 
 
 def findings(watch: Watch) -> Iterator[Finding]:
-    """Yield the findings after the conclusion."""
+    """Yield the findings that follow the conclusion in the report."""
     yield from ended_early(watch.error)
     first = conclusion(watch).finding
     for process in watch.processes:
@@ -276,7 +280,7 @@ def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
 
 
 def _crowds(watch: Watch) -> Iterator[Finding]:
-    """Yield programs whose many processes together block other writers, although no single one does."""
+    """Yield findings on programs whose processes together block other writers, though no single one does."""
     programs: dict[tuple[str, ...], list[Process]] = {}
     for process in watch.processes:
         if holds(process, WRITE).samples and process.command:
@@ -325,7 +329,7 @@ def _pins(watch: Watch) -> Iterator[Finding]:
 
 
 def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
-    """Yield the share of the time that a writer with a rollback journal waited for readers."""
+    """Yield a finding on the share of time in which a writer with a rollback journal waited for readers."""
     waiting = sum(holds(process, PENDING).samples for process in watch.processes)
     if share(waiting, watch.samples) < WORTH_TELLING:
         return
@@ -338,7 +342,7 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield the share of the time that the write lock was free, and the longest time without a gap."""
+    """Yield a finding on the share of the time with a free write lock, and the longest time without a gap."""
     held = share(watch.write.samples, watch.samples)
     if held < 0.1 or not watch.open_samples:
         return
@@ -364,7 +368,7 @@ def _events(watch: Watch) -> Iterator[Finding]:
 
 
 MOST_ROWS = 12
-"""Maximum number of processes in the table; the report has all."""
+"""Maximum number of processes in the table; the JSON report has more."""
 _NAME_WIDTH = 30
 _JOURNALS = {"wal": "WAL", "rollback": "rollback"}
 
@@ -387,7 +391,7 @@ class WatchShown(ResultShown[Watch]):
             yield conclusions(more_findings)
 
     def result_plots(self, result: Watch) -> Iterator[Plot]:
-        """Yield a plot of the write lock's holders and the WAL's length over time."""
+        """Yield a plot over time of the holders of the write lock, and of the number of frames in the WAL."""
         views = [view for view in (_held_view(result), _wal_view(result)) if view.data]
         if views:
             step = format_duration(result.course.step_s)
@@ -410,7 +414,7 @@ class WatchShown(ResultShown[Watch]):
 
 
 def about(watch: Watch) -> Iterator[str]:
-    """Yield the heading: database, samples, and length of the WAL."""
+    """Yield the lines of the heading: database, samples, and length of the WAL."""
     journal = _JOURNALS.get(watch.journal, watch.journal)
     counts = [
         plural(watch.samples, "sample"),
@@ -458,7 +462,7 @@ def _frames(watch: Watch, frames: int) -> str:
 
 
 def process_table(watch: Watch) -> Table:
-    """Return the table of processes, sorted by time with the write lock."""
+    """Return the table of processes. The process with the most time with the write lock is first."""
     pins: dict[int, float] = {}
     for pin in watch.pins:
         for place in pin.processes:
@@ -565,7 +569,10 @@ def _wal_view(watch: Watch) -> View:
 def _view_over_time(
     watch: Watch, label: str, lines: Iterable[tuple[str, Sequence[float]]], unit: str, value: str
 ) -> View:
-    """Return a view of the lines that are not always 0. `value` is the format of a value on hover."""
+    """Return a view of the plot, with the lines that are not always 0.
+
+    `lines` has the name and the values per step of each line. `value` is the format of a value on hover.
+    """
     course, data = watch.course, list[Plain]()
     times = [round((place + 0.5) * course.step_s, 3) for place in range(len(course.samples))]
     for number, (name_of_line, values) in enumerate(lines):
@@ -575,11 +582,11 @@ def _view_over_time(
     return View(label, data, {"xaxis": axis("seconds"), "yaxis": axis(unit, rangemode="tozero")})
 
 
-# Display during a watch: a page with the table, or a line.
+# Display during a watch: a page with the table, or a single line.
 
 
 def now_line(watch: Watch) -> str:
-    """Return the current state as a line."""
+    """Return the current state of the locks and the WAL as a line of text."""
     line = f"{watch.seconds:.1f}s: {_state(watch)}"
     if watch.frames_now:
         line += f"; WAL {plural(watch.frames_now, 'frame')}, {digits(watch.checkpointed)} checkpointed"
@@ -602,6 +609,6 @@ def _state(watch: Watch) -> str:
 
 
 def now_page(watch: Watch) -> str:
-    """Return the current state as a page, in lines of 80 columns."""
+    """Return the heading, the current state and the table as text, in lines of 80 columns."""
     text = draw(Lines((*about(watch), now_line(watch))))
     return f"{text}\n\n{draw(process_table(watch))}" if watch.processes else text

@@ -53,7 +53,7 @@ class Watching:
 
 
 def file_name(value: Any) -> str:
-    """Return the name of a file as text. Raises ValueError if it is not one."""
+    """Return the name of a file as text. Raises ValueError if the value cannot be a file name."""
     if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
         raise ValueError(f"{abbreviate(value)} is not a file name: write app.db")
     return str(value)
@@ -79,9 +79,9 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
     "checkpoint",
     "recovery",
 )
-"""Names of the locks. In rollback mode, write is RESERVED and read is SHARED."""
+"""Names of SQLite's locks. With a rollback journal, write is the lock RESERVED and read is SHARED."""
 DELETED_WAL, OTHER_WAL = "deleted", "other"
-"""WAL of a process that is not the WAL of the watched path."""
+"""Kinds of a WAL that a process uses and that is not the WAL of the watched path."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 """Kinds of an `Event`: the file was deleted or replaced, or the kind of its journal changed."""
 
@@ -100,7 +100,7 @@ class MappedSqlite:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Process that was seen holding a lock, or using a different WAL."""
+    """Process that was seen to hold a lock of the database, or to use a different WAL."""
 
     pid: int
     """Process ID; 0 means a process in another container, -1 a process outside of this system."""
@@ -111,7 +111,7 @@ class Process:
     started: str = ""
     """Start time: ISO 8601, UTC; empty if unknown."""
     gone: bool = False
-    """Whether the process ended before the watch."""
+    """Whether the process ended before the end of the watch."""
     wal: str = ""
     """WAL of the process if it is not the WAL of the watched path: "deleted", or "other" for a WAL next to
     another name of the file; else empty."""
@@ -122,30 +122,31 @@ class Process:
     sqlite: tuple[MappedSqlite, ...] = ()
     """SQLite libraries of the process at the end of the watch; empty if they are unknown."""
     locks: dict[str, Holds] = field(default_factory=dict)
-    """Holds by lock. If several processes share a read lock, a sample sees one of them; a read lock has only
-    `samples`."""
+    """Holds by name of the lock. If several processes share a read lock, a sample sees only one of them. Of
+    the holds of a read lock, only `samples` is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
     """Read transaction with an old snapshot of the WAL.
 
-    No checkpoint copies frames after its snapshot, so the WAL is not reset.
+    A checkpoint cannot copy frames that are newer than the snapshot, so the WAL cannot start again and grows.
     """
 
     processes: tuple[int, ...]
-    """Processes that were seen with its read lock, as indices into `processes`. Each of them may be the
-    reader."""
+    """Processes that were seen with the transaction's read lock, as indices into `processes`. Several
+    processes can share the lock, so each of them may be the reader."""
     frame: int
-    """Number of the last frame of its snapshot."""
+    """Number of the last frame of the snapshot."""
     since_s: float
-    """Time of the first sample that saw it, in seconds of the watch; 0 means it may have begun earlier."""
+    """Time of the first sample that saw the transaction, in seconds of the watch; 0 means that the
+    transaction may have begun earlier."""
     seconds: float
-    """Time from the first to the last sample that saw it, in seconds."""
+    """Time from the first to the last sample that saw the transaction, in seconds."""
     grew_frames: int
     """Largest number of frames that followed `frame` in the WAL while the read transaction was seen."""
     lasts: bool = False
-    """Whether it was seen in the last sample."""
+    """Whether the transaction was still seen in the last sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +166,10 @@ class ReaderWait:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Event that happened to the file."""
+    """Event of the database file: it was deleted or replaced, or its journal changed."""
 
     at_s: float
-    """Time of the sample that saw it, in seconds of the watch."""
+    """Time of the first sample after the event, in seconds of the watch."""
     what: str
     """Kind: deleted, replaced, or journal for a change of the journal."""
     journal: str = ""
@@ -177,7 +178,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Samples over time, in steps of equal length."""
+    """Sums of the samples over time, in steps of equal length."""
 
     step_s: float = 0.1
     """Length of a step, in seconds."""
@@ -189,12 +190,13 @@ class Course:
     frames: tuple[int, ...] = ()
     """Largest number of frames in the WAL, per step."""
     checkpointed: tuple[int, ...] = ()
-    """Number of frames that were in the database file at the end of each step."""
+    """Number of frames of the WAL that checkpoints had copied into the database file, at the end of each
+    step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Watch of a database that other programs use."""
+    """Result of a watch of a database that other programs use."""
 
     database: str
     """File of the database, as on the command line."""
@@ -205,8 +207,8 @@ class Watch:
     samples: int = 0
     """Number of samples."""
     open_samples: int = 0
-    """Number of samples in which the file could be locked: in rollback mode, or in WAL mode with a
-    wal-index."""
+    """Number of samples in which processes could have locked the file: with a rollback journal, or with a
+    WAL and its wal-index (-shm)."""
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     journal: str = ""
@@ -214,7 +216,7 @@ class Watch:
     commits: int | None = None
     """Number of transactions that any process committed during the watch; None if not counted."""
     write: Holds = field(default_factory=Holds)
-    """Holds of the write lock by any process: a hold lasts until the lock is seen free."""
+    """Holds of the write lock by any process: a hold lasts until a sample sees the lock free."""
     processes: tuple[Process, ...] = ()
     """Processes that held locks. The process that was seen most often with the write lock is first."""
     others: int = 0
@@ -232,14 +234,14 @@ class Watch:
     frames_now: int = 0
     """Number of frames in the WAL at the last readable sample."""
     checkpointed: int = 0
-    """Number of these frames, at the last readable sample, that were in the database file."""
+    """Number of the frames in `frames_now` that checkpoints had copied into the database file."""
     wal_bytes: int = 0
     """Largest size of the WAL file, in bytes."""
     wal_bytes_now: int = 0
     """Size of the WAL file at the end, in bytes."""
     openers: int | None = None
-    """Largest number of processes that had the database open at once; null if the system does not list open
-    files."""
+    """Largest number of processes that had the database open at the same time; null if the operating system
+    does not list open files."""
     hidden: int = 0
     """Number of processes whose open files could not be read."""
     links: int = 0
@@ -247,7 +249,8 @@ class Watch:
     is_mount: bool = False
     """Whether the file itself is a mount point, such as a container's bind mount of one file."""
     hot_journal: bool = False
-    """Whether a writer died and left a rollback journal: the next program to open the file rolls it back."""
+    """Whether a writer died in a transaction and left its rollback journal. The next program that opens the
+    database rolls the transaction back."""
     held_too_long: int | None = None
     """Index of the process that held the write lock for longer than `until_held_s`; None if no process
     did."""
@@ -256,8 +259,8 @@ class Watch:
     wal_full: bool = False
     """Whether the watch ended because the WAL file had the size `until_wal_bytes`."""
     events: tuple[Event, ...] = ()
-    """First events of the file, in order."""
+    """First events of the database file, in order of time."""
     course: Course = Course()
-    """Samples over time."""
+    """Sums of the samples over time, in steps."""
     error: str | None = None
     """Reason why the watch ended early; None if it was completed or interrupted."""

@@ -1,4 +1,8 @@
-"""Study of a watch: samples at a rate, each at a random moment of its interval, until the time is over."""
+"""Study of the command watch: it takes samples of the locks until the time is over or a condition holds.
+
+Samples have a fixed rate; each is at a random moment of its interval, so that they do not follow a rhythm of
+the watched programs.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +30,18 @@ from sqlstress.report import Environment, Report
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_locks
 
-# Processes are described once, when they are first seen, because they may end soon.
+# Command lines of processes. They are read when a process is first seen, because the process may end soon.
 
 
 MOST = 1000
-"""Maximum number of processes that are distinguished. The locks of further ones are counted together."""
+"""Maximum number of processes that are distinguished.
+
+The locks of all further processes are counted together.
+"""
 OTHERS = -1
-"""Index of these further processes."""
+"""Common index of all processes beyond MOST."""
 MOST_WORDS, LONGEST = 50, 300
-"""Maximum number of words of a command line, and of characters per word."""
+"""Maximum number of words of a command line, and of characters of a word."""
 
 
 class _Entry(NamedTuple):
@@ -43,7 +50,10 @@ class _Entry(NamedTuple):
 
 
 class Names:
-    """Seen processes, in the order of appearance. The system may use a process number again."""
+    """Processes that were seen, in the order of their appearance; the index of a process is its position.
+
+    The operating system may use the number of an ended process again, for another process.
+    """
 
     def __init__(self) -> None:
         self.found: list[Process] = []
@@ -53,7 +63,7 @@ class Names:
         self._gone: set[int] = set()
 
     def place(self, pid: int) -> int:
-        """Return the index of a process; OTHERS if it is beyond MOST."""
+        """Return the index of the process with this number; OTHERS if there are more than MOST processes."""
         entry = self._by_pid.get(pid)
         if entry is None:
             entry = self._by_pid[pid] = self._add(pid)
@@ -72,19 +82,19 @@ class Names:
         return _Entry(len(self.found) - 1, process)
 
     def refresh(self) -> None:
-        """Find the processes that have ended."""
+        """Record the processes that have ended since the last call."""
         for pid, (place, process) in list(self._by_pid.items()):
             if pid > 0 and (process is None or not process.is_running()):
                 self._gone.add(place)
                 del self._by_pid[pid]
 
     def is_gone(self, place: int) -> bool:
-        """Return whether a process had ended at the last refresh."""
+        """Return whether the process with this index had ended at the last call of `refresh`."""
         return place in self._gone
 
 
 def described(process: psutil.Process) -> Process:
-    """Return the description of a process: command line, user and time of start, as far as known."""
+    """Return the command line, user and start time of a process, as far as they can be read."""
     words: tuple[str, ...] = ()
     user = started = ""
     with suppress(psutil.Error):
@@ -110,22 +120,23 @@ def mapped_sqlite(pid: int) -> tuple[MappedSqlite, ...]:
 MOST_EXAMINED = 12
 """Maximum number of processes whose SQLite libraries are read: each takes some ms."""
 USUAL_S = 10.0
-"""Default duration, in seconds."""
+"""Default duration of a watch, in seconds."""
 STEP_S = 1.0
-"""Interval in which results are shown and saved, in seconds."""
+"""Length of a step in seconds. After each step the result is shown and saved."""
 FIRST_STEP_S = 0.2
 """Time of the first step, in seconds: a change of a deleted WAL is detected between two steps."""
 CAUSE_S = 2.0
 """Minimum duration of a watch that ends with a cause of the WAL's size, in seconds."""
 LIST_S = 10.0
-"""Minimum interval between listings of all holders of read locks, in seconds.
+"""Minimum seconds between two listings of all holders of read locks.
 
-On Linux a listing blocks every file lock."""
+On Linux, a listing blocks all changes of file locks in the whole system while it is made.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchBench:
-    """Bench of a watch."""
+    """Environment of a running watch: its empty report, the signals to stop, and the observer of the run."""
 
     report: Report
     signals: StopSignals
@@ -133,7 +144,7 @@ class WatchBench:
 
 
 class WatchOpening:
-    """Opening of a watch. It writes nothing next to the database, and measures no sync."""
+    """Preparation of a watch. Unlike that of a measurement, it writes no files and measures no sync."""
 
     kept_folder = None
     stayed = ()
@@ -143,7 +154,7 @@ class WatchOpening:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[WatchBench]:
-        """Yield a bench. Signals to stop are caught during the block."""
+        """Yield the environment of the watch. Signals to stop are caught during the block."""
         with StopSignals() as signals:
             mounted = host.file_system_of(self._path.resolve().parent)
             warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
@@ -153,10 +164,10 @@ class WatchOpening:
 
 
 class WatchStudy:
-    """Study of a watch; a step takes about a second."""
+    """Study of a watch: it takes samples, in steps of about a second."""
 
     def __init__(self, path: Path, asked: Watching) -> None:
-        """Raises UsageError and EnvironmentFailure, as `LockedFile` does."""
+        """Open the database file without SQLite. Raises UsageError and EnvironmentFailure as `LockedFile`."""
         self._database, self._options = LockedFile(path), asked
         self._names = Names()
         self._tally = WatchTally(self._names.place)
@@ -180,7 +191,7 @@ class WatchStudy:
         return replace(blank, results={"watch": self.watch})
 
     def steps(self, bench: WatchBench) -> Steps:
-        """Take samples, and yield about once a second."""
+        """Take samples until the end of the watch, and yield after each step of about a second."""
         with closing(self._database):
             try:
                 yield from self._take_samples(bench)
@@ -228,12 +239,17 @@ class WatchStudy:
         return self._blank.held_too_long is not None
 
     def _examine_rest(self) -> None:
-        """Examine what need not be sampled often: ended processes, files, names and openers."""
+        """Examine, once per step, what changes seldom.
+
+        This is: ended processes, the size of the WAL, a left journal, other names of the file, and the
+        processes that have it open.
+        """
         self._names.refresh()
         look, is_hot = self._database.look(), False
         if look.state == ROLLBACK and not look.locks and self._database.has_journal():
             # A writer creates and removes its journal while it holds the lock. So a journal without a lock
-            # is hot; the second look excludes a change between the two calls.
+            # was left by a writer that died. Look twice, because a writer may start or end between the two
+            # calls.
             is_hot = not self._database.look().locks and self._database.has_journal()
         self._tally.add_files(self._database.wal_bytes(), is_hot)
         self._tally.add_names(*self._database.other_names())
@@ -242,7 +258,7 @@ class WatchStudy:
 
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
-    """Return the watch that unparsed options request. Raises UsageError."""
+    """Return the watch that options request, whose values are not parsed yet. Raises UsageError."""
     options = [option for group in (DisplayOptions, Watching) for option in options_of(group).values()]
     values = parse_options(options, given)
     if values["file"] is None:

@@ -1,4 +1,8 @@
-"""Computes from samples how long each process held each lock. Reads no files and no process list."""
+"""Computation of the result of a watch from its samples: how long each process held each lock.
+
+The functions read no files and no list of processes. A place is the index of a process in the list of
+processes.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ from sqlstress.targets.sqlite.open_files import SAME, Opener, Openers
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0
-"""Duration from which on a reader of an old state matters, in seconds."""
+"""Duration, in seconds, from which on a reader with an old snapshot counts as pinning the WAL."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
 """Longest sleep of a waiting writer between two attempts, in seconds.
@@ -50,7 +54,10 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark behind the end of the WAL, while a process holds its lock."""
+    """Read mark that is older than the end of the WAL, while processes hold its read lock.
+
+    SQLite has a few read marks: a reader locks the mark with the number of the last frame that it sees.
+    """
 
     since_s: float
     last_s: float
@@ -93,7 +100,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields of a Watch that each sample changes."""
+    """Fields of a Watch that samples change. The names are those of the Watch."""
 
     samples: int = 0
     open_samples: int = 0
@@ -121,7 +128,7 @@ class _Step:
     checkpointed: int = 0
 
     def and_next(self, other: _Step) -> _Step:
-        """Return this step and the next as one step."""
+        """Return the sum of this step and the following step `other`."""
         return _Step(
             self.samples + other.samples,
             self.held + other.held,
@@ -131,14 +138,14 @@ class _Step:
 
 
 class WatchTally:
-    """Result of the samples so far."""
+    """Result of a watch so far, updated by each sample."""
 
     def __init__(self, place_of: Callable[[int], int]) -> None:
         """`place_of` returns the index of a process from its number (pid)."""
         self._place_of = place_of
         self._before_s = self._at_s = 0.0
         self._runs: dict[tuple[int, str], HoldTracker] = {}
-        """Holds by process and lock."""
+        """Holds by process (its index) and name of the lock."""
         self._any_process = HoldTracker()
         """Holds of the write lock by any process."""
         self._chain = HoldChain()
@@ -154,10 +161,10 @@ class WatchTally:
         self._reading: Counter[int] = Counter()
         self._events: list[Event] = []
         self._other_wals: dict[int, tuple[Opener, Opener]] = {}
-        """Processes with another WAL, by index: first and last state."""
+        """First and last state of each process that uses another WAL, by index of the process."""
         self._totals = _Totals()
         self.last: LockSample | None = None
-        """State at the last sample."""
+        """Locks and state of the file at the last sample; None before the first sample."""
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
@@ -181,7 +188,7 @@ class WatchTally:
         return self._totals.wal_bytes_now
 
     def add(self, sample: TimedSample) -> None:
-        """Add a sample."""
+        """Add a sample of the locks to the result."""
         at_s, look = sample.asked_s, sample.look
         self._before_s, self._at_s = self._at_s, at_s
         totals = self._totals
@@ -210,7 +217,7 @@ class WatchTally:
         self.last = look
 
     def _compare_with_last(self, at_s: float, look: LockSample) -> None:
-        """Record events of the file and the number of commits since the last sample."""
+        """Record the changes since the last sample: deletion or replacement of the file, journal, commits."""
         last = self.last
         if last is None:
             return
@@ -223,7 +230,7 @@ class WatchTally:
         if (look.state, look.file) == (last.state, last.file) and None not in (look.changes, last.changes):
             assert look.changes is not None and last.changes is not None
             more = (look.changes - last.changes) % _WORD
-            # The counter of a new wal-index starts at 0 again.
+            # A large difference means a new wal-index, whose counter has started at 0 again.
             self._totals.commits = (self._totals.commits or 0) + (more if more < _WORD // 2 else 0)
 
     def _add_event(self, event: Event) -> None:
@@ -231,7 +238,7 @@ class WatchTally:
             self._events.append(event)
 
     def _add_index(self, sample: TimedSample, index: WalIndex) -> None:
-        """Add the figures of the wal-index, and the locked read marks that are behind the end of the WAL."""
+        """Add the numbers of frames in the wal-index, and the readers with an old snapshot."""
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
@@ -292,28 +299,28 @@ class WatchTally:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether a reader has pinned the WAL for so long that all its holders should be listed."""
+        """Whether a reader has pinned the WAL for so long that all holders of its lock should be listed."""
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:
-        """Add a list of all current holders of read locks."""
+        """Add a list of all current holders of read locks. A sample has only one holder of each lock."""
         slots = {slot: pinned for (_, slot, _), pinned in self._pinned.items()}
         for lock in locks:
             if lock.slot in slots:
                 slots[lock.slot].who.setdefault(self._place_of(lock.pid))
 
     def add_files(self, wal_bytes: int, hot_journal: bool) -> None:
-        """Add the current size of the WAL, and whether there is a hot journal."""
+        """Add the current size of the WAL in bytes, and whether a dead writer has left its journal."""
         self._totals.wal_bytes = max(self._totals.wal_bytes, wal_bytes)
         self._totals.wal_bytes_now = wal_bytes
         self._totals.hot_journal = hot_journal
 
     def add_names(self, links: int, is_mount: bool) -> None:
-        """Add the number of hard links of the file, and whether it is a mount point."""
+        """Add the number of hard links of the database file, and whether the file is a mount point."""
         self._totals.links, self._totals.is_mount = max(self._totals.links, links), is_mount
 
     def add_openers(self, openers: Openers) -> None:
-        """Add the processes that have the file open just now."""
+        """Add a list of the processes that have the database file open now."""
         totals = self._totals
         totals.openers = max(totals.openers or 0, len(openers.seen))
         totals.hidden = max(totals.hidden, openers.hidden)
@@ -323,14 +330,19 @@ class WatchTally:
                 self._other_wals[place] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return the result so far. `blank` has the fields that do not come from samples."""
+        """Return the result so far.
+
+        `blank` has the fields that do not come from samples. `processes` are the descriptions of the
+        processes, by index.
+        """
         locks: dict[int, dict[str, Holds]] = {}
         for (place, name), runs in self._runs.items():
             if place >= 0:
                 locks.setdefault(place, {})[name] = Holds(*runs.figures)
         for place, count in self._reading.items():
             locks.setdefault(place, {})[READ] = Holds(count)
-        # Processes are sorted by samples with the write lock. Fields with an index follow the new order.
+        # Sort the processes by samples with the write lock, and change all fields that are indexes
+        # accordingly.
         described = [
             replace(item, locks=locks.get(place, {}), **self._other_wal(place))
             for place, item in enumerate(processes)
@@ -364,7 +376,7 @@ class WatchTally:
         )
 
     def _other_wal(self, place: int) -> dict[str, Any]:
-        """Return the fields of a Process on its WAL, if it is not the WAL of the watched path."""
+        """Return the fields `wal`, `name` and `writes` of a Process; empty if it uses the watched WAL."""
         if place not in self._other_wals:
             return {}
         first, last = self._other_wals[place]
@@ -388,14 +400,17 @@ class WatchTally:
 
 
 def mark_of(lock: Lock, index: WalIndex) -> int:
-    """Return the last frame of the WAL that a reader can see; 0 (no frame) for the first slot."""
+    """Return the number of the last frame of the WAL that a reader can see.
+
+    0 for the first slot: its readers see only the database file, and no frame.
+    """
     return index.marks[lock.slot] if lock.slot else 0
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether a reader prevents the checkpoint of frames committed after it began.
+    """Return whether a reader prevents the checkpoint of frames, because they were committed after it began.
 
-    A new reader takes the newest mark, so a reader with an older mark began earlier.
+    A new reader takes the newest read mark. So a reader with an older mark began earlier.
     """
     return mark_of(lock, index) < index.frames and (lock.slot > 0 or index.checkpointed < index.frames)
 

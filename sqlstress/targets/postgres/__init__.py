@@ -1,4 +1,4 @@
-"""PostgreSQL: a schema of our own on the user's server, or on a temporary one."""
+"""Target PostgreSQL: data in a schema that sqlstress creates, on the user's server or a temporary server."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import ConnectionInfo
 
 MAX_TABLES = 1000
-"""Limit of tables, because each connection prepares statements for each of them."""
+"""Maximum number of tables. It is limited, because each connection prepares statements for each table."""
 EACH, RESERVED = 4, 13
-"""Connections per process, because an application may have several; and for the parent and the server."""
+"""Connections that a temporary server permits.
+
+EACH is per process, because an application may open several. RESERVED is for the parent process and the
+server.
+"""
 
 
 class PostgresTarget(Target):
     DESCRIPTORS = 1
-    """The connection, whatever the number of tables."""
+    """File descriptors of a worker: its connection, for any number of tables."""
 
     def open_place(self, case: Case, where: Path) -> PostgresPlace:
         from sqlstress.targets.postgres.place import PostgresPlace
@@ -37,9 +41,10 @@ class PostgresTarget(Target):
         return PostgresPlace(case, where)
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with its server added and SQLite's journal mode removed.
+        """Return the case with its server, and without SQLite's journal mode.
 
-        Raises UsageError if the server cannot run the case.
+        `anyway` permits a server on another machine. Raises UsageError if the server cannot run the case, and
+        NotInstalled without psycopg.
         """
         from sqlstress.report.case import KEEP_JOURNAL_MODE
 
@@ -70,7 +75,10 @@ class PostgresTarget(Target):
 
     @contextmanager
     def serving(self, cases: Sequence[Case], folder: Path) -> Iterator[None]:
-        """Start a server for the cases that name none; drop what killed runs left on named servers."""
+        """Start a temporary server during the block, if there are cases without a server (--dsn).
+
+        On the servers of other cases, drop the schemas that killed runs have left.
+        """
         from sqlstress.targets.postgres.own_schema import drop_abandoned
         from sqlstress.targets.postgres.place import VARIABLES
         from sqlstress.targets.postgres.server import running
@@ -82,7 +90,8 @@ class PostgresTarget(Target):
         if not processes:
             yield
             return
-        # libpq's variables lead to another server. A named server may need them.
+        # libpq's environment variables could lead to another server than the temporary one, so remove them.
+        # But if there is a named server, its connections may need these variables.
         names = [] if named else [name for name in VARIABLES.values() if name in os.environ]
         hidden = {name: os.environ.pop(name) for name in names}
         try:
@@ -110,7 +119,10 @@ class PostgresTarget(Target):
         return type(error).__module__.partition(".")[0] == "psycopg"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
-        """Return the versions of psycopg and of the named server, or of the one that a run would start."""
+        """Return a text on the server and psycopg, with versions: that of --dsn, or the server to start.
+
+        Raises NotInstalled without psycopg, and EnvironmentFailure if the server cannot be used.
+        """
         try:
             import psycopg
         except ImportError as error:

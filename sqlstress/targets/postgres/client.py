@@ -1,7 +1,8 @@
-"""A worker's connection to a server.
+"""Connection of a worker to a PostgreSQL server.
 
-Keys and values are binary, in statements that psycopg's pgconn prepares: a call is one round trip. A
-serialization failure counts as BUSY_SNAPSHOT, and a deadlock or a lock time-out as BUSY.
+Keys and values are sent in binary form to statements that psycopg's low-level connection has prepared, so
+that a call is a single round trip. In the terms of SQLite, a serialization failure counts as BUSY_SNAPSHOT,
+and a deadlock or a lock time-out as BUSY.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _succeeded(result: Any) -> Any:
 
 
 class PostgresClient:
-    """A worker's connection to a schema, in autocommit."""
+    """Connection of a worker, in autocommit mode; names are looked up in the schema of the case."""
 
     _connection: Connection
 
@@ -59,14 +60,17 @@ class PostgresClient:
         return self
 
     def prepare(self, sql: str) -> Callable[..., Any]:
-        """Prepare a statement with binary parameters and results; return it as a function."""
+        """Prepare a statement with binary parameters and results.
+
+        Return a function that runs it: from the encoded parameters to the result of libpq.
+        """
         run, name = self._pgconn.exec_prepared, next(self._names).encode()
         formats = (_BINARY,) * sql.count("$")
         _succeeded(self._pgconn.prepare(name, sql.encode()))
         return lambda params=(): _succeeded(run(name, params, formats, _BINARY))
 
     def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
-        """Return a function of named values that runs a statement."""
+        """Return a function that runs a statement with parameters like :name. Its argument has the values."""
         text, names = number_parameters(sql)
         cursor: Any = psycopg.RawCursor(self._connection)
 
@@ -96,7 +100,7 @@ class PostgresClient:
         return read
 
     def retried(self, call: Operation) -> Operation:
-        """Wrap an operation: after BUSY it starts again, until the busy time-out."""
+        """Return an operation that rolls back and starts again after BUSY, until the busy time-out."""
         clock, timeout_s = time.perf_counter, self._case.settings.busy_timeout_ms / 1000
 
         def attempt_until_done(params: Any) -> Any:
@@ -137,7 +141,7 @@ class PostgresClient:
         self._connection.close()
 
 
-# Keys and values: a table of each in the schema for each bucket.
+# Keys and values. For each bucket, the schema has a table of keys and values, and a table of counters.
 
 
 GET = "SELECT value FROM kv_{} WHERE key = $1"
@@ -151,14 +155,18 @@ CODERS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
     "text": (str.encode, bytes.decode),
     "blob": (bytes, bytes),
 }
-"""Functions that encode and decode a binary value, by type."""
+"""Functions that encode a value to PostgreSQL's binary format, and decode it, by type of the value."""
 
 
 class PostgresStore(ClientStore):
-    """A worker's operations on the tables of a schema, by bucket."""
+    """Operations of a worker on the key-value tables of a schema, by bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
-        """`begin` is how transactions of several statements begin: "immediate" takes their locks first."""
+        """Connect, and prepare the statements for each bucket. Raises EnvironmentFailure.
+
+        If `begin` is "immediate", transactions of several statements lock rows before they read, and in
+        order.
+        """
         client = PostgresClient(case, schema).connect()
         super().__init__(client)
         try:
@@ -190,7 +198,7 @@ class PostgresStore(ClientStore):
 
         def replace_all(rows: Iterable[tuple[Any, Any]]) -> None:
             begin()
-            # Transactions that lock rows in a common order have no deadlocks.
+            # If all transactions lock rows in the same order, there are no deadlocks.
             for row in sorted(rows, key=itemgetter(0)) if locks else rows:
                 replace(row)
             commit()
@@ -209,7 +217,8 @@ class PostgresStore(ClientStore):
         self.updates.append(client.retried(increment))
 
 
-# The user's statements, whose parameters have names. A value has the type of the same literal in SQL.
+# The user's statements, whose parameters have names. A value is sent with the type that the same literal
+# would have in SQL.
 
 
 _DECODERS: dict[int, Callable[[bytes], Any]] = {
@@ -217,12 +226,14 @@ _DECODERS: dict[int, Callable[[bytes], Any]] = {
     **dict.fromkeys((20, 21, 23, 26), int),
     **dict.fromkeys((700, 701), float),
 }
-"""Decoders of bool, of int8, int2, int4 and oid, and of float4 and float8, by PostgreSQL's pg_type.oid.
-Values of other types are text."""
+"""Functions that decode a value from text, by PostgreSQL's number of the type (pg_type.oid).
+
+The types are bool; int8, int2, int4 and oid; float4 and float8. Values of all other types remain text.
+"""
 
 
 def number_parameters(sql: str) -> tuple[str, list[str]]:
-    """Return a statement with $1, $2, ... in place of each :name, and the names."""
+    """Return a statement with $1, $2, ... instead of its :name parameters, and their names in order."""
     text, names = "", list[str]()
     for token in POSTGRES.tokens(sql):
         is_name = token.kind == "parameter" and token.text[0] == ":"

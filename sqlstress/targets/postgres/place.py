@@ -1,4 +1,4 @@
-"""The data of a case on a server: a schema of our own, with a table for each bucket."""
+"""Data of a case on a PostgreSQL server: a schema that sqlstress creates, with tables for each bucket."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Definition
 
 CANCEL_S = 5.0
-"""Time limit of a request to cancel a query, in seconds."""
+"""Time limit for a request to cancel a query, in seconds."""
 SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
 ROWS_PER_PULSE = 10_000
 _WRITTEN = "sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint FROM pg_stat_all_tables WHERE schemaname = %s"
@@ -52,7 +52,7 @@ ORDER BY 1, 2, 3
 
 
 class PostgresPlace(Place):
-    """A schema for a case, named after the folder of the case."""
+    """Schema of a case. Its name follows from the data folder of the case."""
 
     stores: Literal[True] = True
 
@@ -80,7 +80,7 @@ class PostgresPlace(Place):
 
     @contextmanager
     def read(self, pulse: Pulse = lambda: None) -> Iterator[Connection]:
-        """Connect, and end all sessions of workers. Raises EnvironmentFailure."""
+        """End all sessions of workers, and yield a connection. Raises EnvironmentFailure."""
         with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
             end_sessions(connection, self.name, pulse)
             connection.execute(f"SET lock_timeout = '{own_schema.LOCKED_S:g}s'".encode())
@@ -128,7 +128,7 @@ class PostgresPlace(Place):
 
     def rows_written(self, pulse: Pulse) -> int | None:
         with self.read(pulse) as connection:
-            if connection.info.server_version < 150_000:  # older servers count with a delay
+            if connection.info.server_version < 150_000:  # Older servers update the counts with a delay.
                 return None
             return first(connection, f"SELECT {_WRITTEN}".encode(), (self.name,))[0] or 0
 
@@ -144,7 +144,10 @@ class PostgresPlace(Place):
 
     @contextmanager
     def making(self, pulse: Pulse) -> Iterator[PostgresSession]:
-        """Create the schema for the block to fill, and vacuum the tables, so that no worker has to."""
+        """Create the schema, yield a session that fills it, and vacuum its tables after the block.
+
+        After that, no vacuum is due during the load. Raises UsageError if the block changes the search path.
+        """
         self.owner.make()
         with opened(self.owner.dsn, f"cannot fill {self.name}") as connection:
             connection.execute("SET synchronous_commit = off")
@@ -159,7 +162,7 @@ class PostgresPlace(Place):
 
 
 class PostgresTable(TableView):
-    """The tables of keys and values, each with a table of counters."""
+    """Tables of keys and values, and tables of counters: a table of each for each bucket."""
 
     def __init__(self, place: PostgresPlace, key_type: str, value_size: int, counters: int) -> None:
         self._place, self._counters = place, counters
@@ -200,7 +203,10 @@ class PostgresTable(TableView):
 
 
 class PostgresSnapshot(Snapshot):
-    """The identity of each table and its file: the proof cannot see that a table was replaced."""
+    """Identities of the schema's tables and their files, to detect that a table was replaced.
+
+    The check of the rows cannot detect this.
+    """
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place = place
@@ -222,7 +228,10 @@ class PostgresSnapshot(Snapshot):
 
 
 class PostgresSession:
-    """A connection of the parent that looks up names in the schema; another thread can cancel its query."""
+    """Connection of the parent process that looks up names in the schema.
+
+    Another thread can cancel a running query by `interrupt`.
+    """
 
     def __init__(self, connection: Connection, schema: str, pulse: Pulse) -> None:
         self.connection, self._schema, self._pulse = connection, schema, pulse
@@ -251,7 +260,10 @@ class PostgresSession:
         return self.connection.info.transaction_status != TransactionStatus.IDLE
 
     def begin(self) -> None:
-        """Begin a snapshot. If transactions are serializable, it agrees with a serial order of them."""
+        """Begin a read-only transaction with a snapshot.
+
+        If the load's transactions are serializable, the snapshot is consistent with a serial order of them.
+        """
         self.run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:
@@ -261,7 +273,7 @@ class PostgresSession:
         return self.connection.execute(sql.encode(), tuple(params) or None).fetchall()
 
     def end(self) -> None:
-        with suppress(psycopg.OperationalError):  # a lost connection has no transaction
+        with suppress(psycopg.OperationalError):  # A lost connection has no transaction.
             self.connection.rollback()
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
@@ -271,8 +283,8 @@ class PostgresSession:
             raise error
 
 
-# Directions for the user's programs: a URL, and the environment variables of libpq. The URL has no password,
-# because it appears in commands and messages.
+# Connection data for the user's programs: a URL, and the environment variables of libpq. The URL has no
+# password, because it appears in commands and messages.
 
 
 VARIABLES = {
@@ -280,12 +292,15 @@ VARIABLES = {
     for option in Conninfo.get_defaults()
     if option.keyword and option.envvar
 }
-"""Environment variables of libpq, by keyword."""
+"""Environment variables of libpq, PostgreSQL's client library, by keyword of the connection string."""
 SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
 def resolve_dsn(dsn: str) -> dict[str, str]:
-    """Return a connection string's keywords, with those from the environment and a service file."""
+    """Return all keywords of a connection string with their values, and the password.
+
+    Keywords that the environment or a service file sets are included.
+    """
     connection = PGconn.connect(dsn.encode())
     try:
         info = psycopg.ConnectionInfo(connection)
@@ -295,13 +310,14 @@ def resolve_dsn(dsn: str) -> dict[str, str]:
 
 
 def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -> ConnectionInfo:
-    """Return directions to a schema of a server; `parts` are libpq's keywords.
+    """Return the data with which a user's program connects to the schema on the server.
 
-    Transactions start at the isolation level, unless the program sets another level.
+    `parts` are the values of libpq's keywords. Transactions start at the isolation level `isolation`, unless
+    the program sets another level.
     """
     options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
     if isolation != AS_SET:
-        level = isolation.replace("-", r"\ ")  # a space within a value
+        level = isolation.replace("-", r"\ ")  # In options, a space within a value needs a backslash.
         options += f" -c default_transaction_isolation={level}"
     whole = {name: value for name, value in parts.items() if value and name != "service"}
     whole |= {"options": options, "application_name": schema}
@@ -309,7 +325,8 @@ def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -
     public = {name: value for name, value in whole.items() if name not in SECRET}
     user, database = (quote(public.pop(name, ""), safe="") for name in ("user", "dbname"))
     address = f"{user}@" if user else ""
-    if not set(public.get("host", "/")) & set("/@,:"):  # other hosts are valid as parameters only
+    # A host with one of these characters, such as the path of a socket, must be a parameter of the URL.
+    if not set(public.get("host", "/")) & set("/@,:"):
         address += ":".join(public.pop(name) for name in ("host", "port") if name in public)
     url = f"postgresql://{address}/{database}?{urlencode(public, quote_via=quote, safe='')}"
     return ConnectionInfo(url, variables, parts.get("password", ""))
