@@ -116,7 +116,10 @@ class Experiment(ReportFormat):
     """Whether the data of a case may be in several files. If not, no text mentions the number of files."""
 
     def table(self) -> str:
-        """Return the name of the experiment whose tables show the cases of this experiment."""
+        """Return the name of an experiment: its tables show the cases of this experiment.
+
+        It is another experiment's name if the cases of both are compared in the same tables.
+        """
         return self.name
 
     def table_key(self, case: Case) -> Case:

@@ -47,7 +47,10 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences, from the first, that brief formats show; None means all sentences."""
+    """Number of sentences that brief formats, such as a terminal without --details, show.
+
+    Brief formats show the first sentences, and leave out the later ones. None means that all are shown.
+    """
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -381,9 +384,10 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the clause of the legend on the column VERIFIED, with the meanings of the cells of a group.
+    """Yield the part of the legend that explains the column VERIFIED: "data (verified): ok = ...".
 
-    `word` is the cell if the data is right, and `ok` is the fact about the data that is proved in this case.
+    It explains only the cells that occur in the group. `word` is the cell of a run whose data is right, and
+    `ok` is the explanation of `word`: the fact about the data that the verification proved.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}

@@ -250,9 +250,10 @@ def _disturbers(group: Group) -> str:
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return the clauses of the legend on the marks "±" and "~", if the group has such marks.
+    """Return the parts of the legend that explain the marks "±" and "~"; only marks that the group has.
 
-    `figure` is the name of the marked figure.
+    "±" shows the 95% interval of a figure, and "~" marks a run that was disturbed by other programs or by a
+    CPU quota. `figure` is the name of the figure with the interval.
     """
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [

@@ -70,7 +70,10 @@ def colour(place: int) -> str:
 
 
 def name(words: str) -> str:
-    """Return a text for a plot: one line of at most _LONGEST characters, without placeholders ("%{x}")."""
+    """Return a text for a plot: one line of at most _LONGEST characters.
+
+    A space is put into each "%{", because Plotly would replace a placeholder such as "%{x}" by a value.
+    """
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
@@ -83,10 +86,10 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute of the layout that gives each line its own small frame.
+    """Return the attribute of a plot's layout that draws each line in a small frame of its own.
 
-    Empty if the lines are few enough for one frame. In a small frame, the other lines are behind the line in
-    the colour of the grid.
+    The attribute is empty if the lines are few enough for one frame. Each small frame also shows all other
+    lines, behind its own line and in the colour of the grid.
     """
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}

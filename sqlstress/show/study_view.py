@@ -64,7 +64,7 @@ from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS, digits, finite, plural, rounded
 
 CHANGE = (Column("from", ("95%", "from")), Column("to"))
-"""Columns with the ends of the interval of a change."""
+"""Columns with the lower and the upper end of the 95% interval of a change."""
 
 
 def _study(
@@ -86,12 +86,18 @@ def _study(
 
 
 def _cell(value: float | None, metric: str) -> str:
-    """Return a figure as a cell: TPS, or for the metric p99 a time, given in ns, in ms."""
+    """Return a figure as a cell; a dash for None.
+
+    If `metric` is p99, `value` is a time in ns, and the cell shows ms. Otherwise, `value` is a rate.
+    """
     return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
 
 
 def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
-    """Return the cells of a change: its estimate, and the ends of its interval, all given as ratios."""
+    """Return the cells of a change as percentages: the estimate, and the ends of its 95% interval.
+
+    `ratio` and `ends` are ratios, such as 1.05 for +5%. A dash stands for an end that is None.
+    """
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
