@@ -114,8 +114,8 @@ _FROM_DUE = (
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
     """Return the columns of a group's table.
 
-    `failed` is the experiment's column of failed operations. `proved` completes "ok = " in the legend with the
-    fact that the verification proved, such as "no acknowledged write was lost".
+    `failed` is the experiment's column of failed operations. `proved` completes "ok = " in the legend with
+    the fact that the verification proved, such as "no acknowledged write was lost".
     """
     return (
         *setting_columns(group),
