@@ -122,7 +122,7 @@ class GroupedCommand(click.Command):
     """
 
     def __init__(self, *args: Any, main: Sequence[str] = (), **known: Any) -> None:
-        """`main` has the long names of the main options, without dashes."""
+        """`main` has the long names, without dashes, of the options that `--help` shows first."""
         super().__init__(*args, **known)
         self._main = main
 
@@ -235,9 +235,9 @@ def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
-    """Return a decorator that adds the option -o. `what` is the beginning of its help text.
+    """Return a decorator that adds the option -o (output file) to a command.
 
-    `formats` are the formats that the help text lists.
+    `what` is the beginning of the option's help text, which then lists the `formats`.
     """
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
     long_forms = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
