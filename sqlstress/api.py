@@ -57,9 +57,12 @@ class Figure:
     """Duration of the slowest operation, in ns, including operations that had not ended at the end of the
     window; None if unknown."""
     failed: int | None
-    """Number of operations that failed because the database was busy; None if unknown."""
+    """Number of operations that failed because the database was busy (locked); None if unknown."""
     latency: Mapping[str, Latency]
-    """Times from start to end of an operation by kind of operation, in ns; empty if unknown."""
+    """Distribution of the times from start to end of an operation, in ns, by kind of operation.
+
+    Empty if unknown.
+    """
     verified: str
     """Result of the check of the data against the acknowledged writes: ok, failed, unknown or skipped."""
     error: str | None
@@ -108,7 +111,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether all was measured and no fault was found. If so, the command line would exit with 0."""
+        """Whether everything was measured and no fault was found. If so, the exit code is 0."""
         return self.exit_code == 0
 
     @property
@@ -122,7 +125,7 @@ class Report:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Problems of the measurement, a line for each, the gravest first."""
+        """Problems of the measurement, one line each, the most severe first."""
         texts = (ending.text or ending.reason for ending in endings(self.document))
         return tuple(_rename(text.removeprefix("Error: ")) for text in texts if text)
 
@@ -388,19 +391,25 @@ def _parameter(option: str) -> str:
 
 
 def _key(option: str) -> str:
-    """Return the key of a plan for an option of the command line; a parameter if plans lack the option."""
+    """Return the key of a plan for an option of the command line.
+
+    If plans lack the option, return the parameter in Python.
+    """
     return _OTHER_PARAMETERS.get(option, option)
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return a message of the command line with parameters, or keys of a plan, in place of options."""
+    """Return an error message of the command line, in which `spelling` has replaced each option.
+
+    For example, "--keep-going" becomes the parameter "keep_going" of Python, or a key of a plan.
+    """
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
 
 
 _OTHER_PARAMETERS = {"dir": "directory", "keep-going": "keep_going"}
-"""Parameters of the functions in this module with another name than the option, by option."""
+"""Parameters of the functions in this module whose names differ from the option, by name of the option."""
 _OPTION = re.compile(r"pip install(?: -\S+)+|(?<![\w'-])--([a-z][a-z0-9-]*)")
 """Option of the command line in a message. Also a pip command, so that its options are not replaced."""
 _SUGGESTED = re.compile(r"(is not an option of [^.]*\. Did you mean )([a-z][a-z0-9-]*)")
@@ -417,7 +426,7 @@ def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the call of a function as words, for the report, without secrets."""
+    """Return the call of a function of this module as words, which the report stores. Secrets are removed."""
     settings = (f"{name}={value}" for name, value in options.items())
     return redact_words((f"sqlstress.{function}", str(work), *settings))
 
@@ -483,7 +492,7 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
 
 
 def _studies() -> dict[str, StudySpec]:
-    """Return the studies that parse their options themselves, by command. `measure` does not support them."""
+    """Return the studies that parse their own options, by command. The function `measure` rejects them."""
     specs = {name: experiment.study for name, experiment in commands().items()}
     return {name: study for name, study in specs.items() if study and study.reads_options}
 

@@ -30,7 +30,7 @@ class CommandLine:
     name: str = ""
     """Name of the command; empty if options of another command select the cases of the experiment."""
     summary: str = ""
-    """Line on the command for the list of all commands."""
+    """Line that describes the command in the list of all commands."""
     help: str = ""
     """Sentences on the command for its `--help`."""
     example: str = ""
@@ -51,11 +51,11 @@ class StudySpec(ResultFormat):
     """
 
     observes_only: ClassVar[bool] = False
-    """Whether the study only observes other programs. If so, it makes no databases, and shows each moment."""
+    """Whether the study only observes other programs. If so, it makes no databases, and shows their state."""
     reads_options: ClassVar[bool] = False
-    """Whether the method `parse_request` parses the options of the command.
+    """Whether the study parses the options of its command, with the method `parse_request`.
 
-    If not, the options select cases.
+    If not, the options select cases, as in other experiments.
     """
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
@@ -71,7 +71,7 @@ class StudySpec(ResultFormat):
 
 
 class UnknownFigure(NamedTuple):
-    """Figure of a case that can be unknown, as in published reports. If so, the figure is 0."""
+    """Figure of a case that published reports may not state. An unknown figure is 0 in the case."""
 
     label: str
     """Name of the figure in a sentence, with its article."""
@@ -116,11 +116,17 @@ class Experiment(ReportFormat):
     """Whether the data of a case may be in several files. If not, no text mentions the number of files."""
 
     def table(self) -> str:
-        """Return the name of the experiment whose tables show the cases of this experiment."""
+        """Return the name of an experiment: its tables show the cases of this experiment.
+
+        It is another experiment's name if the cases of both are compared in the same tables.
+        """
         return self.name
 
     def table_key(self, case: Case) -> Case:
-        """Return a copy of a case with fixed values in the fields that may differ within a table."""
+        """Return a copy of a case, equal for all cases of a table.
+
+        The fields that may differ within a table have fixed values in the copy.
+        """
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
@@ -131,22 +137,25 @@ class Experiment(ReportFormat):
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return a copy of a case with fixed values in the fields that do not affect the work."""
+        """Return a copy of a case, equal for all cases with the same work.
+
+        The fields that do not affect the work have fixed values in the copy.
+        """
         return case
 
     def unknown_figures(self) -> Mapping[str, UnknownFigure]:
-        """Return the figures of a case that published reports may lack, by name."""
+        """Return the figures of a case that published reports may not state, by name of the figure."""
         return NO_VALUES
 
     # Labels for sentences that several experiments share.
 
     activity: ClassVar[str] = ""
-    """Description of the work, if another experiment has the same tables; else empty."""
+    """Description of the work, if the tables also show cases of another experiment; else empty."""
     label_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of the spec whose values `work_label` contains."""
 
     def work_label(self, case: Case) -> str:
-        """Return a label of the work of each process. Cases of a plan with other work have other labels."""
+        """Return a label of the work of each process. Cases with different work have different labels."""
         return case.workload
 
     def unit(self, case: Case) -> str:
@@ -158,9 +167,9 @@ class Experiment(ReportFormat):
         return f"{self.unit(case)}s"
 
     def name_outsider(self, change: str) -> str:
-        """Return a clause on the programs that may have changed a table: "another program changed ...".
+        """Return a clause that names the programs that may have changed a table.
 
-        `change` is the predicate of the clause.
+        An example is "another program changed the table". `change` is the predicate of the clause.
         """
         return f"another program {change}"
 
@@ -184,9 +193,9 @@ class Experiment(ReportFormat):
     applies_settings: ClassVar[bool] = True
     """Whether connections get the settings of the case. If not, the user's code chooses them."""
     retries_refused: ClassVar[bool] = True
-    """Whether transactions that a server refused are retried until the timeout.
+    """Whether a transaction that a server refused is retried until the busy timeout.
 
-    If not, the case limits the tries.
+    If not, the options of the case limit the number of tries.
     """
 
     def transactions_each(self, case: Case) -> int:
@@ -214,9 +223,10 @@ class Experiment(ReportFormat):
         return 0.0
 
     def misses_long_waits(self, case: Case) -> bool:
-        """Return whether waits in a case may be longer than a window of default length.
+        """Return whether an operation of a case may wait longer than a window of default length.
 
-        If so, the largest of such cases is also measured once with a longer window.
+        The window would miss such a wait. So the largest of these cases is also measured once with a longer
+        window.
         """
         return False
 
@@ -227,7 +237,7 @@ class Experiment(ReportFormat):
     # Parts of the experiment, which are imported when they are needed.
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
-        """Return the part of a trial that runs in the parent process: a `Work`, which makes and checks data.
+        """Return a `Work`: the part of a trial that runs in the parent process, and makes and checks data.
 
         `place` is the location of the data, with the means to connect to it. `salt` is a number that makes
         the written values of the trial unique. `carry` is a dict for data that later trials of the session
@@ -292,7 +302,7 @@ def windowed_commands() -> dict[str, Experiment]:
 
 
 def case_label(case: Case) -> str:
-    """Return a short label of a case. Other cases of the same plan have other labels."""
+    """Return a short label of a case. Different cases of a plan have different labels."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
     return ", ".join(filter(None, (experiment_of(case).work_label(case), *processes, case.rate_label)))
 

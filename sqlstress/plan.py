@@ -86,7 +86,8 @@ def options_of_load(
 ) -> tuple[Option, ...]:
     """Return the options of a command whose load a study such as an A/B test measures.
 
-    `otherwise` has changed attributes of options, by name of the option. Options in `left_out` are left out.
+    `otherwise` has attributes to change in an option, by name of the option. Options in `left_out` are left
+    out.
     """
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
@@ -96,7 +97,7 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return the options that have a fixed value if a study measures a single case, by name."""
+    """Return fixed values of options, by name, for a study that measures a single case of a command."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 
@@ -135,7 +136,7 @@ def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
-    """Return the message of the error for an option that the experiment lacks, with the reason if known."""
+    """Return the error message for an option that the experiment lacks, with the reason if it is known."""
     if text := REMOVED.get(name):
         return text
     if reason := experiment.unsupported.get(name):
@@ -150,7 +151,7 @@ def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ..
 
 
 def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options, to which a random seed is added if they have no seed."""
+    """Return a copy of the options. A random seed is added if there is no seed."""
     seed = given.get("seed")
     return {**given, "seed": secrets.randbelow(1 << 32) if seed is None else seed}
 

@@ -27,11 +27,11 @@ class Request(Generic[S, E]):
     """
 
     case: Case
-    """First of the requested cases, as far as the options determine it."""
+    """First of the requested cases. Fields that no option determines are not set yet."""
     selection: E
     """Options that select cases but are not stored in them."""
     lists: Mapping[str, tuple[Any, ...]]
-    """All requested values of each option whose value is a list with an item for each case, by name."""
+    """All requested values of each option that requests a case for each value, by name of the option."""
     given: frozenset[str]
     """Names of the options that the user set."""
 
@@ -55,7 +55,7 @@ class Request(Generic[S, E]):
         return self.lists[name]
 
     def with_settings(self, **changes: Any) -> Settings:
-        """Return a copy of the settings with changes."""
+        """Return a copy of the settings in which the fields named in `changes` have these values."""
         return replace(self.settings, **changes)
 
 
@@ -71,7 +71,7 @@ def check_locking(request: Request[Any, Any]) -> None:
 
 
 OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
-"""Options of an open loop, where operations are due at a rate. --rate is the first."""
+"""Options of an open loop, where operations are due at a fixed rate. The first option requests the loop."""
 
 
 def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
@@ -132,7 +132,7 @@ def check_options(
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
-    """Raise UsageError for an option that the user set and too few drivers support.
+    """Raise UsageError if the user set an option that too few drivers support.
 
     `names` are the drivers, and `options` the options that are checked. `enough` is the built-in function
     `any` or `all`: it returns whether enough drivers support an option.
@@ -155,7 +155,7 @@ def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mappi
 
 
 def supported_traits(case: Case) -> dict[str, str]:
-    """Return the options of a case as text, by option, without settings that its driver does not support."""
+    """Return the options of a case as text, by name, without those that its driver does not support."""
     values = {
         name: value
         for name, value in traits(case).items()

@@ -26,12 +26,12 @@ A target describes the durability of a trial by a text that begins with a level,
 details.
 """
 AS_SET = "as set"
-"""Value in place of an isolation level for the user's programs, whose sessions keep the default of the
-server."""
+"""Value that replaces an isolation level if the user's programs run the transactions. Their sessions keep the
+default isolation level of the server."""
 
 
 class DriverInfo(NamedTuple):
-    """Properties of a driver that are known before its module is imported."""
+    """Properties of a driver. They are known before the module of the driver is imported."""
 
     target: str
     """Name of the target that the driver uses."""
@@ -44,7 +44,7 @@ class DriverInfo(NamedTuple):
     stores: bool = True
     """Whether the driver stores data.
 
-    If not, figures with it show the highest rate that sqlstress itself reaches.
+    If not, measurements with the driver show the highest rate that sqlstress itself reaches.
     """
     keyvalue: bool = False
     """Whether the key-value experiment can use the driver although not every experiment can."""
@@ -60,7 +60,7 @@ class DriverInfo(NamedTuple):
     bare_call: str = "SELECT 1, of no table"
     """Description of the driver's cheapest call, whose time is measured."""
     difference: str = ""
-    """Sentence, without its full stop, on data that only this driver works on, and other drivers do not.
+    """Sentence, without its full stop, on data that this driver reads or writes and other drivers do not.
     Comparisons with other drivers show the sentence. Empty if there is no such data."""
     serves: bool = False
     """Whether the product is a server.
@@ -172,7 +172,7 @@ def script_drivers() -> dict[str, DriverInfo]:
 
 
 def program_drivers() -> dict[str, DriverInfo]:
-    """Return the drivers by which sqlstress can use data that the user's programs open, by name."""
+    """Return the drivers, by name, whose data the user's programs can open with their own library."""
     return {name: driver for name, driver in drivers().items() if driver.programs}
 
 
@@ -217,7 +217,7 @@ def bare_call(driver: str) -> str:
 
 
 def driver_difference(driver: str) -> str:
-    """Return a sentence on data that only this driver works on; empty if there is no such data."""
+    """Return a sentence on data that only this driver reads or writes; empty if there is no such data."""
     return _reported(driver).difference
 
 
@@ -227,10 +227,10 @@ def serves(driver: str) -> bool:
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether a driver stores nothing. Figures with it show the highest rate of sqlstress itself."""
+    """Return whether a driver stores nothing. Its measurements show the highest rate of sqlstress itself."""
     return not _reported(driver).stores
 
 
 def durability_level(durability: str) -> str:
-    """Return the level of durability, on the scale that all targets share, from a target's description."""
+    """Return the level with which a target's description of durability begins, such as NOTHING_STORED."""
     return durability.partition(":")[0].strip()

@@ -70,7 +70,10 @@ def summaries() -> dict[str, str]:
 
 
 def _suggest_command(word: str) -> str:
-    """Return " Did you mean ...?" with the command that takes a file of this name; "" if none does."""
+    """Return " Did you mean ...?" with the command that takes a file with the suffix of `word`.
+
+    "" if no command takes such a file.
+    """
     command_of_suffix = {".toml": "run"}
     command_of_suffix |= {
         suffix: name for name, experiment in commands().items() for suffix in experiment.command.takes
@@ -263,9 +266,10 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that makes a function the variant of a command for an experiment.
+    """Return a decorator that turns a function into a command for one experiment.
 
-    `made` returns the variants for other experiments. `settings` are arguments of click.command.
+    `made` returns the variants of the command for other experiments. `settings` are arguments of
+    click.command.
     """
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
@@ -367,9 +371,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report_error(text: str, code: int, read_on: str = "") -> int:
-    """Print an error in one line, without line breaks and escape sequences. Return `code`.
+    """Print an error as one line, without escape sequences, and return `code`.
 
-    `read_on` is a text for further lines.
+    `read_on` is printed after this line.
     """
     print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

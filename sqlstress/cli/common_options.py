@@ -122,7 +122,7 @@ class GroupedCommand(click.Command):
     """
 
     def __init__(self, *args: Any, main: Sequence[str] = (), **known: Any) -> None:
-        """`main` has the long names of the main options, without dashes."""
+        """`main` has the long names, without dashes, of the options that `--help` shows first."""
         super().__init__(*args, **known)
         self._main = main
 
@@ -230,14 +230,14 @@ def click_options(options: Iterable[Option]) -> list[click.Parameter]:
 
 
 def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the item that makes the shell complete names of files."""
+    """Return the completion item of click that makes the shell itself complete the name of a file."""
     return _paths("FILE", incomplete)
 
 
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
-    """Return a decorator that adds the option -o. `what` is the beginning of its help text.
+    """Return a decorator that adds the option -o (output file) to a command.
 
-    `formats` are the formats that the help text lists.
+    `what` is the beginning of the option's help text, which then lists the `formats`.
     """
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
     long_forms = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
@@ -291,7 +291,8 @@ Such studies make too many databases to keep them.
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     """Return a decorator that adds the options for files and for the display, except those in `without`.
 
-    For a command that measures no cases, `saves` is the beginning of the help text of -o.
+    `saves` is given for a command that measures no cases. The help text of the option -o (output file) then
+    begins with `saves`, and lists only the formats that need no figures of cases.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -306,12 +307,12 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
 
 
 def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the user set, with unparsed values, by name with dashes."""
+    """Return the values of the options that the user set, not parsed yet, by name, such as "busy-timeout"."""
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
 class RunOptions(NamedTuple):
-    """Values of the options for files and for the display, and methods that measure with them."""
+    """Values of the options for files and for the display. The methods measure with these values."""
 
     outputs: tuple[str, ...]
     github: bool
@@ -336,8 +337,8 @@ class RunOptions(NamedTuple):
     ) -> int:
         """Run a study and return the exit code.
 
-        `opening` opens the session in which the study measures. `formats` are the allowed formats of -o. With
-        `strict`, a missing answer is a problem.
+        `opening` opens the session in which the study measures. `formats` are the allowed formats of the
+        option -o. With `strict`, a study without an answer also has a nonzero exit code.
         """
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
@@ -347,7 +348,7 @@ class RunOptions(NamedTuple):
         return measure(study, opening, saver, watching, strict=strict)
 
     def look_on(self, asked: ObservationRequest) -> int:
-        """Run a study that observes other programs, show each moment, and return the exit code.
+        """Run a study that observes other programs, show the state while it runs, and return the exit code.
 
         `asked` has the study and its options.
         """

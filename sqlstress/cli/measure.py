@@ -39,7 +39,7 @@ def measure(
     """Run a study, print problems on standard error and return the exit code.
 
     `opening` opens the session in which the study measures. `watching` yields the observer of its progress.
-    With `strict`, a missing answer is a problem.
+    With `strict`, it is also a problem if the study gave no definite answer.
     """
     with saver.interruption_explained():
         with watching as observer:
@@ -63,7 +63,7 @@ def measure(
 REDRAW_S = 0.05
 """Minimum time between two drawings of the bar, in seconds.
 
-Ten reports of progress a second are all drawn.
+If progress is reported ten times a second, each report is drawn.
 """
 LAYOUT = "{desc} |{bar}| {unit}"
 """Layout of the bar for tqdm."""
@@ -102,7 +102,7 @@ class Bar(Observer):
 def watcher(visible: bool) -> Iterator[Observer]:
     """Yield an observer that draws a progress bar and removes it at the end.
 
-    Without `visible`, it draws nothing.
+    If `visible` is false, the observer draws nothing.
     """
     if not visible:
         yield Observer()
@@ -122,7 +122,7 @@ def watcher(visible: bool) -> Iterator[Observer]:
 
 
 class LinePrinter(Observer):
-    """Observer that prints a line for each moment, without delay also into a pipe."""
+    """Observer that prints a line for each moment. The line is not buffered, even if it goes into a pipe."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Print the line of a moment."""
@@ -151,8 +151,8 @@ class PagePrinter(Observer):
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
     """Yield the observer that shows each moment of a watch.
 
-    The observer draws pages on a terminal. Elsewhere, and if `plain` is True, it prints lines. Without
-    `wanted`, it does nothing.
+    The observer draws pages on a terminal. Elsewhere, and if `plain` is True, it prints lines. If
+    `wanted` is false, it does nothing.
     """
     if not wanted:
         yield Observer()

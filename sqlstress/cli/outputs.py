@@ -107,7 +107,10 @@ class Output:
 
     @property
     def beside(self) -> Path | None:
-        """Second file, if the format has two: "tps-latency.json" for "tps.json"; else None."""
+        """Path of the second file, if the format has two files: "tps-latency.json" for "tps.json".
+
+        None if the format has one file.
+        """
         if self.format not in BESIDE:
             return None
         return self.path.with_name(f"{self.path.stem}{BESIDE[self.format][0]}{self.path.suffix}")
@@ -138,7 +141,10 @@ def use_stdout(outputs: Sequence[Output]) -> bool:
 
 
 def beside(outputs: Sequence[Output]) -> Tell:
-    """Return the function that prints texts other than the report: not where a report is written."""
+    """Return the function that prints texts other than the report.
+
+    The function prints on standard error if a report goes to standard output, else on standard output.
+    """
     return print_error if use_stdout(outputs) else print_text
 
 
@@ -240,7 +246,7 @@ VARIABLE = "GITHUB_STEP_SUMMARY"
 
 @dataclass(frozen=True, slots=True)
 class SaveStep:
-    """Step of a job in GitHub Actions, as an output of reports."""
+    """Output of reports for a step of a job in GitHub Actions."""
 
     summary: Path
     """File to which summaries are appended."""

@@ -28,7 +28,7 @@ _PORT = re.compile(r"\d{1,5}")
 
 
 class Dsn(str):
-    """Connection string. The value of the str itself has only the parts that may be shown."""
+    """Connection string. As a str, it has only the parts that may be shown; `whole` has all parts."""
 
     whole: str
     """Complete connection string, as the user wrote it, perhaps with a password."""

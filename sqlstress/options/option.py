@@ -24,7 +24,7 @@ _KEY = "option"
 
 
 ONE, MANY, REST = "one", "many", "rest"
-"""Number of words of a positional argument. REST takes all words up to the end, including options."""
+"""Number of words of a positional argument: one, several, or all words up to the end, including options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Option:
 
     @property
     def value(self) -> Any:
-        """Parsed default; a tuple of all items if the option varies."""
+        """Parsed default value. It is a tuple of all items if the option requests a case for each item."""
         return None if self.default is None else self.parse(self.default)
 
     @property
@@ -82,12 +82,12 @@ def option(
     unsaid: Any = ...,
     **more: Any,
 ) -> Any:
-    """Return a dataclass field that is an option. Its default is the parsed default of the option.
+    """Return a dataclass field that is an option. The field's default is the parsed default of the option.
 
     `name` is the name of the option if it differs from that of the field. `more` has further attributes of
-    the Option. A `required` field has no default, because code that makes a case always sets it. `unsaid` is
-    the default of the field if it differs from that of the option: the value that reports without the field
-    have.
+    the Option. A `required` field has no default, because code that makes a case always sets the field.
+    `unsaid` is given if the default of the field differs from that of the option: it is the value that the
+    field gets when a report without the field is read.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:
@@ -124,4 +124,7 @@ def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, 
 
 @dataclass(frozen=True, slots=True)
 class NoOptions:
-    """Spec (dataclass of the options that only one experiment has) of an experiment without own options."""
+    """Spec of an experiment that has no options of its own.
+
+    A spec is the dataclass of the options that only one experiment has.
+    """

@@ -81,7 +81,7 @@ def join_alternatives(names: Sequence[str]) -> str:
 
 
 def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
-    """Return the error for a value that is none of `names`. It suggests the most similar names."""
+    """Return the error for a value that is none of `names`. The error suggests the most similar names."""
     near, expected = suggestion(value, names, MAX_SUGGESTIONS), f"one of {', '.join(names)}"
     if len(expected) > MAX_LISTED_CHARACTERS:
         expected = f"a value such as {join_alternatives(names[:2])}"
@@ -117,15 +117,15 @@ def schema_keywords(parse: Parse) -> dict[str, Any]:
 
 
 def _with_keywords(parse: Parse, **keywords: Any) -> Parse:
-    """Return the parser, to which the JSON Schema keywords of its values are attached."""
+    """Attach the JSON Schema keywords of a parser's values to the parser, and return the parser."""
     parse.constraint = keywords  # type: ignore[attr-defined]
     return parse
 
 
 def percentage(least: float, most: float) -> Parse:
-    """Return a parser of shares such as "90%" or 0.9, which returns a number from `least` to `most`.
+    """Return a parser of shares such as "90%" or 0.9, which returns a number such as 0.9.
 
-    Both limits are between 0 and 1.
+    The number must be from `least` to `most`, which are between 0 and 1.
     """
 
     def parse(value: Any) -> float:
@@ -152,7 +152,7 @@ ratio = percentage(0, 1)
 
 
 def choice(*names: str) -> Parse:
-    """Return a parser of a name, which must be one of `names`. Capitals are accepted as lower case."""
+    """Return a parser of a name, which must be one of `names`. Capital letters become lower case."""
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
@@ -195,15 +195,16 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations, in seconds, which need a unit, because they are usually milliseconds.
+    """Return a parser of durations, which returns seconds. A duration other than 0 needs a unit.
 
-    0 needs no unit. The shortest duration is `least_s` seconds.
+    The unit is needed because such durations are usually milliseconds, and a plain number means seconds. The
+    shortest duration is `least_s` seconds.
     """
     return duration(least_s, 0.0)
 
 
 def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
-    """Return a parser of durations, in seconds, from `least_s` to a day.
+    """Return a parser of durations from `least_s` seconds to a day, which returns seconds.
 
     A duration of more than `most_bare_s` seconds needs a unit.
     """

@@ -50,18 +50,24 @@ from sqlstress.statistics.units import digits, finite
 
 
 def from_due(run: Run) -> Latency | None:
-    """Return the latencies of all operations of a run from their due times; None without operations."""
+    """Return the latencies of all operations of a run; None if the run has no operations.
+
+    Each latency is counted from the time at which the operation was due, and includes the time in the queue.
+    """
     return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.all_kinds)])
 
 
 def service(run: Run) -> Latency | None:
-    """Return the latencies of all operations of a run from their starts; None without operations."""
+    """Return the service times of all operations of a run; None if the run has no operations.
+
+    A service time is counted from the start of the operation, without the time in the queue.
+    """
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return the delays of a run's operations that sqlstress itself caused; None without operations."""
+    """Return the delays that sqlstress itself added to a run's operations; None without operations."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
@@ -70,8 +76,8 @@ def _latency(
 ) -> Column[Row]:
     """Return the column of a percentile in ms. `latency_of` returns the latencies of a run.
 
-    `name` ends with the percentile, and `leaves` is the column's rank among the columns that leave a wide
-    table.
+    `name` ends with the percentile, such as "service p99". If a table is too wide, the column with the lowest
+    `leaves` is dropped first; a column whose `leaves` is None is never dropped.
     """
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
@@ -81,9 +87,9 @@ def _latency(
 def _share(
     what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a count as a percentage of the due operations; a cell with 0 is empty.
+    """Return a column that shows a count as a percentage of the due operations. The cell is empty for 0.
 
-    `count` returns the count of a trial, and `what` is the name of the column.
+    `count` returns the count of a trial. `what` is the name of the column, without the percent sign.
     """
 
     def cell(row: Row) -> str | None:
@@ -106,9 +112,10 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a group's table. `failed` is the experiment's column of failed operations.
+    """Return the columns of a group's table.
 
-    `proved` is the clause of the legend on data that is right.
+    `failed` is the experiment's column of failed operations. `proved` completes "ok = " in the legend with
+    the fact that the verification proved, such as "no acknowledged write was lost".
     """
     return (
         *setting_columns(group),
@@ -146,7 +153,7 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
 
 
 def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
-    """Yield the table of a group and its legend. The arguments are those of `columns`."""
+    """Yield the table of a group, and the legend of the table. `failed` and `proved` are as in `columns`."""
     table = table_of(rows_of(group), columns(group, failed, proved))
     yield table
     yield Legend(table)
@@ -157,11 +164,14 @@ def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
 
 
 NOTED_LATE = 0.10
-"""Share of the latency. If the delay that sqlstress itself caused is larger, it is reported."""
+"""Share of the p99 latency. A finding reports a delay by sqlstress itself that is larger than this share."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
-    """Yield the findings of a group at fixed rates; nothing for a closed loop."""
+    """Yield the findings of a group at fixed rates.
+
+    Yields nothing for a closed loop, in which each process begins an operation when the last one is done.
+    """
     if not group.case.rate:
         return
     yield from _kept_up(group)
@@ -171,7 +181,10 @@ def rate_findings(group: Group) -> Iterator[Finding]:
 
 
 def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs at a fixed rate by number of buckets and of processes, in ascending order of rates."""
+    """Return the runs at a fixed rate, by number of buckets (files) and number of processes.
+
+    The runs of each such pair are in ascending order of rates.
+    """
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
@@ -179,7 +192,11 @@ def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
 
 
 def _kept_up(group: Group) -> Iterator[Finding]:
-    """Yield the findings on saturated cases, which did not do all due operations, and on unclear cases."""
+    """Yield a finding on the saturated cases and one on the unclear cases.
+
+    A saturated case did not do all due operations. A case is unclear if its trials are too few, or differ too
+    much, to decide whether the case is saturated.
+    """
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
@@ -199,7 +216,10 @@ def _kept_up(group: Group) -> Iterator[Finding]:
 
 
 def _p99s(run: Run) -> Mapping[int, float]:
-    """Return the 99th percentile of each pass of a run from the due times, in ns, by number of the pass."""
+    """Return the p99 latency of a run in each pass, in ns, by number of the pass.
+
+    A pass measures each case once. Latencies are counted from the due times.
+    """
 
     def p99(trial: Trial) -> float:
         latency = trial.arrived.all_kinds if trial.arrived else None
@@ -211,8 +231,9 @@ def _p99s(run: Run) -> Mapping[int, float]:
 def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     """Yield the finding on the lowest rate at which p99 is significantly higher than at the first rate.
 
-    `curve` has the runs of one layout and number of processes, in ascending order of rates. Nothing if there
-    are too few rates or passes.
+    If no rate has a higher p99, the finding is about the highest rate. Yields nothing if there are too few
+    rates or passes for a test. `curve` has the runs with the same numbers of files and processes, in
+    ascending order of rates.
     """
     runs = [run for run in curve if run.valid and _p99s(run)]
     tested = group.pairwise_tests(runs, _p99s) if len(runs) > 1 else None

@@ -47,7 +47,10 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences, from the first, that brief formats show; None means all sentences."""
+    """Number of sentences that brief formats, such as a terminal without --details, show.
+
+    Brief formats show the first sentences, and leave out the later ones. None means that all are shown.
+    """
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -103,18 +106,18 @@ else:
 
 
 def _no_cell(row: object) -> str | None:
-    """Return None, for a column without a function: its table is made with ready cells."""
+    """Return None: the default of `Column.cell`, for tables that are made with ready cells."""
     return None
 
 
 def _no_value(trial: Trial) -> Value:
-    """Return None, for a column that the CSV file does not have."""
+    """Return None: the default of `Column.value`, for columns that the CSV file does not have."""
     return None
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call Column[Row](...)
 class Column(Generic[C]):
-    """Declaration of a column of tables, from which all formats, the legend and the CSV file follow."""
+    """Declaration of a column. The tables of all formats, their legends and the CSV file use it."""
 
     name: str
     """Heading of the column in one line."""
@@ -212,10 +215,10 @@ class Legend:
 
     table: Table
     clauses: Callable[[Table], Iterable[str]] = meanings
-    """Function that returns the clauses on the columns of a table."""
+    """Function that returns the clauses that explain the columns of a table."""
 
     def of(self, table: Table) -> str:
-        """Return the legend of `table`, which is a copy of the legend's table, perhaps with fewer columns."""
+        """Return the legend for `table`: the legend's own table, or a copy with fewer columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
@@ -227,8 +230,8 @@ class Legend:
 Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Numbers as cells: exact if they fit, and of limited width for any number. A function that may return None
-# does so for None, NaN and infinity.
+# Functions that return numbers as cells. A number is exact if it fits, and the width of each cell is limited.
+# A function that may return None returns it for None, NaN and infinity.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -381,9 +384,10 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the clause of the legend on the column VERIFIED, with the meanings of the cells of a group.
+    """Yield the part of the legend that explains the column VERIFIED: "data (verified): ok = ...".
 
-    `word` is the cell if the data is right, and `ok` is the fact about the data that is proved in this case.
+    It explains only the cells that occur in the group. `word` is the cell of a run whose data is right, and
+    `ok` is the explanation of `word`: the fact about the data that the verification proved.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}

@@ -86,23 +86,25 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return the function from a row to the cell of its trial, which `figure` returns."""
+    """Return the function that returns the cell of a row. `figure` returns the cell for the row's trial."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def latency_cell(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    """Return the function from a row to the cell of a latency in ms.
+    """Return the function that returns the cell of a row with a latency in ms.
 
-    `kind` is the kind of operation. `figure` takes its latencies in all trials and returns a latency in ns.
+    `kind` is the kind of operation. `figure` takes the latencies of the kind in all trials of the case, and
+    returns one latency, such as the 99th percentile, in ns.
     """
     latency_of = kind_latency(kind)
     return lambda row: ms_cell(figure(latency)) if (latency := latency_of(row)) else None
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return the function from a row to the latencies of a kind of operation in all trials; None without any.
+    """Return the function that returns the latencies of a kind of operation in all trials of a row's case.
 
-    Percentiles for which there are too few operations are left out.
+    The function returns None if there were no such operations. Percentiles for which there are too few
+    operations are left out.
     """
 
     def latency_of(row: Row) -> Latency | None:
@@ -136,8 +138,8 @@ def trial_column(
 ) -> Column[Row]:
     """Return the column of a figure of the trial, for tables and the CSV file.
 
-    `value` returns the figure, which the CSV file has under the name `csv`. `write` returns it as the cell of
-    a table. `more` has further fields of the Column.
+    `value` returns the figure of a trial, and `csv` is the name of its column in the CSV file. `write`
+    returns the figure as the text of a table's cell. `more` has further fields of the Column.
     """
     return Column(name, cell=trial_cell(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
@@ -245,14 +247,15 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 
 def _disturbers(group: Group) -> str:
-    """Return the reason why runs of a group are marked as disturbed, as a clause."""
+    """Return the reason why runs of a group are marked as disturbed, in the words of the legend."""
     return "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return the clauses of the legend on the marks "±" and "~", if the group has such marks.
+    """Return the parts of the legend that explain the marks "±" and "~"; only marks that the group has.
 
-    `figure` is the name of the marked figure.
+    "±" shows the 95% interval of a figure, and "~" marks a run that was disturbed by other programs or by a
+    CPU quota. `figure` is the name of the figure with the interval.
     """
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
@@ -268,9 +271,9 @@ SYSTEMS = {"Darwin": "macOS"}
 """Usual names of operating systems, by the name that Python reports."""
 
 ComparedCell = Callable[[ComparedTable, int, int], str | None]
-"""Function that returns the cell of a row and a part (the runs of one report) of a compared table.
+"""Function that returns a cell of a table that compares several reports; None if the report lacks the figure.
 
-The row and the part are given by their indices. The result is None if the report lacks the figure.
+The arguments are the table, the index of the row, and the index of the part (the runs of one report).
 """
 
 
@@ -286,11 +289,14 @@ class ComparisonFigure:
     {letter} stands for the letter of a report, {system} for its operating system.
     """
     meaning: str
-    """Clause of the legend. {units} stands for the counted units, such as transactions."""
+    """Explanation of the figure in the legend. {units} stands for the counted units, such as transactions."""
     cell: ComparedCell
 
     def column(self, compared: ComparedTable, place: int) -> Column[int]:
-        """Return the column of the part with the index `place`. The rows of the column are indices."""
+        """Return the figure's column for the part (the runs of one report) with the index `place`.
+
+        The column takes the index of a row in `compared`, and returns the cell.
+        """
         part = compared.table.parts[place]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
@@ -308,7 +314,10 @@ FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
 
 
 def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the rate of a part's case, or a word on the reason why it is missing; None without the case."""
+    """Return the rate of a row's case in one report, or a word on the reason why the rate is missing.
+
+    None if the report lacks the case.
+    """
     run = compared.run(row, place)
     if run is None:
         return None
@@ -323,7 +332,10 @@ def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return the function for a cell that `figure` returns for a run and its typical trial."""
+    """Return the function that returns a cell of a comparison.
+
+    `figure` returns the cell for a run and its typical trial: the valid trial with the median rate.
+    """
 
     def cell(compared: ComparedTable, row: int, place: int) -> str | None:
         run, trial = compared.run(row, place), compared.trial(row, place)
@@ -333,7 +345,7 @@ def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return the function for a cell that `figure` returns for the typical trial of a run."""
+    """Return the function for a cell of a comparison. `figure` returns the cell for a run's typical trial."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -341,7 +353,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return a figure of comparisons with the cells of a column of single reports.
+    """Return a figure for comparisons that shows the same cells as a column of a single report's table.
 
     To save space, a long first line of the heading is abbreviated.
     """
@@ -356,7 +368,10 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
 
 
 def _ratio_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the ratio of a part's rate to the first part's. A "~" marks a ratio that may be chance."""
+    """Return the rate in one report divided by the rate in the first report.
+
+    A "~" marks a ratio whose distance from 1 may be chance.
+    """
     ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
@@ -401,13 +416,13 @@ SHAPE = ComparisonFigure(
 
 
 INCOMPARABLE = "not comparable"
-"""Cell of the leader if the commits of the targets differ in durability."""
+"""Cell of the leading target if there is no leader, because commits of the targets differ in durability."""
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of a group's targets side by side, and its legend.
+    """Yield the table of a group's targets side by side, and the legend of the table.
 
-    Nothing if the group has a single target, or if its cases have a fixed rate.
+    Yields nothing if the group has a single target, or if its cases have a fixed rate.
     """
     sides = sides_of(group)
     if not sides or group.case.rate:

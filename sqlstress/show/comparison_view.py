@@ -77,7 +77,10 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters of the reports to which a text applies, by text. `lettered` has (letter, text)."""
+    """Return, for each text, the letters of the reports to which it applies.
+
+    `lettered` has pairs of a report's letter and a text.
+    """
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -173,7 +176,7 @@ def _before(compared: ComparedTable) -> Iterator[Block]:
 
 
 def _other_differences(compared: ComparedTable) -> Iterator[str]:
-    """Yield sentences on the differences that bar no ratio.
+    """Yield sentences on the differences between reports that do not make a ratio meaningless.
 
     Subjects whose values are unknown for the same reports share a sentence.
     """

@@ -56,7 +56,7 @@ CASE: dict[str, Getter[Run]] = {
         run.case.settings.busy_timeout_ms if takes(run.case.driver, "busy-timeout") else None
     ),
 }
-"""Columns of a case that all experiments have."""
+"""Columns with the options of a case that all experiments have."""
 RUN: dict[str, Getter[Run]] = {
     "harness_ns": lambda run: run.harness_ns,
     "case_error": lambda run: run.error,
@@ -154,7 +154,7 @@ _KINDS = ("get", "pair", "replace", "update")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Objects whose values are in a row."""
+    """Objects of a row. The functions of the columns take their values from these objects."""
 
     report: Report
     case: int
@@ -268,7 +268,11 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _of(part: Callable[[_Row], T | None], value: Getter[T]) -> Getter[_Row]:
-    """Return a function from a row to the value of a part of it, such as its trial; None without the part."""
+    """Return a function that takes a row and returns the value of one of the row's objects.
+
+    `part` returns the object, such as the trial of the row, and `value` returns the value of the object. The
+    function returns None if the row has no such object.
+    """
     return lambda row: None if (holder := part(row)) is None else value(holder)
 
 
@@ -297,13 +301,16 @@ def _operations(kind: str) -> Getter[WorkerResult]:
 
 
 def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return the keys of all mappings: the kinds of operations of kv first, then the others in order."""
+    """Return all keys, each once: first the kinds of operations of kv, then the others, sorted."""
     keys = set(chain.from_iterable(mappings))
     return [*(kind for kind in _KINDS if kind in keys), *sorted(keys.difference(_KINDS))]
 
 
 def _sqlite_version(row: _Row) -> str | None:
-    """Return the version of SQLite that a case used, or its arm in an A/B test; None if unknown."""
+    """Return the version of SQLite that a run used; None if the version is unknown.
+
+    In an A/B test, each arm (A or B) may use another version.
+    """
     report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
@@ -311,7 +318,10 @@ def _sqlite_version(row: _Row) -> str | None:
 
 
 def _field(value: Value) -> Value:
-    """Return a value for the file. Text becomes one line that no spreadsheet runs as a formula."""
+    """Return a value as it is written to the file.
+
+    A text is written in one line, with an apostrophe before it if a spreadsheet would run it as a formula.
+    """
     if not isinstance(value, str):
         return value
     text = clean(value)

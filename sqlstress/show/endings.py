@@ -37,7 +37,8 @@ class Ending(NamedTuple):
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
     """Return the problems of a measurement, the most severe first; empty if there is no problem.
 
-    `saved` has the names of the files that hold the report. With `strict`, a missing answer is a problem.
+    `saved` has the names of the files that hold the report. With `strict`, it is also a problem
+    if a study gave no definite answer.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)

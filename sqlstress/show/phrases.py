@@ -32,10 +32,10 @@ TEXTS: Mapping[str, str] = {
 }  # fmt: skip
 """Sample values of facts of type str, by name of the fact.
 
-The sample of any other name is the name itself.
+A fact with another name has its own name, in capitals, as the sample value.
 """
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Sample values of facts of other types, by type."""
+"""Sample values of facts that are not of type str, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
@@ -44,9 +44,9 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""All values of a text on which the wording of a sentence depends.
+"""All values of each fact that selects the wording of its sentence.
 
-The key is the code of the sentence and the name of the fact.
+The key is a pair: the code of the sentence, and the name of the fact.
 """
 
 
@@ -88,7 +88,10 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 
 def _sample(name: str, kind: Any) -> Any:
-    """Return a sample value of a fact, by its name and type."""
+    """Return an invented value of a fact, so that the sentence can be printed without a report.
+
+    The value depends on the name and the type of the fact.
+    """
     if get_origin(kind) is UnionType:
         kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:

@@ -26,7 +26,7 @@ from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
 
 COLOURS = 8
-"""Number of colours of items; further items repeat them."""
+"""Number of colours. Lines and bars after the eighth use the colours again, from the first."""
 MAX_LINES = 4
 """Maximum number of lines that readers can distinguish in one frame."""
 LOG_RATIO = 20
@@ -70,7 +70,10 @@ def colour(place: int) -> str:
 
 
 def name(words: str) -> str:
-    """Return a text for a plot: one line of at most _LONGEST characters, without placeholders ("%{x}")."""
+    """Return a text for a plot: one line of at most _LONGEST characters.
+
+    A space is put into each "%{", because Plotly would replace a placeholder such as "%{x}" by a value.
+    """
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
@@ -83,10 +86,10 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute of the layout that gives each line its own small frame.
+    """Return the attribute of a plot's layout that draws each line in a small frame of its own.
 
-    Empty if the lines are few enough for one frame. In a small frame, the other lines are behind the line in
-    the colour of the grid.
+    The attribute is empty if the lines are few enough for one frame. Each small frame also shows all other
+    lines, behind its own line and in the colour of the grid.
     """
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
@@ -98,21 +101,24 @@ def axis(title: str, **more: Any) -> Plain:
 
 
 def counts_axis(title: str, counts: Iterable[int]) -> Plain:
-    """Return an axis of whole numbers. If `counts` has few different numbers, each has a tick."""
+    """Return an axis of whole numbers. If `counts` has few different numbers, each number has a tick."""
     distinct = sorted(set(counts))
     ticks: Plain = {"tickvals": distinct} if len(distinct) <= 12 else {}
     return axis(title, whole=True, **ticks)
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return attributes of an axis for these values: a logarithmic axis for a wide range, else from zero."""
+    """Return attributes of an axis for `values`.
+
+    The axis is logarithmic if the range of the values is wide. Otherwise it is linear and begins at zero.
+    """
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with a mark at each value. With further attributes of the stroke, it has no marks.
+    """Return a line with a mark at each value; without marks if attributes of the stroke are given.
 
     `place` is the index of the line's colour, and `hover` is the template of the text that a mark shows.
     """
@@ -158,7 +164,10 @@ def marks(
 
 
 Figure = Callable[[int, int], float | None]
-"""Function from a row and a part (the runs of one report), by their indices, to a figure; None if missing."""
+"""Function that returns a figure; None if the figure is missing.
+
+The arguments are the index of a row, and the index of a part (the runs of one report).
+"""
 
 
 def bar_plots(
@@ -169,8 +178,8 @@ def bar_plots(
 ) -> Iterator[Plot]:
     """Yield a plot of the rates as bars: absolute, and relative to a case of the same report.
 
-    `names` has a label for each report. `bar` and `bar_name` are the methods of the presenter with these
-    names.
+    `names` has a label for each report. `bar` and `bar_name` are methods of the presenter, the object that
+    shows the results of an experiment.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -195,7 +204,7 @@ def bar_plots(
 
 
 def _over(compared: ComparedTable, base: int) -> Figure:
-    """Return the function from a row and a part to the row's rate divided by the rate of the row `base`."""
+    """Return the function that divides a row's rate by the rate of the row `base` in the same report."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -233,7 +242,7 @@ def _bars(
 
 
 def row_name(compared: ComparedTable, row: int, bar_name: Callable[[Case], str]) -> str:
-    """Return the name of a row's case, with its number of processes if the cases differ in it."""
+    """Return the name of a row's case, with the number of processes if that number differs between cases."""
     counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
     case = compared.table.case(row)
     processes = f", {case.concurrency} proc." if len(counts - {0}) > 1 else ""

@@ -92,11 +92,14 @@ class Presenter:
     """
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Topics of a group, in order. Findings on wrong and missing data come first and are not in this list."""
+    """Functions that yield the findings on a group, in order.
+
+    Findings on wrong and missing data are not in this list. They come before it.
+    """
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
-    """Figures that comparisons show, for experiments whose columns do not declare them."""
+    """Figures that comparisons of reports show, for experiments whose columns declare no such figures."""
     proves: ClassVar[str] = NOTHING_LOST
-    """Fact about the data that the checks of a run prove, as a clause."""
+    """Fact that the checks of a run's data prove, as a clause: "no acknowledged write was lost"."""
     together: ClassVar[int] = 1
     """Number of reports that fit next to the first report into 80 columns; 1 if cases have long names."""
 
@@ -120,7 +123,7 @@ class Presenter:
         )
 
     def is_doubtful(self, run: Run) -> bool:
-        """Return whether suspicious code of the user makes a run a problem, although its data is right."""
+        """Return whether the user's code is suspicious, which is a problem even if the data is right."""
         return False
 
     def activity(self, group: Group) -> str:
@@ -157,7 +160,7 @@ class Presenter:
             yield from sweep_plots.plots(group)
 
     def rate(self, run: Run) -> float | None:
-        """Return the rate by which a valid run is compared, per second; None if it has no valid trial."""
+        """Return the rate of a run per second, by which runs are compared; None without a valid trial."""
         trial = run.valid_median_trial()
         return trial.rows_per_s if trial else None
 
@@ -166,7 +169,7 @@ class Presenter:
         return None
 
     def tracked_rates(self, run: Run) -> Iterator[float | None]:
-        """Yield the rate of each valid trial, per second, that benchmark trackers store."""
+        """Yield the rate of each valid trial, per second. Benchmark trackers store these rates."""
         return (trial.tps for trial in run.valid)
 
     def tracked_unit(self, case: Case) -> str:
@@ -288,7 +291,7 @@ class ResultShown(Presenter, Generic[R]):
         return iter(())
 
     def tiles(self, result: R) -> Iterator[Tile]:
-        """Yield the main figures of the result, for the top of an HTML page."""
+        """Yield the tiles of the result: the main figures at the top of an HTML page."""
         raise NotImplementedError
 
     def progress(self, result: R) -> str:
@@ -325,7 +328,10 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
 
 def _field(kind: type, name: str) -> Callable[[Run], Value]:
-    """Return the function from a run to a field of its spec; None for a spec of another type than `kind`."""
+    """Return the function that returns the field `name` of a run's spec.
+
+    The function returns None if the type of the spec is not `kind`.
+    """
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
@@ -335,9 +341,9 @@ Tile = tuple[str, str, str]
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict.
+    """Return the tile (main figure at the top of an HTML page) of a verdict.
 
-    `proved` is its figure if the data was proved right; `what` is its name.
+    `what` is the name of the tile. If the data was proved right, the tile shows `proved` as its figure.
     """
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]

@@ -64,7 +64,7 @@ from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS, digits, finite, plural, rounded
 
 CHANGE = (Column("from", ("95%", "from")), Column("to"))
-"""Columns with the ends of the interval of a change."""
+"""Columns with the lower and the upper end of the 95% interval of a change."""
 
 
 def _study(
@@ -86,12 +86,18 @@ def _study(
 
 
 def _cell(value: float | None, metric: str) -> str:
-    """Return a figure as a cell: TPS, or for the metric p99 a time, given in ns, in ms."""
+    """Return a figure as a cell; a dash for None.
+
+    If `metric` is p99, `value` is a time in ns, and the cell shows ms. Otherwise, `value` is a rate.
+    """
     return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
 
 
 def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
-    """Return the cells of a change: its estimate, and the ends of its interval, all given as ratios."""
+    """Return the cells of a change as percentages: the estimate, and the ends of its 95% interval.
+
+    `ratio` and `ends` are ratios, such as 1.05 for +5%. A dash stands for an end that is None.
+    """
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
@@ -147,7 +153,10 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
 
 
 def _ab_table(pairs: Pairs) -> Table:
-    """Return the table with a row for each cell. If there are several, the last row is for all together."""
+    """Return the table of an A/B test with a row for each cell (a case that both arms measure).
+
+    If there are several cells, the last row is for all cells together.
+    """
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(experiment_of(run.case).many_files for run in report.runs)
@@ -186,7 +195,7 @@ def _middle(run: Run, metric: str) -> float | None:
 
 
 def _estimate(look: Look) -> tuple[str, ...]:
-    """Return the cells of a look: the number of pairs, the change, and the ends of its interval."""
+    """Return the cells of a look (interim result): number of pairs, change, ends of the change's interval."""
     return whole_cell(look.pairs), *_change(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
@@ -473,19 +482,25 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return the median over the windows of a percentile, in ms; None if a window has too few operations."""
+    """Return the median of the windows' values of a percentile, in ms.
+
+    `name` is the percentile. None if a window has too few operations for it.
+    """
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
 
 
 def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
-    """Return the bounds that windows at a rate broke and other reasons, the most frequent first."""
+    """Return the bounds that windows at a rate exceeded, and the reasons why windows were not judged.
+
+    The most frequent bound or reason comes first.
+    """
     kinds = Counter(kind for trial in attempt.run.valid for kind in _reasons(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
 
 
 def _reasons(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the bounds of the promise that a window broke, or the reason why it was not judged."""
+    """Return the bounds of the promise that a window exceeded, or the reason why it was not judged."""
     reason = skip_reason(trial, promise)
     return (reason,) if reason else broken(trial, promise)
 

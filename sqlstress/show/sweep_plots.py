@@ -36,7 +36,7 @@ from sqlstress.statistics.units import finite
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots for which a group has figures."""
+    """Yield the plots of a group. A plot for which the group lacks figures is left out."""
     if not group.parts:
         for draw in (throughput, shares, percentiles, histogram, over_time):
             yield from draw(group)
@@ -76,9 +76,9 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Upper end of the axis, relative to the highest measured value.
+"""Maximum of the throughput axis, divided by the highest measured value.
 
-The line of ideal growth may go beyond it.
+The line of ideal growth (throughput proportional to the number of processes) may go beyond the maximum.
 """
 BIN_S = 0.1
 """Length of the intervals in which workers count transactions, in seconds."""
@@ -88,7 +88,10 @@ MIN_BINS = 6
 
 
 def throughput(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS by concurrency, with a line and an ideal line for each layout."""
+    """Yield the plot of TPS by number of processes.
+
+    Each layout has a measured line, and a line of ideal growth: TPS proportional to the number of processes.
+    """
     # Published figures with an unknown number of processes are left out: they have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
@@ -124,7 +127,11 @@ def throughput(group: Group) -> Iterator[Plot]:
 
 
 def throughput_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the throughput, with a line per value and layout, or a bar per value."""
+    """Yield the plot of the throughput for a group whose parts differ in one option.
+
+    Each value of the option has a line for each layout (number of files). If all cases have the same number
+    of processes, each value has a bar instead.
+    """
     data: list[Plain] = []
     if _sweeps(group):
         layouts = sorted({run.case.buckets for run in group.runs})
@@ -167,7 +174,7 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _by_layout(group: Group) -> Iterator[Plot]:
-    """Yield the plot of each layout's TPS, for groups with a single concurrency."""
+    """Yield the plot of each layout's TPS, for a group whose cases have the same number of processes."""
     points = group.points()
     if len({point.files for point in points}) < 2:
         return
@@ -208,7 +215,7 @@ def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
 
 
 def _spread_note(data: Iterable[Plain]) -> str:
-    """Return a sentence on the bars of the traces, preceded by a space; "" without bars."""
+    """Return a sentence that explains the bars of the traces, after a space; "" if there are no bars."""
     return " Bars: from the lowest trial to the highest." if any("error_y" in trace for trace in data) else ""
 
 
@@ -222,7 +229,7 @@ def over_time(
 ) -> Iterator[Plot]:
     """Yield the plot of the throughput in each tenth of a second of the window, with a view for each layout.
 
-    `called` returns the label of a run's line.
+    `called` is a function that returns the label of a run's line.
     """
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
@@ -262,9 +269,10 @@ LAYOUT_OFFSET = 0.14
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' shares: a mark for each process, with its rate relative to the mean.
+    """Yield the plot of the processes' shares: a mark for each process.
 
-    Nothing if no case has several processes.
+    A share is the rate of a process divided by the mean rate of the trial's processes. Yields nothing if no
+    case has several processes.
     """
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
@@ -291,7 +299,7 @@ def shares(group: Group) -> Iterator[Plot]:
 def _shares_by_value(group: Group) -> Iterator[Plot]:
     """Yield the plot of the processes' shares by value of the option in which the parts differ.
 
-    There is a mark for each process. Nothing if no case has several processes.
+    There is a mark for each process. Yields nothing if no case has several processes.
     """
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
@@ -307,7 +315,7 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, WorkerResult, float]]:
-    """Yield the run, the worker, and the worker's rate relative to the trial's mean, for each worker."""
+    """Yield, for each worker, its run, the worker, and its rate divided by the mean rate of its trial."""
     for run, trial in measured:
         total = sum(worker.tps for worker in trial.workers)
         for worker in trial.workers:
@@ -315,7 +323,7 @@ def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, Wor
 
 
 def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
-    """Return the plot of shares with these traces. `more` has further attributes of its layout."""
+    """Return the plot of shares with the traces `data`. `more` has further attributes of the layout."""
     yaxis = axis("share, equal = 1", rangemode="tozero")
     layout = {"xaxis": xaxis, "yaxis": yaxis, "shapes": [level(1.0, "--muted")], **more}
     note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
@@ -360,7 +368,7 @@ def percentiles(group: Group) -> Iterator[Plot]:
 
 
 def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
-    """Return the latencies of a kind of operation with their number of processes, in ascending order."""
+    """Return pairs: a number of processes, and the latencies of a kind of operation; in ascending order."""
     latencies = (
         (run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency
     )

@@ -52,7 +52,7 @@ def surroundings(environment: Environment) -> str:
 
 
 def _particulars(case: Case) -> Iterator[str]:
-    """Yield the options of a case with other values than the defaults: "driver=apsw"."""
+    """Yield each option of a case whose value differs from its default, such as "driver=apsw"."""
     if case.driver != DEFAULT:
         yield f"driver={case.driver}"
     if case.ops is not None:
@@ -70,7 +70,7 @@ def _particulars(case: Case) -> Iterator[str]:
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
-    """Yield the fields of a part of a case with other values than their defaults: "page-size=512".
+    """Yield each field of `part` (an object in a case) whose value differs from its default: "page-size=512".
 
     Fields in `said` are left out, because the name of the case already has them.
     """
@@ -87,7 +87,7 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
 
 
 def rates(run: Run) -> Iterator[float | None]:
-    """Yield the rate of each valid trial per second: transactions, or what the experiment counts."""
+    """Yield the rate of each valid trial: transactions, or other counted units, per second."""
     return presenter_of(run.case).tracked_rates(run)
 
 
@@ -97,7 +97,7 @@ def unit(run: Run) -> str:
 
 
 THROUGHPUT, LATENCY = "throughput", "latency"
-"""Kinds of figures."""
+"""Kinds of figures, as values of `Measure.what`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ class Measure:
     """Figure of a case, with its values in the valid trials."""
 
     name: str
-    """Name of the figure for a tracker."""
+    """Name by which a tracker (a service that stores the figures of many reports) recognises the figure."""
     what: str
-    """THROUGHPUT, or LATENCY: the 99th percentile of a kind of operation, in ns."""
+    """THROUGHPUT, or LATENCY. A latency is the 99th percentile of a kind of operation, in ns."""
     unit: str
     """Unit in which the figure is shown."""
     trials: int
@@ -117,7 +117,7 @@ class Measure:
 
     @property
     def differs(self) -> bool:
-        """Whether the values differ, so that a range can be given."""
+        """Whether the values differ. If so, the range from the lowest to the highest value is saved."""
         return self.values[0] < self.values[-1]
 
 

@@ -82,7 +82,7 @@ def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR (neither is significant) or TOO_FEW.
 
     Figures are equal if they differ by significantly less than the share `near`. The verdict is `slight` if
-    they are equal in this sense and also differ significantly, by however little.
+    they are equal in this sense, but also differ significantly by a smaller share.
     """
     if ratio is None or not ratio.pairs:
         return TOO_FEW
@@ -109,9 +109,10 @@ class Passes(Generic[K]):
     def __init__(
         self, figures: Mapping[K, Mapping[int, float]], error: float, comparisons: int | None = None
     ) -> None:
-        """Take the figures of each case by the number of the pass; all are finite and above 0.
+        """Take the figures of each case, by number of the pass. All figures are finite and above 0.
 
-        `comparisons` is the number of ratios that must hold together; None means all pairs of cases.
+        `comparisons` is the number of ratios whose intervals must be right together. None means the ratios of
+        all pairs of cases.
         """
         self._logs = {
             key: {number: math.log(value) for number, value in by_pass.items()}
@@ -161,9 +162,10 @@ class Passes(Generic[K]):
         return 1 / inverse if inverse else math.inf
 
     def passes_needed(self, share: float, error: float | None = None) -> int:
-        """Return the estimated number of passes that would show a difference of `share` to the first case.
+        """Return the estimated number of passes that are needed to show a difference of `share`.
 
-        `error` is the error probability of such a ratio; None means the default of `ratio`.
+        The difference is that of a case to the first case. `error` is the probability that the true ratio
+        lies outside the interval; None means the default of the method `ratio`.
         """
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
@@ -179,7 +181,9 @@ class Passes(Generic[K]):
         ]
 
     def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
-        """Return the distance from the mean of differences to its one-sided bound, at this error probability.
+        """Return the distance from the mean of the differences `logs` to the one-sided bound of the mean.
+
+        `error` is the probability that the true mean lies beyond the bound.
 
         `share` is explained in `_noise`.
         """
@@ -209,7 +213,9 @@ def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
 
 
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Return the variance that neither case nor pass explains, and the degrees of freedom of this variance.
+    """Return the residual variance of the logarithms, and the degrees of freedom of this variance.
+
+    The residual variance remains when the means of the cases and of the passes are removed.
 
     Returns (0, 0) if there are fewer than MIN_PASSES cases or common passes.
     """
@@ -274,7 +280,10 @@ def within(value: float, degrees: int) -> float:
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the means of every two differences, including each with itself, in ascending order."""
+    """Return the mean of each pair of differences, in ascending order.
+
+    The pairs include each difference paired with itself.
+    """
     # If the differences are sorted, their means consist of long ascending sequences, which Python sorts
     # faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
@@ -307,7 +316,8 @@ def _signed_ranks(pairs: int) -> tuple[int, ...]:
 def signed_rank_critical(pairs: int, alpha: float) -> int:
     """Return the largest value of the signed-rank statistic that is significant at `alpha`.
 
-    The probability of a value of at most this is at most `alpha`. -1 if there are too few pairs.
+    The probability that the statistic is not above this value is at most `alpha`. The result is -1 if there
+    are too few pairs.
     """
     return bisect_right(_signed_ranks(pairs), alpha * 2**pairs) - 1
 
@@ -338,7 +348,7 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return, for each value 0, 1, 2, ... of the Mann-Whitney statistic, the number of orders with it.
+    """Return the number of orders that give each value 0, 1, 2, ... of the Mann-Whitney statistic.
 
     An order is a way to arrange m values of one sample and n values of another by size.
     """
@@ -352,9 +362,9 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
     """Return the largest value of the Mann-Whitney statistic that is significant at `alpha`.
 
-    `m` and `n` are the sizes of the samples. The probability of a value of at most the result is at most
-    `alpha`; -1 if there are too few values. For samples larger than MAX_EXACT_SIZE, the normal approximation
-    with continuity correction is used.
+    `m` and `n` are the sizes of the samples. The probability that the statistic is not above the
+    result is at most `alpha`. The result is -1 if there are too few values. For samples larger than
+    MAX_EXACT_SIZE, the normal approximation with continuity correction is used.
     """
     if max(m, n) > MAX_EXACT_SIZE and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)

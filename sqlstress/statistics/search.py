@@ -24,7 +24,8 @@ from sqlstress.statistics.compare import quantile
 
 
 _NOTHING = 1e-9
-"""Share of a column's length. If less remains after projection, the column depends on earlier columns."""
+"""Share of a column's length. A column depends on the columns before it if, after its projections on them
+are removed, less than this share of its length remains."""
 
 
 class Fit(NamedTuple):
@@ -128,13 +129,14 @@ HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 HALF, UP = 7, 3
 """Numbers of steps of the ladder: HALF steps down are about half of a rate, UP steps up are a third more."""
 MIN_AGREEING_WINDOWS = 6
-"""Minimum number of windows at a rate whose result is surprising, before the result is believed.
+"""Minimum number of windows at a rate with a surprising result, before the result is believed.
 
-Surprising is a rate on the wrong side of the limit, and the highest rate (or the lowest) if all rates keep
-(or break) the promise.
+It is surprising if most windows at a rate above the limit keep the promise, or if most windows at a rate
+below the limit break it. If no tried rate breaks the promise, the result of the highest rate is surprising; if no
+tried rate keeps the promise, that of the lowest rate is.
 """
 NEARBY_FACTOR = 1.5
-"""Largest factor between a rate and the dividing rate, for the rate's windows to be used for the line."""
+"""Largest factor between the dividing rate and a rate whose windows are used for the line."""
 LEAST, MOST = 16, 100
 """Minimum number of windows for a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
@@ -187,7 +189,7 @@ def mostly_kept(margins: Sequence[float]) -> bool:
 
 
 def _agree(margins: Sequence[float]) -> bool:
-    """Return whether there are enough windows, and all of them kept or all of them broke the promise."""
+    """Return whether MIN_AGREEING_WINDOWS or more windows all kept the promise, or all broke it."""
     return len(margins) >= MIN_AGREEING_WINDOWS and len({margin > 0 for margin in margins}) == 1
 
 

@@ -127,7 +127,7 @@ def text_columns(blocks: Sequence[Block]) -> str:
 
 
 MAX_OPEN_ROWS = 60
-"""Maximum number of rows of all tables of a section that are shown without folding."""
+"""Maximum number of rows that the tables of a section may have in total to be shown open, not folded."""
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
