@@ -270,9 +270,9 @@ class Place(Protocol):
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket has exactly the created definitions.
+        """Check that the schema of every bucket (database file) is still exactly the definitions `created`.
 
-        None if the target cannot compare them.
+        Return None if the target cannot compare schemas.
         """
         return None
 

@@ -198,7 +198,8 @@ class CrashDatabase:
             except Exception as error:
                 code = load_driver(self.case.driver).result_code(error)
                 # Such an error is the fault of this machine or program, not of the file. An error without a
-                # code is from the binding if it cannot decode a text.
+                # result code of SQLite is the fault of the file only if the binding raised the error, because
+                # it could not decode a text.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
                 # An unreadable file is checked once more, because integrity_check names the page.
@@ -213,9 +214,11 @@ class CrashDatabase:
         return ExaminedFiles(all_contents, tally.check(), time.perf_counter() - started_s)
 
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
-        """Return the contents of a file, and the problems.
+        """Return the contents of a file, and the problems: those that integrity_check reports, and changes of
+        the schema.
 
-        Retries in Python wait for locks, because writers release their locks only for moments.
+        This method repeats the read in Python while the file is locked, because writers release their locks
+        only for moments.
         """
         driver = load_driver(self.case.driver)
         connection = driver.connect(path, 0)

@@ -57,10 +57,10 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until living writers have more than `than` acknowledged transactions; return False after
-        `timeout_s`.
+        """Wait until living writers have more than `than` acknowledged transactions; return whether they
+        have.
 
-        Also return at once if a writer ends by itself.
+        The wait ends after `timeout_s`, in seconds, or at once if a writer ends by itself.
         """
         return self._wait_for(lambda: self.acknowledged() > than, timeout_s, LOOK_S, pulse)
 
@@ -103,13 +103,13 @@ class Victims(Pool):
 
 
 GOES_ON_S = 30.0
-"""Time limit for the next acknowledged transaction, in seconds. It suffices for any disk: a dead process
-holds no lock."""
+"""Time limit for the writers that are alive to acknowledge a further transaction, in seconds. Any disk is
+fast enough for this limit, and a killed writer holds no lock that could delay the others."""
 
 HELD_S = 0.1
 """Time after which the examining connections are closed if no transaction was acknowledged, in seconds.
 
-A writer may need an exclusive lock, which these connections prevent.
+A writer may need an exclusive lock, which the examining connections prevent.
 """
 
 
@@ -226,8 +226,8 @@ OPENING_S = 0.02
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed before the others."""
 HELD_SHARE = 0.5
-"""Share of the rounds whose writers find the last round's WAL, because connections stay open until they
-begin."""
+"""Share of the rounds whose writers find the last round's WAL, because the examining connections stay open
+until the writers begin."""
 
 
 class Strike(NamedTuple):
@@ -263,7 +263,8 @@ def draw(seed: int, number: int, writers: int) -> Strike:
 
 
 ROUNDS_EACH = 50
-"""Number of rounds per database: many recoveries in succession, but a log table that stays short."""
+"""Number of rounds per database: enough for many recoveries in succession, and few enough to keep the log
+table short."""
 
 
 def progress_of(kills: Kills) -> Progress:

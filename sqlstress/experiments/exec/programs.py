@@ -24,8 +24,8 @@ from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
 from sqlstress.user_work.source import PlainObservation
 
 _TICK_S = 0.05
-"""Interval between checks of the time limit, in seconds. A program may run longer than its limit by this
-time."""
+"""Interval between checks of the time limit, in seconds. A program may exceed its time limit by up to this
+interval."""
 
 if sys.platform == "win32":
     _NEW_GROUP = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -183,7 +183,8 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the bytes up to a complete line, at most about LONGEST_ANSWER; empty if the writer has ended."""
+    """Return the bytes that the program wrote, up to the end of a line, at most about LONGEST_ANSWER; empty
+    if the program has closed its output."""
     received = b""
     while b"\n" not in received and len(received) < LONGEST_ANSWER:
         piece = os.read(descriptor, LONGEST_ANSWER)
@@ -226,7 +227,8 @@ _READ_S = 5.0
 class Ear:
     """Reader of the standard error of a worker's commands.
 
-    The worker writes a mark into the pipe after each command.
+    All commands write into one pipe. After each command the worker writes a mark into the pipe, which
+    separates the output of this command from the output of the next.
     """
 
     def __init__(self, heard: Callable[[str], None]) -> None:
@@ -240,7 +242,7 @@ class Ear:
         self._thread.start()
 
     def ended(self) -> None:
-        """Write the mark. Call it after a command has ended."""
+        """Write the mark that ends a command's output. Call it after the command has ended."""
         self._ended += 1
         os.write(self.theirs, self._mark)
 
@@ -308,9 +310,10 @@ class Opened:
     """Sampler of the open files of a worker's commands while they run."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command's process ID, or None.
+        """`pid` returns the running command's process ID; None if no command runs.
 
-        `original` is a path; empty if there is no copy. `flags` are the shared flags of the trial.
+        `original` is the path of the original of --database; empty if the commands use no copy. `flags` are
+        the shared flags of the trial.
         """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None
@@ -321,9 +324,10 @@ class Opened:
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return the number of samples with the database open, and without, as observations.
+        """Stop sampling; return two observations: the number of samples in which the command had the database
+        open, and the number of other samples.
 
-        A count of 0 is left out.
+        An observation with the number 0 is left out.
         """
         self._ends.set()
         if self._thread.is_alive():

@@ -108,15 +108,18 @@ def scaling(group: Group) -> Iterator[Finding]:
 
 
 MOST_STARTING = 0.9
-"""Share of a command's time in starting and ending above which commands rarely use the database at the same
-time."""
+"""If commands spend more than this share of their time in starting and ending, they rarely use the database
+at the same time."""
 MOMENTS_ENOUGH = 50
 """Minimum number of samples from which the share of starting and ending is computed."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield a finding if commands mostly start and end, so that races may stay hidden; only if no data is
-    wrong."""
+    """Yield a finding if commands spend most of their time in starting and ending, so that races may stay
+    hidden.
+
+    Yield nothing if a check found wrong data.
+    """
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -125,10 +128,10 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of the commands' time in which they start and end; None if unknown.
+    """Return the share of the commands' time in which they start and end, from 0 to 1; None if unknown.
 
-    It is taken from the samples of open files. If there are too few, it is the time of the empty command
-    divided by the time of the command.
+    The share comes from the samples of open files. If there are too few samples, the share is the time of the
+    empty command divided by the time of the command.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -217,7 +220,7 @@ def locked(group: Group) -> Iterator[Finding]:
 SNAPSHOT, TABLE, RECOVERY, BUSY = "snapshot", "table", "recovery", "busy"
 """Causes of lock errors."""
 WAITED_NS = 1e9
-"""Median time of failed commands from which on they have probably waited for a busy timeout, in ns."""
+"""Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
 _CAUSES = {
     SNAPSHOT: re.compile(r"BUSY_SNAPSHOT|\b517\b"),
     RECOVERY: re.compile(r"BUSY_RECOVERY|\b261\b"),

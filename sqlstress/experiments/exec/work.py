@@ -39,12 +39,14 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key, in the data that the trials of a sweep share, of the error message of a load that was stopped."""
+"""Key of an error message in the data that the trials of a sweep share. The message is present if the load of
+an earlier trial was stopped because commands used the original."""
 LONG_NS = 86_400 * NS_PER_S
-"""A day, in ns. With relatime, a read updates the access time if the last read was before the last change, or
-longer ago than a day."""
+"""A day, in ns. On a file system with the mount option relatime, a read updates the access time of a file
+only if the access time is older than the last change, or older than a day."""
 SEARCH_S = 0.5
-"""Minimum interval between searches for deleted WALs, in seconds: each reads all open files."""
+"""Minimum interval between searches for deleted WALs, in seconds, because a search reads the lists of all
+open files."""
 LOOKS_ENOUGH = 50
 """Number of samples, none with the copy open, from which on the copy counts as unused."""
 
@@ -62,7 +64,7 @@ class ExecWork(UserWork):
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
         self._losers: set[int] = set()
-        """Processes that were seen with a deleted WAL."""
+        """IDs of the processes that were seen with a deleted WAL."""
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
@@ -90,7 +92,7 @@ class ExecWork(UserWork):
         self._check_original()
 
     def _find_deleted_wals(self) -> None:
-        """Record the processes whose WAL was deleted (Linux), at most twice a second."""
+        """Record the processes that use a deleted WAL (only on Linux). Search at most once per SEARCH_S."""
         now_s = time.monotonic()
         if now_s < self._next_search_s or not (self.place.stores and self.case.spec.command):
             return
@@ -100,7 +102,10 @@ class ExecWork(UserWork):
                 self._losers.update(opener.pid for opener in openers.seen if opener.deleted_wal)
 
     def _check_original(self) -> None:
-        """Raise EnvironmentFailure if commands use the original; later trials do not begin."""
+        """Raise EnvironmentFailure if commands use the original of --database instead of its copy.
+
+        The error is kept for later trials, so that they do not begin.
+        """
         if self._original:
             strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
             try:

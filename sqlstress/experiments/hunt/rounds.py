@@ -143,8 +143,8 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
 def scheduled(random: Random, given: Schedule) -> Schedule:
     """Return pauses for the user's own work. Fields that are None in `given` are drawn at random.
 
-    In applications most races occur between a read and the write that follows it. There a connection takes
-    the write lock, so some schedules pause only at this call.
+    In applications most races occur between a read and the write that follows the read. At this point a
+    connection takes the write lock, so some schedules pause only when a connection takes the write lock.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -189,8 +189,8 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
-    """Yield smaller variants of a round of the user's work: fewer processes, no pauses, or fewer kinds of
-    pauses."""
+    """Yield smaller variants of a round that runs the user's work (SQL scripts or commands): fewer processes,
+    no pauses, or pauses at fewer kinds of calls."""
     for count in _less(case.concurrency, 1):
         yield replace(case, concurrency=count), schedule
     if schedule.pause:

@@ -170,7 +170,8 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
     """Return the part of a plan for the C code that describes keys, values and acknowledged writes.
 
-    `first` is the first worker's area.
+    `first` is the first worker's area. The C code finds the other workers' areas from its position and the
+    size of an area.
     """
     load, shape = case.spec, first.shape
     return {
@@ -188,10 +189,10 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the latest begin of an acknowledged write of any worker, by slot.
+    """Return the time at which the latest acknowledged write of any worker began, in ns, by slot.
 
-    0 means that there is no write. It works on _STRETCH slots at a time: lists of all slots of many workers
-    would take several times the shared memory.
+    0 means that the slot has no acknowledged write. The function works on _STRETCH slots at a time, because
+    lists of all slots of many workers would take several times as much memory as the shared arrays.
     """
     columns = [area.begins for area in areas]
     if len(columns) == 1:
@@ -204,7 +205,10 @@ def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
 
 
 def tracking_flags(rows: Iterable[int]) -> bytes:
-    """Return a flag per row for `announce`: 1 if the row has a slot, else 0. `rows` has slots."""
+    """Return a flag per row for `announce`: 1 if the row has a slot, else 0.
+
+    `rows` has the slot of each row, or UNTRACKED.
+    """
     return bytes(slot != UNTRACKED for slot in rows)
 
 

@@ -72,7 +72,7 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case that `--preset classic` measures. A value of None means that the script does not set it."""
+"""Case that `--preset classic` measures. If a setting is None, the published script does not set it."""
 MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes. Before the load, every key gets a value."""
 MAX_TRANSACTION_BYTES = 1 << 30
@@ -273,10 +273,11 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return the case's options as text, by name.
+        """Return the case's options as text, by name. Such an option, which may differ between the cases of a
+        table, is a trait.
 
-        The checkpointer is a single trait (an option that may differ between cases of a table), which
-        includes all its consequences.
+        The mode of the checkpointer, its interval and the pinned reader are a single trait. The setting
+        wal_autocheckpoint, which a checkpointer changes, does not count as a difference.
         """
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = supported_traits(case)

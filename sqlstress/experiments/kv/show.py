@@ -146,7 +146,7 @@ def _percentile_meaning(group: Group) -> str:
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the column with the p99 of a kind of operation.
 
-    If shares were uneven, it shows the slowest process.
+    If the processes did uneven shares of the operations, the cell shows the p99 of the slowest process.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 

@@ -37,8 +37,8 @@ value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials: 6 MB each
-time."""
+"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials. The arrays of
+so many keys take 6 MB."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
@@ -46,9 +46,10 @@ _WORDS = "acknowledgements"
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
     """Return (bucket of each key, keys sorted by bucket) as shared arrays.
 
-    Return (None, None) with one bucket, and for the published script, whose buckets are remainders of keys.
-    Millions of keys take seconds: `pulse` is called often, and may raise. `carry` keeps the arrays for later
-    trials with the same keys, unless there are more than MAX_KEPT_KEYS keys.
+    Return (None, None) if there is only one bucket, and for the published script, in which the bucket of a
+    key is the remainder of a division. The computation takes seconds for millions of keys: it calls `pulse`
+    often, which may raise. `carry` keeps the arrays for later trials with the same keys, unless there are
+    more than MAX_KEPT_KEYS keys.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -131,7 +132,7 @@ class KeyValueWork(ProvenWork):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add the cost of a binding call and, with --where, the account of the time."""
         trial = super().complete(trial, pulse)
-        if not any(worker.error for worker in trial.workers):  # a worker that failed may still run and write
+        if not any(worker.error for worker in trial.workers):  # A worker that failed may still run and write.
             self.carry[_WORDS] = self.words
         trial = replace(trial, bare_call_ns=self.carry.get(self._bare_call))
         if self.trace is None:
@@ -246,7 +247,8 @@ class KeyValueWork(ProvenWork):
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield every key without a row, as text. `key_flags` has a 0 for each."""
+        """Yield every key without a row, as text. `key_flags` has an item for each key: 0 if no row was
+        found."""
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -315,7 +317,8 @@ class PresetWork(KeyValueWork):
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
         """Return the keys of this trial, and the history with keys instead of slots.
 
-        In this history each key is its own slot. A key that was never set has no entry, which counts as 0.
+        In this history each key is its own slot. A key that was never set has no entry, which counts as
+        sequence number 0: no write.
         """
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
@@ -363,7 +366,7 @@ PRELOADED = Stamp(0, 0)
 
 
 Column = Sequence[int] | Mapping[int, int]
-"""A number for each slot."""
+"""A number for each slot (the record of the last write to one key)."""
 
 
 @dataclass(slots=True)

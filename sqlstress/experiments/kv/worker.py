@@ -131,7 +131,7 @@ class KeyValueSource:
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
     single_statements: tuple[int, ...] = (GET, REPLACE, PAIR)
-    """Kinds of operations without BEGIN and COMMIT. The store counts the failures of the others."""
+    """Kinds of operations without BEGIN and COMMIT. Failures of all other kinds are counted by the store."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -228,9 +228,11 @@ class KeyValueSource:
             self._check_patience(chunk.kinds[:done])
 
     def _check_patience(self, kinds: bytearray) -> None:
-        """Raise EnvironmentFailure if no write has succeeded for PATIENCE_S.
+        """Raise EnvironmentFailure if operations have failed for PATIENCE_S in all, and no write succeeded in
+        between.
 
-        Otherwise a fixed number of operations might never end.
+        Each failure counts as a wait for the whole busy timeout. Without this check a trial with a fixed
+        number of operations might never end.
         """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
@@ -305,7 +307,11 @@ class TransactionSource(KeyValueSource):
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
     def _counting_update(self, bucket: int) -> Operation:
-        """Return an update that acknowledges itself at once, because a count must not be added twice."""
+        """Return an update that counts its own acknowledgement as soon as it is done.
+
+        Other acknowledgements are stored after the chunk. That may happen twice, which is harmless for a last
+        write, but would make a count wrong.
+        """
         update, counts = self.store.updates[bucket], self.area.counts
 
         def update_and_count(counter: tuple[int]) -> None:

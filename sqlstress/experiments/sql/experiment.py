@@ -214,7 +214,7 @@ class SqlExperiment(UserExperiment):
                     yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
-        # Two scripts may have the same name, so the script is not identified by it alone.
+        # Two scripts may have the same name, so the name alone does not identify a script.
         return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:

@@ -422,7 +422,8 @@ class Evaluator:
         differs from 7 / 2.0.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
-        held: list[tuple[str, object]] = [("", None)]  # The first call needs SQLite.
+        # No variable has the name "", so the first call asks SQLite.
+        held: list[tuple[str, object]] = [("", None)]
 
         def draw(variables: Variables) -> Number:
             nonlocal first, count, held

@@ -217,8 +217,11 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands up to the next \elif, \else or \endif of this level, and that line; None at
-        the end."""
+        r"""Return the commands up to the next \elif, \else or \endif of this level, and the line with this
+        command.
+
+        The line is None if the script ends before such a command.
+        """
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -254,7 +257,8 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return the condition of an \else or \endif, which accepts no text."""
+        r"""Return the condition of an \else or \endif, which is always true. Raises UsageError if text
+        follows the command."""
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
                 f"unexpected text after \\{meta.name}"
@@ -298,15 +302,19 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        r"""`around` returns the step to run for a statement; its default returns the step itself.
+        r"""`around` may wrap the step of an SQL statement: it returns the step to run instead. Its default
+        changes nothing.
 
-        `sleep` runs a \sleep.
+        `sleep` waits for a number of seconds; it runs each \sleep.
         """
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
-        """Return the steps of commands, in order."""
+        """Return a step for each command, in the order of the commands.
+
+        A step is a function of the variables that runs the command.
+        """
         return [self._step(command) for command in commands]
 
     def _step(self, command: Command) -> Step:

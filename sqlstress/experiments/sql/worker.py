@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""Name of our table. Its row for each writing transaction shows that the commit is stored exactly once."""
+"""Name of the ledger, a table of sqlstress with a row for each writing transaction. The row shows that the
+commit is stored exactly once."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
@@ -116,9 +117,10 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        """Return the variables of each transaction, which begin as the variables of the previous transaction.
+        """Return the variables of each transaction. They begin with the values of the previous transaction's
+        variables.
 
-        If scripts also set variables while they run, all transactions share the same mapping.
+        If scripts also set variables after their leading \set commands, all transactions share one mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -131,7 +133,11 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return the function that runs a script. After BUSY it restarts the script with the same values."""
+        """Return the function that runs a script.
+
+        If the database is busy, the function runs the script again, with the same values, up to `max_tries`
+        times in all.
+        """
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -165,7 +171,8 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once` with a rollback of variables and random numbers if it fails."""
+        """Return `once`, extended: if it fails, the variables and the state of the random numbers are
+        restored."""
         stream = self.random
 
         def attempt(variables: Variables) -> None:
@@ -182,7 +189,8 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            # Without a database, a script may lack a value from a row: its operation counts as failed.
+            # Without a database no row exists, so a script may lack the value of a column. Its operation then
+            # counts as failed.
             return True
         if self._client.was_busy(error):
             return True
@@ -280,7 +288,8 @@ class ScriptLedger:
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return the commit with the row written before it, and the commit counted after it."""
+        """Return a step that writes the ledger's row, then commits, then counts the commit as
+        acknowledged."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -356,7 +365,7 @@ class ScriptFailures:
         self._failures.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
 
     def checkpoint(self, sql: Sql, run: Step) -> Step:
-        """Return the step of a checkpoint, which records that it was busy."""
+        """Return a step that runs a checkpoint, and records a failure if the checkpoint was busy."""
         text, place = sql.statement.text, sql.statement.place
         kind = Kind(BUSY, short_sql(text), f"{place.file}:{place.line}")
 
@@ -371,7 +380,10 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on the last of these statements, which failed, from the statements before it."""
+        """Return facts on the failed statement, which is the last of `steps`.
+
+        The statements before it determine the state of its transaction.
+        """
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -403,7 +415,7 @@ class RehearsalSource(SqlSource):
         super().__init__(case, place, 1, 0, (acknowledged,))
 
     def sleep(self, seconds: float) -> None:
-        """Do not sleep."""
+        """Do not sleep, because a rehearsal measures no latencies."""
 
     def _around(self, sql: Sql, run: Step) -> Step:
         run, tracer, place = super()._around(sql, run), self._tracer, sql.statement.place

@@ -243,9 +243,10 @@ def driver_handle(driver: str) -> Handle:
 def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Call `connect` to open connections; return them and their handles, in the same order.
+    """Call `connect` to open connections; return the connections and their handles, in the same order.
 
-    On failure close them and raise NativeUnavailable, or the error of `connect`.
+    A handle has the addresses with which the C extension uses a connection. If the C extension cannot use a
+    connection, close all connections and raise NativeUnavailable. An error of `connect` is raised as it is.
     """
     native = extension()
     native.handed_over()

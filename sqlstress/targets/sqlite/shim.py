@@ -39,12 +39,11 @@ lock."""
 
 MAX_SPANS = 1 << 15
 MAX_BYTES = 64 << 20
-"""Maximum size of the areas of all processes together, in bytes."""
+"""Maximum size of the memory in which all processes together record their time, in bytes."""
 
 
 def room(processes: int) -> int:
-    """Return the number of spans for which each process's area has room, if there are `processes`
-    processes."""
+    """Return the maximum number of spans that the memory of each of `processes` processes can hold."""
     return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
