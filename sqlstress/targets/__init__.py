@@ -35,7 +35,7 @@ def _import_target(info: DriverInfo) -> Target:
         return cast("Target", import_module(f"{__name__}.{info.target}").TARGET)
     try:
         return cast("Target", import_module(info.package).TARGET)
-    except Exception as error:  # an external target can raise anything
+    except Exception as error:  # An external target can raise any exception.
         raise EnvironmentFailure(f"cannot import {info.package}: {error}") from error
 
 

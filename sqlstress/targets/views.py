@@ -26,12 +26,13 @@ class Refusal(NamedTuple):
 
     sql: str
     history: tuple[str, ...]
-    """Statements of the same transaction before it; empty outside of a transaction."""
+    """Statements that ran before the failed statement in its transaction; empty outside of a transaction."""
     code: int
     """Extended result code."""
     times: int
     waits_s: Sequence[float]
-    """Time of the last failures, from the start of the transaction, in seconds."""
+    """Waits before the most recent failures, each from the start of the transaction to the failure, in
+    seconds."""
     longest_s: float
 
 
@@ -41,7 +42,7 @@ class Connections(Protocol):
     def effective(self) -> dict[str, str]:
         """Return the settings as read back from the database, by name.
 
-        If buckets differ, all values joined by " / ".
+        If the values of a setting differ between buckets, the result has all of them, joined by " / ".
         """
 
     def close(self) -> None:
@@ -65,8 +66,8 @@ class WaitingConnections(Connections, Protocol):
     """A worker's connections, whose operations may wait for the locks of other connections."""
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether another connection's lock stopped the operation with this error; if so, count the
-        error."""
+        """Return whether the operation with this error failed because of another connection's lock; if so,
+        count the error."""
 
     def busy_counts(self) -> tuple[int, int]:
         """Return the numbers of BUSY and BUSY_SNAPSHOT results so far."""
@@ -106,7 +107,8 @@ class TableView(Protocol):
         return
 
     def release(self) -> None:
-        """Close the connections that `fill` kept open, after the checks or without checks."""
+        """Close the connections that `fill` kept open. Call it after the checks, or if there are no
+        checks."""
         return
 
     def name(self, bucket: int) -> str:
@@ -123,7 +125,8 @@ class RefusalStore(Store, Protocol):
     """A key-value interface that records failed statements. Targets other than SQLite need not have it."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count the failure of a get, a pair or a single replace. Other transactions count theirs."""
+        """Count the failure of a get, a pair or a single replace. All other transactions count their own
+        failures."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements by kind."""
@@ -136,10 +139,10 @@ class LogObserver(Protocol):
         """Take a sample."""
 
     def end(self) -> None:
-        """Call it when the load has ended."""
+        """Release what cannot stay open after the load. Call it when the load has ended."""
 
     def close(self) -> None:
-        """Close the log, once the parent has no connection to the database."""
+        """Close the log. Call it when the parent has no connection to the database any more."""
 
     def use(self) -> WalUse | None:
         """Return the use of the log; None if there was no sample."""
@@ -220,7 +223,8 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Compile a statement with these parameter names, but do not run it. Raises the database's error."""
+        """Compile a statement whose parameters have these names, but do not run it. Raises the database's
+        error if the statement is not valid."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -251,7 +255,7 @@ class ConnectionInfo(NamedTuple):
     """Password, which must not be shown or saved, even in a program's output; "" if there is none."""
 
     def hidden(self, text: str) -> str:
-        """Return a program's text with the password replaced."""
+        """Return a text of the user program with the password replaced."""
         from sqlstress.options.dsn import HIDDEN
 
         return text.replace(self.secret, HIDDEN) if self.secret else text

@@ -37,8 +37,8 @@ value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials. The arrays of
-so many keys take 6 MB."""
+"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials: 6 MB for this
+number of keys."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 

@@ -23,23 +23,25 @@ if TYPE_CHECKING:
 
 
 MEAN_S = 5.6e-3
-"""Mean sleep before a retry, in seconds; the next two bounds, times the number of workers, limit it."""
+"""Mean sleep before a retry, in seconds, if LARGEST_MEAN_S and SMALLEST_MEAN_S allow it."""
 LARGEST_MEAN_S = 0.7e-3
-"""Largest mean sleep, in seconds per worker."""
+"""Upper bound of the mean sleep, in seconds, for each worker of the case: 4 workers have 4 times this
+bound."""
 SMALLEST_MEAN_S = 0.4e-3
-"""Smallest mean sleep, in seconds per worker."""
+"""Lower bound of the mean sleep, in seconds, for each worker of the case."""
 FIRST_FACTOR = 2.0
-"""Mean of the first sleep, as a multiple of the mean sleep."""
+"""Mean of the sleep after the first attempt, as a multiple of the mean sleep."""
 MAX_ATTEMPTS = 8
-"""Number of attempts over which the mean sleep would shrink to 0, if MIN_MEAN_S did not limit it."""
+"""Number of attempts after which the mean sleep would have shrunk to 0, if MIN_MEAN_S did not limit it."""
 MIN_MEAN_S = 60e-6
-"""Smallest mean of the last sleeps, in seconds per worker."""
+"""Lower bound to which the mean sleep shrinks with the number of attempts, in seconds, for each worker of the
+case."""
 SHORTEST_S = 50e-6
 """Shortest sleep, in seconds: the resolution of the systems' timers."""
 
 
 MAX_WAITS = 100
-"""Waits of a kind of failures that are kept for the median."""
+"""Maximum number of waits that are kept for each kind of failure, to compute their median."""
 
 
 class Refusals:
@@ -49,20 +51,23 @@ class Refusals:
         self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
 
     def add(self, sql: str, in_transaction: bool, code: int, waited_s: float) -> None:
-        """Count a failure. `waited_s` is the time since its transaction began, in seconds."""
+        """Count a failure of the statement `sql`. `waited_s` is the time since the begin of its transaction,
+        in seconds."""
         kind = sql, in_transaction, code
         totals, waits = self.kinds.setdefault(kind, ([0, 0.0], deque(maxlen=MAX_WAITS)))
         totals[:] = totals[0] + 1, max(totals[1], waited_s)
         waits.append(waited_s)
 
     def __iter__(self) -> Iterator[tuple[tuple[str, bool], tuple[int, int, list[float], float]]]:
-        """Yield each statement and whether it was in a transaction; code, count, last waits, longest wait."""
+        """Yield ((statement, whether it was in a transaction), (result code, number of failures, last waits,
+        longest wait)) for each kind of failure. Waits are in seconds."""
         for (sql, in_transaction, code), ((count, longest_s), waits) in self.kinds.items():
             yield (sql, in_transaction), (code, int(count), list(waits), longest_s)
 
 
 class BusyRetries:
-    """Sleeps of one worker between attempts, and the number of its BUSY and BUSY_SNAPSHOT answers."""
+    """Retries of one worker: its sleeps between attempts, and the number of its BUSY and BUSY_SNAPSHOT
+    answers."""
 
     def __init__(
         self,
@@ -76,9 +81,10 @@ class BusyRetries:
         self.busy_snapshot = 0
         self.refusals = Refusals()
         self.refused: tuple[str, bool] | None = None
-        """Statement that the last attempt failed with, and whether it was in a transaction; None if unknown.
+        """(Statement with which the last attempt failed, whether it was in a transaction); None if unknown.
 
-        The operation sets it when it fails, before its transaction is rolled back."""
+        An operation sets it when it fails, before the transaction is rolled back.
+        """
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
         self.least_s = MIN_MEAN_S * workers
         self._timeout_s = timeout_s
@@ -94,8 +100,11 @@ class BusyRetries:
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def again(self, attempt: int, begun: float) -> bool:
-        """Sleep and return True; or return False if the timeout has passed since `begun`, a time in
-        seconds."""
+        """Sleep before the next attempt and return True; or return False if the timeout has passed since
+        `begun`.
+
+        `begun` is the time of the first attempt, in seconds of the clock.
+        """
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -138,7 +147,7 @@ class BusyRetries:
         return attempt_until_done
 
     def _record(self, code: int | None, begun: float) -> None:
-        """Count the statement that an attempt failed with, if it is known."""
+        """Count the statement with which an attempt failed, if this statement is known."""
         if self.refused and code is not None:
             self.refusals.add(*self.refused, code, self._clock() - begun)
         self.refused = None

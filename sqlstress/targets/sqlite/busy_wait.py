@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HELD_S = 0.05
 """Time after which the lock is released, in seconds."""
 COARSE_S = 0.5
-"""Wait from which on the busy handler is considered to sleep whole seconds, in seconds."""
+"""Minimum wait, in seconds, at which the busy handler is considered to sleep whole seconds."""
 _TIMEOUT_MS = 3000
 
 

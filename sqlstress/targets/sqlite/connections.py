@@ -38,9 +38,9 @@ class SqliteClient:
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker` only seeds the jitter of retries.
+        """`worker` is the number of the worker. It only seeds the random sleeps before retries.
 
-        `watch` records operations that fail with BUSY; None if off.
+        `watch` records operations that fail with BUSY; None if `--where` is off.
         """
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
@@ -56,7 +56,7 @@ class SqliteClient:
         try:
             connection = self._driver.connect(path, settings.busy_timeout_ms)
             try:
-                # The first connection to a WAL sets it up. Until it is done, other connections get BUSY.
+                # The first connection to a WAL sets the WAL up. Until then, other connections get BUSY.
                 self.retried(lambda _: pragmas.apply(connection, settings), connection.rollback)(None)
             except BaseException:
                 connection.close()
@@ -110,7 +110,8 @@ _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
-    """Return the statements that precede one of the above in its transaction, which `begin` starts."""
+    """Return the statements that precede `sql` in a transaction of the key-value data. `begin` is the first
+    statement of this transaction."""
     earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
     return (begin, *earlier.get(sql, ()))
 
@@ -200,7 +201,7 @@ def native_store(client: SqliteClient, begin: str) -> NativeStore:
     with require_native(case.driver):
         _, handles = connect_with_handles(case.driver, client.connect_all)
     start = f"BEGIN {begin.upper()}"
-    # The order is that of Sql in loop.h.
+    # The order of the statements must match the enum Sql in loop.h.
     statements = (GET, PAIR, PUT, start, COMMIT, "ROLLBACK", COUNT, SET_COUNT)
     plan = {
         "stores": True,
@@ -322,7 +323,8 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements in a plan, as in loop.h. Here the first is _ALL, and the others are not used."""
+"""Number of statements in a plan, as in loop.h. In this check the first statement is _ALL, and the others are
+not used."""
 
 
 class _ConnectionGroup(NamedTuple):

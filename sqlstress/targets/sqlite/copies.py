@@ -70,10 +70,11 @@ def layout_key(case: Case) -> Case:
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy the files of a case into `copies`, and return the copy; None if the copy would be too large.
+    """Copy the files of a case into `copies`, and return the copy; None if the copy would be larger than
+    MOST.
 
-    The WALs must have no valid frame, because only their sizes are stored. The oldest copies are removed if
-    there is not enough room for the new copy.
+    The WALs must have no valid frame, because only their sizes are stored. If there is not enough room for
+    the new copy, the oldest copies are removed.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
@@ -107,9 +108,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Rename the spare file to the WAL and invalidate its frames; return whether this succeeded.
+    """Rename the spare file (the second name of the last WAL) to the WAL and invalidate its frames.
 
-    It fails unless the spare file has `size` bytes and no other name.
+    Return whether this succeeded. It fails unless the spare file has `size` bytes and no other name.
     """
     spare = _with_suffix(path, SPARE)
     try:

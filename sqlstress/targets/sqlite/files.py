@@ -140,7 +140,7 @@ class SqliteTable:
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
-        """Whether the files stay for the next trial."""
+        """Whether the files remain on the disk for the next trial."""
         key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
         self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
         self._is_wal = self._settings.journal_mode == "wal"
@@ -157,10 +157,10 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or restore the files of an earlier trial; then each WAL has its full size.
+        """Fill the files, or restore them from the copy of an earlier trial. Then each WAL has its full size.
 
         `buckets` has the rows of each file. An idle connection to each file stays open until the trial has
-        been verified: when the last connection closes, SQLite deletes the WAL.
+        been verified, because SQLite deletes the WAL when the last connection closes.
         """
         from sqlstress.targets.sqlite import copies
 
@@ -246,8 +246,8 @@ class SqliteTable:
                 connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
                 connection.rows("COMMIT")
             self._insert(connection, rows)
-            # No process writes this last page of the file. So SQLite notices if another program truncates the
-            # file.
+            # This table takes the last page of the file, which no process writes. So SQLite notices if
+            # another program truncates the file.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
@@ -257,7 +257,7 @@ class SqliteTable:
     def _open_idle(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms)
         try:
-            # With a locking mode, another connection may keep its lock.
+            # If the case sets locking_mode, the connection that filled the file may keep its lock.
             if "locking_mode" not in dict(self._settings.pragmas):
                 idle.rows("PRAGMA synchronous=off")
                 idle.rows("SELECT count(*) FROM sqlite_schema")
@@ -278,10 +278,11 @@ class SqliteTable:
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Extend the WAL to the size at which SQLite does a checkpoint and restarts the WAL.
+        """Extend the WAL to the size at which SQLite runs a checkpoint and restarts the WAL.
 
-        Otherwise the workers would extend it, which costs several times more than overwriting. SQLite ignores
-        all bytes after the last valid frame, because the end of a restarted WAL has old frames, too.
+        Without this, the workers would have to extend the WAL, which costs several times more than
+        overwriting it. SQLite ignores all bytes after the last valid frame, because old frames also remain at
+        the end of a restarted WAL.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
@@ -295,7 +296,7 @@ class SqliteTable:
 
 
 def _checkpoint(connection: Connection) -> None:
-    """Copy the unsynced WAL into the database, and sync the database."""
+    """Copy the WAL, which was written without syncs, into the database, and sync the database."""
     connection.rows("PRAGMA synchronous=full")
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     connection.rows("PRAGMA synchronous=off")
@@ -346,7 +347,11 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Compare the current values of WATCHED_PRAGMAS with those after the preparation."""
+        """Return a change of a file by another program; None if there is none.
+
+        The change is a value of WATCHED_PRAGMAS that differs from `recorded`, a lock on the file, or damage
+        of the file.
+        """
         try:
             current = self._read_marks(path)
         except Exception as error:

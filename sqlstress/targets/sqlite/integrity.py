@@ -22,13 +22,14 @@ from sqlstress.targets.sqlite.space import trees_of
 MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
-"""Size in bytes up to which a check takes only a few hundredths of a second."""
+"""Size of a file, in bytes, up to which a check takes only a few hundredths of a second."""
 _HEADING = "*** in database main ***"
 """First line of SQLite's output if there are problems; the same row contains the first problem."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
-    """Run PRAGMA quick_check, or integrity_check at the level "full", on every file; return one Check."""
+    """Run PRAGMA quick_check on every file, or PRAGMA integrity_check if `level` is "full". Return one Check
+    for all files."""
     tally = CheckCounter("integrity_check" if level == "full" else "quick_check")
     for path in paths:
         pulse()
@@ -51,7 +52,8 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
-    # For damage in rows that it finds after the check of all pages, SQLite reports only this text.
+    # If SQLite finds damage in rows only after the check of all pages, it reports nothing but the text
+    # MALFORMED.
     if error or MALFORMED in complaints:
         complaints += _unreadable(case, path, pulse)
     return complaints

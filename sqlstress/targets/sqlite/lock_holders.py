@@ -70,7 +70,7 @@ _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxs
 _TRIES = 3
 _LOCK_LIST = Path("/proc/locks")
 ELSEWHERE = 0
-"""Process number of a lock held in another container, whose processes are not visible here."""
+"""Process ID for a lock that is held in another container, whose processes are not visible here."""
 
 
 class Lock(NamedTuple):
@@ -79,7 +79,7 @@ class Lock(NamedTuple):
     name: str
     """Name of the lock, one of LOCKS."""
     pid: int
-    """Process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
+    """ID of the process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
     slot: int = 0
     """Index of the read lock of the WAL, 0 to 4; 0 for other locks."""
 
@@ -107,7 +107,7 @@ def lacking() -> str | None:
 
 
 class _File:
-    """The file at a path, opened for reading. If another file replaces it, the other file is opened."""
+    """The current file at a path, opened for reading. If another file replaces it, the new file is opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -277,14 +277,14 @@ class LockedFile:
 def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
     """Yield the read locks on a wal-index with all holders, from /proc/locks.
 
-    Nothing on other systems than Linux. `identity` is the device and inode number of the wal-index.
+    Yield nothing on other systems than Linux. `identity` is the device and inode number of the wal-index.
     """
     if sys.platform != "linux":
         return
     file = f"{os.major(identity[0]):02x}:{os.minor(identity[0]):02x}:{identity[1]}"
     for line in _LOCK_LIST.read_text(encoding="ascii", errors="replace").splitlines():
         fields = line.split()
-        # 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
+        # A line such as 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
         if len(fields) == 8 and fields[1:6:2] == ["POSIX", "READ", file] and fields[7] != "EOF":
             first, last = int(fields[6]) - _READ_AT, int(fields[7]) - _READ_AT
             yield from (Lock(READ, int(fields[4]), slot) for slot in range(_READERS) if first <= slot <= last)
@@ -386,10 +386,10 @@ class HoldTracker:
     _changes: int | None = None
 
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
-        """Add a sample in which the lock was held; `before_s` is the `asked_s` of the sample before.
+        """Add a sample in which the lock was held; `before_s` is the field `asked_s` of the previous sample.
 
-        `changes` is the counter of commits, or None. If it differs from the last sample, there was a commit
-        in between, so a new hold has begun.
+        `changes` is the counter of commits; None if unknown. If it differs from its value in the previous
+        sample, a transaction was committed in between, so a new hold has begun.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:

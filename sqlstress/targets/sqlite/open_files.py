@@ -24,8 +24,11 @@ _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
 SAME, DELETED, OTHER = "same", "deleted", "other"
-"""WAL that a process uses. SAME: the WAL at the watched path. DELETED: its WAL or its index is a deleted
-file. OTHER: the WAL next to another name of the database."""
+"""WAL that a process uses, compared with the WAL at the watched path.
+
+SAME: the same WAL. DELETED: the process's WAL or wal-index is a deleted file. OTHER: the WAL next to another
+name of the database.
+"""
 
 Identity = tuple[int, int]
 """Device and inode number of a file."""
@@ -151,6 +154,6 @@ def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
         text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return links, False
-    # 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
+    # A line such as 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
     points = {fields[4] for fields in parse_mountinfo(text) if len(fields) > 4}
     return links, str(database) in points

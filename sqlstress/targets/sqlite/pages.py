@@ -97,9 +97,11 @@ _POINTER = 5
 
 
 class PageFile:
-    """The pages of a database file. Each page can be claimed once: a page with two references is damage.
+    """The pages of a database file. Each page can be claimed (marked as used) only once: a page with two
+    references is damage.
 
-    So every walk through the pages ends, whatever the content of the file. All methods raise DamagedFile.
+    Because of this, every walk through the pages ends, whatever the content of the file. All methods raise
+    DamagedFile.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -162,7 +164,7 @@ class PageFile:
         return self._file.read(self.page_size)
 
     def check_all_taken(self) -> None:
-        """Raise DamagedFile if a page was not claimed: it is neither used nor free."""
+        """Raise DamagedFile if no walk has claimed a page: it is neither used nor free."""
         lost = self._taken.count(False)
         if lost:
             raise DamagedFile(f"{lost} of its {self.page_count} pages are neither used nor free")
@@ -230,7 +232,8 @@ def _check_records(file: PageFile, page: BtreePage, tree: Tree) -> None:
 
 
 def _size_by_header(local: bytes, size: int) -> int:
-    """Return the size of a record that its header implies, in bytes. It should equal `size`.
+    """Return the size of a record as computed from its header, in bytes. In an undamaged file it equals
+    `size`.
 
     `local` is the part of the record in its cell. Raises IndexError if the header ends after this part.
     """
@@ -332,7 +335,8 @@ def _max_local(usable: int, keyed: bool) -> int:
 
 
 def local_bytes(size: int, usable: int, keyed: bool) -> int:
-    """Return how many bytes of a record of `size` bytes are in its cell; the others are on overflow pages."""
+    """Return the number of bytes that a record of `size` bytes has in its cell. Its other bytes are on
+    overflow pages."""
     max_local = _max_local(usable, keyed)
     if size <= max_local:
         return size

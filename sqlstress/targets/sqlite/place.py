@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class SqlitePlace(Place):
     """One process's access to the files of a case.
 
-    In addition to a Place, it has their paths and opens them for SQL.
+    In addition to the methods of a Place, it has the paths of the files, and opens the files for SQL.
     """
 
     stores: Literal[True] = True
@@ -80,7 +80,7 @@ class SqlitePlace(Place):
     # Methods for a worker.
 
     def client(self, worker: int) -> SqliteClient:
-        """Return a worker's client, not connected yet."""
+        """Return a worker's client. The client is not connected yet."""
         return SqliteClient(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:

@@ -31,7 +31,7 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Sampling interval: one of this number of statements is timed."""
+"""Sampling interval: one in STATEMENTS_PER_SAMPLE statements is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
 """Kinds of spans (periods in which a process did, held or waited for one thing). ALONE means an exclusive
@@ -99,7 +99,8 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time in ns from which on no span was overwritten: the ring has all spans that ended later."""
+        """Time, in ns, after which no span is missing: the ring has all spans that ended later, because it
+        overwrites the oldest spans."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -156,9 +157,9 @@ LENGTH_COUNT = 256
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
-    `rates` has a number for each point of native/pauses.h: one of this number of calls pauses; 0 means no
-    pause. The logarithms of the lengths are distributed uniformly between those of `shortest_ns` and
-    `longest_ns`.
+    `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. Each
+    length is at least `shortest_ns` and at most `longest_ns`; the logarithms of the lengths are distributed
+    uniformly.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]

@@ -73,7 +73,7 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
 def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
     spaces = None
     with opened(case, path) as connection:
-        # The result is 0 in other journal modes.
+        # In journal modes other than WAL the result is 0.
         if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
             raise _impossible(path, "another connection reads or writes it")
         page_size, page_count, free_pages = (
@@ -116,6 +116,7 @@ def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[BtreePage]:
     for number, kind, cells, payload, unused, begins_overflow in rows:
         if kind not in (LEAF, INTERNAL, OVERFLOW):
             raise DamagedFile(f"page {number} is not a page of {tree.name}")
-        # In an empty page of 65,536 bytes the content offset is stored as 0. dbstat computes with the 0.
+        # In an empty page of 65,536 bytes the offset of the content is stored as 0. dbstat takes this 0 as
+        # the offset, so its number of unused bytes is negative.
         true_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
         yield BtreePage(number, kind, cells, payload, true_unused, bool(begins_overflow))

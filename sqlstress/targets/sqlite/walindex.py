@@ -37,7 +37,7 @@ class WalIndex(NamedTuple):
     frames: int
     """Number of valid frames (mxFrame), including frames that a checkpoint has already copied."""
     checkpointed: int
-    """Number of these frames that are already in the database file (nBackfill)."""
+    """Number of frames that checkpoints have already copied into the database file (nBackfill)."""
     salt: int
     """First salt of the WAL. It grows by 1 modulo 2^32 each time the WAL restarts, so it identifies the WAL's
     frames."""
@@ -46,7 +46,8 @@ class WalIndex(NamedTuple):
     commits: int = 0
     """Counter of commits that wrote, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Number of frames that a reader with this lock can see, for each of the five read locks (aReadMark)."""
+    """Number of frames that a reader can see, for each of the five read locks that the reader may hold
+    (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
@@ -75,7 +76,8 @@ class OpenIndex:
         return _read_consistent(self._words)
 
     def close(self) -> None:
-        """Close the file: on POSIX after the process's last connection was closed, on Windows before."""
+        """Close the wal-index. Call it after the process's last connection was closed on POSIX, and before on
+        Windows."""
         self._words.close()
         self._file.close()
 

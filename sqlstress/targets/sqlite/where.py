@@ -163,12 +163,12 @@ def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
 
 
 MIN_OPERATIONS = 100
-"""Minimum number of operations: from this number on, 1% of them is at least one operation."""
+"""Minimum number of operations for which the slowest 1% is at least one operation."""
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of parts into which the picture's time is divided. Spans with a smaller gap between them are
-merged."""
+"""Number of parts into which the time of the picture is divided. If the gap between two spans is shorter than
+a part, the spans are merged."""
 WAIT = "wait"
 """Activity of a span in the picture, in addition to commit, sync, checkpoint and read."""
 
@@ -269,14 +269,15 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts that are divided further: waits for locks, and the work of SQLite and the binding together."""
+"""Parts of the time that are divided later: waits for locks, and the time inside SQLite and the binding
+together."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Words with the samples of a part: the sampled time, and the time in it in which the process waited for a
-processor."""
+"""Words in the shared memory with the samples of a part: the sampled time, and the part of the sampled time
+in which the process waited for a processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
@@ -339,11 +340,11 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Subtract from each part the time in which the process waited for a processor; add this time as its own
-    part.
+    """Subtract from each part the time in which the process waited for a processor; add this time as a part
+    of its own.
 
-    In parts in which a process sleeps, samples give this time. The rest is distributed over the parts that
-    use a processor, in proportion to their lengths.
+    In a part in which the process also sleeps, samples show the time in which it waited for a processor. The
+    rest of this time is distributed over the other parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -372,10 +373,10 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that had not ended when the window closed, in ns.
+    """Return the length of the longest wait that had not ended when the window closed, in ns; 0 if there is
+    none.
 
-    0 if there is none. It counts up to the end of the window, because the wait of a worker that died has no
-    end.
+    Only the part of the wait inside the window counts, because the wait of a worker that died has no end.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

@@ -35,9 +35,10 @@ class Connection(Protocol):
     """The binding's own connection object."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the single value of the first row.
+        """Return a function of parameters that returns the single value of the first row; None if there is no
+        row.
 
-        None if there is no row. The function runs the statement to its end, so that no snapshot stays open.
+        The function runs the statement to its end, so that no snapshot stays open.
         """
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
@@ -68,8 +69,8 @@ class Connection(Protocol):
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Register `call` as an SQL function with `arity` arguments, not deterministic: SQLite calls it for
-        every row."""
+        """Register `call` as an SQL function with `arity` arguments. SQLite calls it for every row, because
+        the function is not registered as deterministic."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
