@@ -1,9 +1,9 @@
 """The interface between the engine and the database under test: `Target` and `Place`.
 
-A target is a kind of database. A place is one process's access to the data of one case. If a target cannot
-answer a question, it returns None or an empty result; it never invents an answer. Features of a single
-target, such as the content of SQLite's WAL, are not part of this interface: code that needs them imports that
-target's package.
+A target is a kind of database. A place is one process's access to the data of one case. If a target does not
+know the answer to a question, the target returns None or an empty result, and never a guess. Features of a
+single target, such as the content of SQLite's WAL, are not part of this interface: code that needs them
+imports that target's package.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
 """Name of the subfolder with a temporary server's files. It is removed with all of its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Names of two subfolders: a user program's files in a trial, and its notes. Both are removed with all
-content."""
+"""Names of two subfolders: one for the files of a user program in a trial, and one for the notes of this
+program. Both are removed with all of their content."""
 
 Definition = tuple[Any, ...]
 """One definition of a schema: (name of the object, its SQL), or another pair of values that identifies it."""
@@ -316,8 +316,8 @@ class SqlPlace(Place, Protocol):
         """Connect for reads while none of our workers runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Create the database if it does not exist, let the block create data, then prepare it for the
-        workers.
+        """Create the database if it does not exist. The block creates the data; then the data is prepared for
+        the workers.
 
         Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
@@ -342,10 +342,10 @@ class Target(Protocol):
         return case
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return dummy connection information, to inspect a user program without running it on data.
+        """Return dummy connection information, with which a user program is inspected but not run on data.
 
-        `folder` is an empty folder that we created. Raises UsageError if the target does not support user
-        programs.
+        `folder` is an empty folder that sqlstress created. Raises UsageError if the target does not support
+        user programs.
         """
         raise UsageError("this target does not support your own programs")
 
@@ -357,10 +357,8 @@ class Target(Protocol):
         return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:
-        """Return the names of modules that a worker needs, to import them before the worker is forked.
-
-        Their import must not open a file or start a thread.
-        """
+        """Return the names of modules that a worker needs. They are imported before the worker is forked, so
+        the import of a module must not open a file or start a thread."""
 
     def explain(self, driver: str, error: Exception) -> str:
         """Return a description of the error in the target's terms, with a remedy."""
@@ -378,7 +376,7 @@ class Target(Protocol):
         return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
-        """Return whether `error` is of a type that the target's drivers raise: if so, it is no bug in
+        """Return whether `error` is of a type that the target's drivers raise. Such an error is no bug in
         sqlstress."""
         return False
 

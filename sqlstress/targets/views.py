@@ -53,9 +53,9 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data if the whole timed loop runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and return its results by name.
+        """Run the loop with `plan` and return the loop's results by name.
 
-        Raises EnvironmentFailure on an error of the store.
+        Raises EnvironmentFailure if an error of the store stopped the loop.
         """
 
     def refusals(self) -> list[Refusal]:
@@ -85,7 +85,7 @@ class Store(WaitingConnections, Protocol):
     batches: list[Operation]
     """Functions [(key, value), …]: several replaces in one transaction."""
     updates: list[Operation]
-    """Functions (counter,): read the counter and write its value plus one, in one transaction."""
+    """Functions (counter,), which read the counter and write its value plus one, in one transaction."""
 
 
 class TableView(Protocol):
@@ -93,10 +93,11 @@ class TableView(Protocol):
     them."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
-        """Create every bucket again with these rows and its counters, and prepare it for the workers.
+        """Create every bucket again with these rows and with its counters, and prepare the bucket for the
+        workers.
 
-        Raises UsageError or EnvironmentFailure if a setting has no effect. `release` closes the connections
-        that this method keeps open during the trial.
+        `buckets` has the rows of each bucket. Raises UsageError or EnvironmentFailure if a setting has no
+        effect. `release` closes the connections that this method keeps open during the trial.
         """
 
     def create(self, pulse: Pulse) -> None:
@@ -122,7 +123,8 @@ class TableView(Protocol):
 
 
 class RefusalStore(Store, Protocol):
-    """A key-value interface that records failed statements. Targets other than SQLite need not have it."""
+    """A key-value interface that records failed statements. Only the target SQLite must have this
+    interface."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
         """Count the failure of a get, a pair or a single replace. All other transactions count their own
@@ -237,8 +239,8 @@ class Maker(ParentConnection, Protocol):
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Run `task`, which runs statements, and return its result; interrupt its statement if the
-        measurement must stop."""
+        """Run `task`, which runs statements, and return the task's result. If the measurement must stop,
+        interrupt the current statement."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""

@@ -80,7 +80,7 @@ class Victims(Pool):
     def kill(self, numbers: Collection[int]) -> None:
         """Kill writers in quick succession, and wait until they have ended.
 
-        Raises EnvironmentFailure after END_S.
+        Raises EnvironmentFailure if a killed writer has not ended after END_S.
         """
         killed = [self._processes[number - 1] for number in numbers]
         for process in killed:
@@ -151,8 +151,8 @@ class KillRound:
         self._remains = self._database.remains()
 
     def _kill_one(self, victim: int) -> None:
-        """Kill one writer, examine the files while the others continue, and check that the others do
-        continue."""
+        """Kill the writer `victim`, examine the files while the other writers run, and check that the other
+        writers continue."""
         self._victims.kill([victim])
         acknowledged = self._victims.acknowledged()
         least = self._acknowledged_now()
@@ -243,7 +243,8 @@ class Strike(NamedTuple):
     alone: bool
     """Whether the first writer is killed alone, and the others continue for a while."""
     then_s: float
-    """Time for which the others continue before they are killed, too, in seconds."""
+    """Time for which the other writers continue after the first examination, before they are killed, in
+    seconds."""
     held: bool
     """Whether the examining connections stay open until the writers begin."""
 
@@ -339,7 +340,7 @@ class KillStudy:
 
 
 LARGEST = 64 << 20
-"""Maximum size of all records, in bytes: they are read again after every kill."""
+"""Maximum size of all records together, in bytes, because the records are read again after every kill."""
 
 
 def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
@@ -355,9 +356,10 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on all rounds: the verdict of `kills` with the verdicts of its last round added.
+    """Return the verdict on all rounds: the verdict of `kills`, to which the verdicts of its last round are
+    added.
 
-    Each check appears once. Its counter-examples name their round.
+    Each check appears once. Each counter-example names its round.
     """
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds

@@ -1,4 +1,5 @@
-"""The user's programs: start, observation from outside, and end. No process that a program started remains.
+"""The user's programs: their start, their observation from outside, and their end. No process that a program
+started is left running.
 
 A worker starts its programs one after the other, each in a new process group. A signal to the group also
 reaches the program's children, and Ctrl-C does not reach the program. Windows has no such groups, so only the
@@ -112,7 +113,7 @@ class WatchedProgram:
 
 
 class CommandStarter(WatchedProgram):
-    """Runner of commands: each runs to its end before the next command starts."""
+    """Runner of commands. Each command runs to its end before the next command starts."""
 
     def __init__(
         self, environment: Mapping[str, str], stdin: str | None, error: int, timeout_s: float
@@ -136,7 +137,7 @@ PATIENCE_S = 2.0
 class Dialogue(WatchedProgram):
     """A program that answers each line of input with a line.
 
-    If it has ended, the next line starts it again.
+    If the program has ended, the next line of input starts the program again.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class Dialogue(WatchedProgram):
         self._words = words
 
     def ask(self, line: bytes) -> str | CommandExit:
-        """Write a line to the program; return its answer, or its end if it did not answer.
+        """Write a line to the program; return the program's answer, or its exit if it did not answer.
 
         Raises EnvironmentFailure if the program cannot be started.
         """
@@ -166,7 +167,8 @@ class Dialogue(WatchedProgram):
         return text if answer else self.leave()
 
     def leave(self) -> CommandExit:
-        """Close the running program's input; kill the program if it does not exit in time; return its end."""
+        """Close the running program's input, and wait for the program's exit. Kill the program if it does not
+        exit within PATIENCE_S. Return the exit."""
         process = self._running
         assert process and process.stdin and process.stdout
         with suppress(OSError):

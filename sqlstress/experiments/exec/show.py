@@ -53,8 +53,8 @@ from sqlstress.user_work.show import (
 
 _LOCKED = re.compile(r"locked|SQLITE_(BUSY|LOCKED)", re.IGNORECASE)
 OURS = "sqlstress, for the checks"
-"""Label of the write lock's holder if it is sqlstress itself: the last connection to close takes the lock
-briefly."""
+"""Label for the holder of the write lock if the holder is sqlstress itself. The last connection that closes
+takes this lock briefly."""
 MOST_KINDS = 5
 """Maximum number of kinds of messages that are shown."""
 _FAILED = case_table.FAILED_SHARE.explained(
@@ -194,8 +194,8 @@ def databases(group: Group) -> Iterator[Finding]:
 
 
 def locked(group: Group) -> Iterator[Finding]:
-    """Yield findings on commands that did not get a lock: cause and remedy, as far as their output shows
-    them."""
+    """Yield findings on commands that did not get a lock. A finding has the cause and the remedy, as far as
+    the commands' output shows them."""
     alone: Counter[str] = Counter()
     several: Counter[str] = Counter()
     for run in group.runs:

@@ -48,7 +48,7 @@ SEARCH_S = 0.5
 """Minimum interval between searches for deleted WALs, in seconds, because a search reads the lists of all
 open files."""
 LOOKS_ENOUGH = 50
-"""Number of samples, none with the copy open, from which on the copy counts as unused."""
+"""Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
 
 
 class ExecWork(UserWork):
@@ -155,10 +155,10 @@ class ExecWork(UserWork):
 
 
 def end_marked(name: str, value: str) -> int:
-    """Kill all other processes whose environment has the variable `name` with this value; return their
-    number.
+    """Kill all other processes whose environment has the variable `name` with the value `value`; return the
+    number of killed processes.
 
-    It does not matter which process started them, or whether that process still exists.
+    It does not matter which process started the killed processes, or whether that process still exists.
     """
     killed = []
     for process in psutil.process_iter():
@@ -180,8 +180,8 @@ State = dict[str, tuple[int, int]]
 
 
 def state_of(database: Path) -> State:
-    """Return the state of a database file, of its WAL and of its rollback journal; missing files are left
-    out."""
+    """Return the state of a database file, of its WAL and of its rollback journal. Files that do not exist
+    have no entry."""
     state: State = {}
     for suffix in ("", "-wal", "-journal"):
         path = database.with_name(f"{database.name}{suffix}")
@@ -211,8 +211,8 @@ def marked_unread(file: Path) -> int | None:
     """Set a file's access time far back, so that any read changes it; return the access time that was set, in
     ns.
 
-    None if the file system does not update access times (noatime), which a test file next to it shows, or on
-    an error.
+    Return None on an error, or if the file system does not update access times (mount option noatime). A test
+    file in the same folder shows whether it does.
     """
     probe = file.with_name(f"{file.name}-probe")
     try:
@@ -241,8 +241,8 @@ class Original:
         self.unexplained = ""
         """Text on changes of the original by an unknown program; empty if there were none."""
         self.users: tuple[str, int] | None = None
-        """Text on changes while another program had the original open, and this program's process ID; else
-        None."""
+        """(Text on changes of the original while another program had the original open, process ID of this
+        program); None if there were no such changes."""
 
     @property
     def copy_is_untouched(self) -> bool:

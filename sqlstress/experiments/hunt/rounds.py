@@ -44,8 +44,8 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Values of a round without random choices: no commit waits for the disk; all other values are SQLite's
-defaults."""
+"""Values of a round without random choices: synchronous is off, so that no commit waits for the disk, and the
+journal mode is WAL. All other values are defaults."""
 
 
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
@@ -287,7 +287,8 @@ class UserRounds:
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
         """Fields that are None in `given` are drawn at random.
 
-        `command` has the words of the hunt's command.
+        `command` has the words of a command for the hunt, from which `self.command` makes the command that
+        repeats a round.
         """
         self._cases, self._given, self._command = cases, given, tuple(command)
 

@@ -54,7 +54,8 @@ class HuntStudy:
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Trial that failed, else the last trial in which statements failed or a process lost its locks."""
+        """Trial that failed. If no trial failed, the last trial in which a statement failed or a process lost
+        its locks; None if there is none."""
 
     def report(self, blank: Report) -> Report:
         """Return the report so far, with the trial that failed, or in which a statement failed."""
@@ -144,7 +145,8 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant of a round repeatedly; return it with the numbers of runs and of failures.
+        """Run a smaller variant of a round repeatedly; return the variant with the numbers of its runs and
+        failures.
 
         The variant must fail ENOUGH times to replace `best`. The more rarely `best` failed, the more often
         the variant is run.

@@ -76,7 +76,8 @@ PUBLISHED = Case(
 MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes. Before the load, every key gets a value."""
 MAX_TRANSACTION_BYTES = 1 << 30
-"""Maximum number of bytes that a transaction writes, because the worker holds them in memory."""
+"""Maximum number of bytes that one transaction writes. The limit is needed because the worker holds these
+bytes in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
@@ -172,7 +173,8 @@ def _check_checkpointing(request: LoadRequest) -> None:
 
 
 def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
-    """Return the loop for these drivers: native (C), unless an option or a driver rules it out."""
+    """Return the loop for these drivers: the native loop (in C), unless an option or a driver rules out the
+    native loop."""
     loop, at_a_rate = request.spec.loop, request.case.arrivals
     if at_a_rate and loop == "native":
         raise UsageError("--loop native does not support --rate. Use --loop python.")

@@ -24,7 +24,7 @@ DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
-"""Function that draws a number of keys; it returns their numbers as an array("q")."""
+"""Function from a number N to an array("q") with the numbers of N keys that were drawn."""
 
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
@@ -78,7 +78,8 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with equal probability; it computes all keys in one long integer.
+    """Return a function that draws keys with equal probability. The function computes all keys of a call in
+    one long integer.
 
     A key is a random fraction times the key space, computed with 64 bits. The product needs as many bits as
     the key space has; the other bits are the random fraction. With 100,000 keys the probabilities differ by
@@ -196,11 +197,13 @@ def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
 
 
 class Placement:
-    """The keys of each bucket. The parent computes them and shares them, unless there is only one bucket.
+    """The keys of each bucket. The parent computes and shares the lists of keys, unless there is only one
+    bucket.
 
     If a transaction replaces several rows, the keys of a bucket form pairs. Both keys of a pair are always
-    written in the same transaction, so that a torn transaction is visible. If the number of rows is odd, the
-    transaction also writes a key without a partner: the last keys of each bucket belong to no pair.
+    written in the same transaction, so that a torn transaction is visible. If the number of rows per
+    transaction is odd, a transaction also writes a key without a partner: the last keys of each bucket belong
+    to no pair.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:

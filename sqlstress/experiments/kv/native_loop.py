@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 LARGEST_CHUNK = 64
-"""Maximum number of operations per chunk: small enough that drawing them leaves SQLite's memory in the CPU
-caches."""
+"""Maximum number of operations per chunk. The number is small, so that drawing the operations of a chunk does
+not evict SQLite's memory from the CPU caches."""
 _NO_LIMIT = -1
 
 

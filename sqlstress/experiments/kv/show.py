@@ -267,7 +267,8 @@ def _sizes(group: Group) -> list[tuple[Case, Series]]:
 
 
 def picture(group: Group) -> Iterator[str]:
-    """Yield a heading, then a line per case with its WAL size over the window; nothing without samples."""
+    """Yield a heading, then a line for each case with its WAL size over the window. Yield nothing if no case
+    has samples of the WAL size."""
     names = []
     for case, _ in _sizes(group):
         # In a group with parts, `group.place` already names the value that differs.
@@ -420,7 +421,8 @@ _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield the other options that differ from their default in some part, such as "made-up 1 or 5"."""
+    """Yield a text on each option that is not in `described` and differs from its default in some part, such
+    as "made-up 1 or 5"."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)

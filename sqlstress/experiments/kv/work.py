@@ -32,7 +32,7 @@ from sqlstress.targets.place import Place
 Row = tuple[str, int | None, Stamp | None]
 """A row that was read: (its key as text, its slot or None, its write or None).
 
-The slot is None if the key's last write is not recorded; the write is None if no write of ours made the
+The slot is None if the key's last write is not recorded. The write is None if no write of sqlstress made the
 value.
 """
 
@@ -104,7 +104,7 @@ class KeyValueWork(ProvenWork):
     def _zeros(self, length: int) -> Any:
         """Return a shared array of at least `length` 64-bit words, all 0.
 
-        The array of an earlier trial is used again if it is long enough.
+        If the array of an earlier trial is long enough, that array is used again.
         """
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
@@ -130,7 +130,8 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add the cost of a binding call and, with --where, the account of the time."""
+        """Add to a trial the cost of a call into the binding and, with --where, the workers' time by
+        cause."""
         trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # A worker that failed may still run and write.
             self.carry[_WORDS] = self.words
@@ -170,9 +171,9 @@ class KeyValueWork(ProvenWork):
     ) -> Iterator[Callable[[], Check | None]]:
         """Let the C code check all rows while the block runs. Yield a function that waits for the result.
 
-        The function returns the passed check. It returns None if the C code found a problem or could not
-        check; if so, `check_keys` must check in Python. C is not used if a worker died: Python must first
-        store the acknowledgements of the dead worker's last chunk.
+        The function returns the passed check, or None if the C code found a problem or could not check. After
+        None, `check_keys` must check the rows in Python. The C code is not used if a worker died, because
+        Python must first store the acknowledgements of the dead worker's last chunk.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -302,8 +303,8 @@ class PresetWork(KeyValueWork):
         """Keep the files for the rest of the sweep."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Return the check of this trial's rows against its acknowledged writes, and of older rows for
-        changes."""
+        """Return one check of all rows: this trial's rows are compared with its acknowledged writes, and
+        older rows must not have changed."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -383,15 +384,13 @@ class ReadHistory:
     latest: Column
     """Latest begin of an acknowledged write of any worker, by slot; 0 means that there is none."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write that was in progress when its worker died: it may be stored or not."""
+    """Slot of each write that was in progress when its worker died. The database may or may not have such a
+    write."""
     over: Mapping[int, int] = field(default_factory=dict)
     """Time at which a dead worker was known to have ended, by worker. The worker wrote nothing afterwards."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why the write `found` cannot be the last write to a slot.
-
-        None if the write can be the last.
-        """
+        """Return the reason why the write `found` cannot be the last write to a slot; None if it can be."""
         worker, sequence = found
         latest = self.latest[slot]
         if self.unknown.get(found) == slot:  # The write was in progress when its worker died.
@@ -440,9 +439,10 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check of counters: stored values against acknowledged updates, both by name.
+    """Return the check that compares the stored values of counters with their acknowledged updates, both by
+    name.
 
-    `maybe` is the number of updates by dead workers that may be stored although they were not acknowledged.
+    `maybe` is the number of updates of dead workers that may be stored although they were not acknowledged.
     """
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}

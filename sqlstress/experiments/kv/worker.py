@@ -103,7 +103,8 @@ def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
 
 
 def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Return a text on a torn pair. Each row is (key, value, its write or None)."""
+    """Return a text on a torn pair. Each row is (key, value, write that made the value); the write is None if
+    no write of the trial made the value."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
@@ -290,9 +291,10 @@ PAIRS_AMONG_GETS = 4
 
 
 class TransactionSource(KeyValueSource):
-    """Source of transactions with several statements. It prepares its operations one by one.
+    """Source of transactions with several statements. The source prepares its operations one by one.
 
-    This costs more per operation, but little in comparison with a transaction of several statements.
+    This costs more per operation than preparing a whole chunk at once, but little in comparison with a
+    transaction of several statements.
     """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
@@ -342,7 +344,8 @@ class TransactionSource(KeyValueSource):
         return UPDATE if drawn < self._update_below else REPLACE
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
-        """Return (call, parameters, slots of its rows) of one operation; `number` is the drawn key."""
+        """Return (function to call, its parameters, slots of the rows that it uses) for one operation.
+        `number` is the number of the drawn key."""
         bucket, encode, member = self.placement.bucket(number), self.encode, self.placement.member
         nothing = [acks.UNTRACKED] * self.shape.width
         if kind == GET:

@@ -114,9 +114,9 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Raise UsageError if a transaction of a script never ends, or if it does not suit --ledger.
+    """Raise UsageError if a transaction of a script never ends, or if the transaction does not suit --ledger.
 
-    Conditional statements are checked when they run.
+    The statements of conditional branches are checked when they run.
     """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
@@ -203,7 +203,7 @@ class SqlExperiment(UserExperiment):
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
         """Yield the cases, sorted by concurrency, then target and rate. Raises UsageError.
 
-        With --ledger all cases without a ledger come first, so that the report shows its cost.
+        With --ledger all cases without a ledger come first, so that the report shows the cost of the ledger.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]

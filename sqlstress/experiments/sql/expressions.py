@@ -147,8 +147,8 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return the image of an integer under a pseudorandom permutation of 0 to `size` - 1.
 
-    It is a Feistel network, repeated until its result is below `size`. `default` is the seed if `seed` is
-    None.
+    The permutation is a Feistel network, repeated until the result is below `size`. `default` is the seed if
+    `seed` is None.
     """
     count = _to_integer(size)
     if count < 1:
@@ -345,7 +345,8 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return `call` as an SQL function that stores its exception: sqlite3 does not report the reason."""
+        """Return `call` as an SQL function that stores the exception of a failed call, because sqlite3 does
+        not report the reason of the failure."""
 
         def run(*values: Any) -> Number:
             self._arguments = values
@@ -367,14 +368,14 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue for a result that is a double although all operands were integers: it has
-        overflowed."""
+        """Raise NoValue because of an overflow: the result is a double although all operands were
+        integers."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue for a result that is NULL although no operand was NULL: a division by zero."""
+        """Raise NoValue because of a division by zero: the result is NULL although no operand was NULL."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")

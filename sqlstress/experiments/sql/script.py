@@ -379,7 +379,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return `step` with its position added to the errors that it raises."""
+    """Return `step`, extended: each error that it raises has the position `place`."""
 
     def placed(variables: Variables) -> T:
         try:

@@ -61,7 +61,7 @@ _LONGEST_NAME = 60
 class SqlSource(UserSource):
     r"""Source (a worker's operations) that runs scripts.
 
-    The \set commands with which a script begins run before its time is measured.
+    The \set commands with which a script begins run before the time of the script is measured.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ def _variable_value(text: str) -> Value:
 def _changes_late(script: Script) -> bool:
     r"""Return whether a script changes variables after the \set commands with which it begins.
 
-    A condition that draws a random number counts, too, because a retry must draw the same number.
+    A condition that draws a random number counts as a change, because a retry must draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -308,7 +308,7 @@ class StatementTimes:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return `run` wrapped in a timer. The times are kept until `fold` records them."""
+        """Return `run` wrapped in a timer. The timer keeps the times until `fold` records them."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
@@ -319,7 +319,8 @@ class StatementTimes:
         return timed
 
     def fold(self, window: Window) -> None:
-        """Record the latencies of executions that ended within the window; forget the others."""
+        """Record the latencies of executions that ended within the window; discard the latencies of all other
+        executions."""
         opens, closes = window.opens_ns, window.closes_ns
         self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()

@@ -93,8 +93,8 @@ class BusyRetries:
         self._clock = clock
 
     def interval(self, attempt: int) -> float:
-        """Return the time to sleep before the next attempt, in seconds; the first attempt has the number
-        0."""
+        """Return the time to sleep between the attempt with the number `attempt` and the next attempt, in
+        seconds. Attempts count from 0."""
         jitter = 0.5 + self._random()
         patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
@@ -154,7 +154,7 @@ class BusyRetries:
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:
-    """Return the object for one worker's retries; the worker's number seeds the jitter of its sleeps."""
+    """Return the object for one worker's retries. The worker's number seeds the random part of its sleeps."""
     return BusyRetries(
         case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
     )

@@ -362,9 +362,10 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files and return the handles for the C extension; None if that is impossible.
+    """Connect to all files and return the handles for the C extension; None if the C extension cannot use the
+    connections.
 
-    The connections are also added to `connections`, so that the caller can close them in any case.
+    The connections are also added to `connections`, so that the caller can close them even after an error.
     """
     driver = load_driver(case.driver)
 

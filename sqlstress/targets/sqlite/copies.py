@@ -40,8 +40,8 @@ class Copy:
         self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
         """Size of each WAL, in bytes; 0 if the database has no WAL."""
         self.seal = Seal(paths)
-        """Identities of our files. If they have changed, `restore` does not overwrite the files but creates
-        new files."""
+        """Identities of the files that sqlstress created. If they have changed, another program has replaced
+        the files: then `restore` creates new files and does not overwrite the current ones."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
         """Restore all database files from the copy; return the paths whose WAL must be created again.

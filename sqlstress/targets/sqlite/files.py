@@ -68,7 +68,8 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with the case's settings and these tables. Raises an error if a setting has no effect."""
+    """Create a file with the case's settings and these tables. Raises EnvironmentFailure or UsageError if a
+    setting has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -109,9 +110,10 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL's file a second name, so that it survives when the last connection deletes the WAL.
+    """Give each WAL's file a second name. The file then survives when the last connection deletes the WAL.
 
-    Errors are ignored: some file systems have no hard links.
+    Errors are ignored, because some file systems have no hard links. Without a second name the WAL is created
+    again.
     """
     from os import link
 
@@ -368,7 +370,8 @@ class SqliteSnapshot:
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
-        """Return the values of WATCHED_PRAGMAS. The write lock is held, so that they cannot change."""
+        """Return the values of WATCHED_PRAGMAS. The function holds the write lock, so that no other process
+        changes the values."""
         with closing(load_driver(self._driver).connect(path, LOCK_TIMEOUT_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in WATCHED_PRAGMAS}

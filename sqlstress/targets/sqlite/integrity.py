@@ -118,7 +118,8 @@ def schema(case: Case, path: Path) -> list[Definition]:
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return the definitions of the schema, oldest first: (label with number, type, name and table; SQL)."""
+    """Return the definitions of the schema, oldest first. Each definition is (label, SQL), and the label has
+    the number, type, name and table of the object."""
     # The columns are read as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")

@@ -90,9 +90,9 @@ class LockSample(NamedTuple):
     state: str
     """WAL, ROLLBACK, CLOSED, EMPTY or MISSING."""
     locks: tuple[Lock, ...] = ()
-    """Locks held. A shared lock appears once, with one of its holders."""
+    """Locks that processes hold. A shared lock appears once, with one of its holders."""
     changes: int | None = None
-    """Counter of commits, modulo 2^32; None if it could not be read at this moment."""
+    """Counter of commits, modulo 2^32; None if the counter could not be read at this moment."""
     wal: WalIndex | None = None
     """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
@@ -165,7 +165,8 @@ class _File:
         return None if conflict == fcntl.F_UNLCK else int(pid)
 
     def close(self) -> None:
-        """Close the file. This process holds no locks on the file, so it cannot lose any."""
+        """Close the file. Closing drops all locks of this process on the file, but this process holds
+        none."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -291,8 +292,8 @@ def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
 
 
 def has_hot_journal(database: Path) -> bool:
-    """Return whether a rollback journal must be rolled back: it exists, and its header is not zeroed or
-    truncated."""
+    """Return whether the database has a rollback journal that must be rolled back: the journal exists, and
+    its header is neither zeroed nor truncated."""
     try:
         with database.with_name(f"{database.name}-journal").open("rb") as journal:
             return journal.read(1) not in (b"", b"\0")

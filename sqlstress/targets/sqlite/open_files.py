@@ -47,7 +47,8 @@ class Opener(NamedTuple):
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted. A process deletes the index for a moment when it closes normally."""
+    """Whether the WAL itself is deleted, and not only the wal-index: a process that closes normally also has
+    a deleted wal-index open for a moment."""
 
 
 class Openers(NamedTuple):

@@ -147,7 +147,7 @@ class PageFile:
             raise DamagedFile(f"its free list should have {count} pages and has {claimed}")
 
     def claim(self, number: int) -> None:
-        """Mark a page as used. Raises DamagedFile if it is already marked or does not exist."""
+        """Mark a page as used. Raises DamagedFile if the page is already marked or does not exist."""
         if not 1 <= number <= self.page_count:
             raise DamagedFile(f"something leads to page {number}, and there are {self.page_count}")
         if self._taken[number]:
@@ -178,14 +178,15 @@ _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (
 """Kind of a page, by (`Tree.keyed`, first byte of the page)."""
 _PAGE_HEADER = struct.Struct(">BHHHB")
 _FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Size of a column's value in bytes, by serial type: NULL, six integers, a float, the constants 0 and 1."""
+"""Size of a column's value in bytes. The index is the serial type, which is SQLite's code for the type and
+size of a value: NULL, integers of six sizes, a float, and the constants 0 and 1."""
 
 
 def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
     """Return the space that each b-tree takes. Raises DamagedFile if a page is neither used nor free.
 
-    Never call it in a process that has a connection to the file: that would drop the connection's locks. The
-    content of a WAL is not read. Also raises OSError.
+    Never call this function in a process that has a connection to the file, because closing the file here
+    would drop the connection's locks. The content of a WAL is not read. Also raises OSError.
     """
     with path.open("rb") as file:
         database = PageFile(file)
@@ -197,8 +198,8 @@ def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
 def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
     """Return a list with the first fault in the pages of these b-trees; empty if there is no fault.
 
-    Never call it in a process that has a connection to the file: that would drop the connection's locks.
-    Raises OSError.
+    Never call this function in a process that has a connection to the file, because closing the file here
+    would drop the connection's locks. Raises OSError.
     """
     with path.open("rb") as file:
         try:
@@ -275,7 +276,8 @@ def pages(file: PageFile, tree: Tree) -> Iterator[BtreePage]:
 
 
 def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int], list[tuple[int, int]]]:
-    """Return a page, its child pages, and (first page, number of bytes) for each overflow of a record."""
+    """Return three results: a page, the numbers of its child pages, and (first page, number of bytes) for the
+    overflow pages of each record."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
     first_byte, free_block, cells, content, fragments = _PAGE_HEADER.unpack_from(data, start)

@@ -125,7 +125,7 @@ class SqlitePlace(Place):
         return check_in_parallel(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
-        """Remove every file and create it again, with the settings of the case and these tables."""
+        """Remove every file and create the file again, with the settings of the case and these tables."""
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:
@@ -151,7 +151,7 @@ class SqlitePlace(Place):
     def _other_databases(self) -> list[Path]:
         """Return the databases that a user program created in the trial's folder, except for the buckets.
 
-        Empty if the trial has no folder of its own.
+        The result is empty if the trial has no folder of its own.
         """
         from sqlstress.targets.sqlite.integrity import databases_in
 

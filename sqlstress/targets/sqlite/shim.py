@@ -116,7 +116,8 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """The recording of this process's time. Create it before opening a database, at most once per process."""
+    """Recorder of this process's time. Create the recorder before opening a database, at most once per
+    process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
         """Record the connections that are opened from now on.
@@ -135,7 +136,8 @@ class ShimRecorder:
         if problem := self._native.where_begin(handle.functions, address):
             raise EnvironmentFailure(f"--where is not available: {problem}")
         self.gave_up = self._native.where_gave_up
-        """Function: record that an operation failed with BUSY, so that it no longer waits for a lock."""
+        """Function of the C code that records that an operation has failed with BUSY, so that the operation
+        no longer waits for a lock."""
         self.end = self._native.where_end
         """Function: record that all operations are done. Spans that have not ended get the end of the
         window."""
@@ -149,7 +151,7 @@ class ShimRecorder:
 
 
 SIDES = 2
-"""Number of places for a pause around a VFS call: before it and after it."""
+"""Number of places for a pause around a VFS call: before the call and after the call."""
 LENGTH_COUNT = 256
 """Number of pause lengths in a schedule. Each pause draws one of these lengths."""
 

@@ -1,5 +1,5 @@
-"""The space of a database file by b-tree: from SQLite's dbstat table, or else from our own reading of the
-pages.
+"""The space that each b-tree takes in a database file, from SQLite's dbstat table. If the SQLite library has
+no dbstat table, sqlstress reads the pages itself.
 
 Source: https://www.sqlite.org/dbstat.html
 """
@@ -36,10 +36,10 @@ ORDER BY name
 
 
 def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
-    """Return the space of each b-tree of a database. Call it while no process uses the database.
+    """Return the space that each b-tree of a database takes. Call it while no process uses the database.
 
-    First the WAL is copied into the file. `pulse` is called often, and may raise. Raises DamagedFile or
-    EnvironmentFailure.
+    First the function copies the WAL into the file. It calls `pulse` often, which may raise. Raises
+    DamagedFile or EnvironmentFailure.
     """
     if not path.is_file() or path.stat().st_size == 0:
         raise _impossible(path, "no such database")

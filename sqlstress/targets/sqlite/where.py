@@ -1,4 +1,5 @@
-"""The analysis of a trial's time for `--where`: pure functions of the memory that its processes filled.
+"""The analysis of a trial's time for `--where`: pure functions of the shared memory that the processes of the
+trial have filled.
 
 A span is a period in which one process did, held or waited for one thing.
 """
@@ -116,7 +117,7 @@ class TrialSpans:
         return row.over(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
-        """Yield the other processes' holds of the lock during a wait, clipped to the wait."""
+        """Yield the spans in which other processes held the lock during a wait, clipped to the wait."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
                 yield from row.over(wait.begin, wait.end)
@@ -176,7 +177,7 @@ WAIT = "wait"
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
     """Return the time of the slowest 1% of operations, by cause.
 
-    None for fewer than MIN_OPERATIONS operations. `operations` are sorted, the slowest first.
+    Return None if there are fewer than MIN_OPERATIONS operations. `operations` are sorted, the slowest first.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
@@ -255,7 +256,7 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
 
 
 def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Return the intervals; intervals with a gap of at most `gap` ns between them are merged."""
+    """Merge neighbouring intervals whose gap is at most `gap` ns; return the resulting intervals."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(stretches):
         if merged and low - merged[-1][1] <= gap:
@@ -283,8 +284,9 @@ in which the process waited for a processor."""
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
     """Return the workers' time by cause.
 
-    None if no worker finished, or if recorded spans contradict each other. `words` is the shared memory of
-    all `processes` processes: the workers, and companions (additional processes), which may also hold locks.
+    Return None if no worker finished, or if recorded spans contradict each other. `words` is the shared
+    memory of all `processes` processes: the workers, and the companions (additional processes), which may
+    also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -322,8 +324,9 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return the time that a worker spent on each cause in its window, in ns.
 
-    The sum is the length of the window. `held_share` is the share of the worker's waits for locks in which
-    another process held the lock.
+    The sum of these times is the length of the window. `harness_ns` is the time in which the code of
+    sqlstress ran. `held_share`, from 0 to 1, is the share of the worker's waits for locks in which another
+    process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}

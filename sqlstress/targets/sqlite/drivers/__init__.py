@@ -1,5 +1,5 @@
-"""Drivers: Python bindings of SQLite. Each is imported only when a case uses it, because some are
-optional."""
+"""Drivers: Python bindings of SQLite. A driver is imported only when a case uses it, because some bindings
+are optional."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Driver(Protocol):
 
 
 def load_driver(name: str) -> Driver:
-    """Import a driver by its name in DRIVERS. Raises NotInstalled."""
+    """Import a driver by its name in DRIVERS. Raises NotInstalled if the binding is not installed."""
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
@@ -116,6 +116,7 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return a description of the error with a remedy. For an error of SQLite it names the result code."""
+    """Return a description of the error with a remedy. For an error of SQLite the description names the
+    result code."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, error_message(error))

@@ -1,5 +1,5 @@
-"""Settings as PRAGMAs: they are set, and read back after the first write. Reports have the values read
-back."""
+"""Settings as PRAGMAs. Settings are set, and read back after the first write; reports have the values that
+were read back."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def apply(connection: Connection, settings: Settings) -> None:
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
     """Return the effective value of every reported and every requested pragma, in lower case.
 
-    Numbers with names, such as those of `synchronous`, become their names. A value is "" if SQLite returns no
-    row.
+    A number that has a name, such as a value of `synchronous`, becomes this name. A value is "" if SQLite
+    returns no row.
     """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
     rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
