@@ -1,5 +1,5 @@
-"""The database of a crash test, in the parent process: creation, examination and verification after a
-crash."""
+"""The parent's access to the database of a crash test: creation, examination after a crash, and
+verification."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class CrashDatabase:
                 # it could not decode a text.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
-                # An unreadable file is checked once more, because integrity_check names the page.
+                # An unreadable file is checked once more, because integrity_check names the damaged page.
                 complaints = integrity(self.case, path, "integrity_check", _never_interrupt) or [
                     error_message(error)
                 ]

@@ -136,7 +136,8 @@ class KillRound:
         if not strike.held:
             self._database.release()
         victims.begin()
-        # Wait for the first transaction. The examining connections may prevent it, but only for HELD_S.
+        # Wait for the first acknowledged transaction. The examining connections may prevent it, so they are
+        # closed after HELD_S.
         if not strike.opening and not victims.await_more(0, HELD_S, self._pulse):
             self._database.release()
             if not victims.await_more(0, GOES_ON_S, self._pulse):
@@ -185,14 +186,15 @@ class KillRound:
         """Return the bounds for the number of transactions of each writer at this moment."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
-            # A living writer continues: it may have finished one transaction and begun another.
+            # A writer that is alive continues: since the read of its count it may have finished one
+            # transaction and begun another.
             more = 1 if number in victims.alive else ledger.under_way()
             done = ledger.acknowledged()
             bounds[victims.before + number] = AcknowledgedRecords(done, done + more)
         return bounds
 
     def examine(self) -> None:
-        """Open the files, which recovers them, and compare their contents with the acknowledged
+        """Open the files, which recovers the files, and compare their contents with the acknowledged
         transactions."""
         examined = self._database.examine()
         self.verdicts.append(self._database.judge(examined, self._told))

@@ -69,7 +69,7 @@ class WatchedProgram:
 
     def end(self) -> None:
         """Kill the running program and prevent further starts. Call it just before this process exits."""
-        self._lock.acquire()  # Acquired for good.
+        self._lock.acquire()  # The lock is never released, so no program can start.
         if self._running:
             _kill(self._running)
 
@@ -101,7 +101,8 @@ class WatchedProgram:
         with self._lock:
             self._running, too_late = None, self._too_late
         group_remained = _end_group(process.pid)
-        # After a kill, processes of the group may take a moment to end: they were not left behind.
+        # After a kill, processes of the group may take a moment to end. Such processes do not count as left
+        # behind.
         return CommandExit(code, too_late, group_remained and not too_late)
 
     def _watch(self) -> None:
@@ -290,10 +291,10 @@ class Ear:
         self._end = (self._end + text[room:])[-KEPT:]
 
 
-# Share of its time in which a command has the database open (the rest is starting and ending), and whether it
-# has the original of a copy open.
-# Both are sampled from Linux's list of the open files of a process. This needs no help from the command, and
-# does not open the database. Other systems have no such list.
+# The share of a command's time in which the command has the database open (the rest is starting and ending),
+# and whether the command has the original of a copy open. Both are sampled from Linux's list of the open
+# files of a process. This needs no help from the command, and does not open the database. Other systems have
+# no such list.
 
 
 EVERY_S = 0.02

@@ -208,7 +208,8 @@ def locked(group: Group) -> Iterator[Finding]:
     waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
         if count := alone.pop(cause, 0) + several.pop(cause, 0):
-            # SQLITE_BUSY without a wait has the same cause: another process still writes.
+            # SQLITE_BUSY without a wait counts as the same cause: a transaction has read and then wants to
+            # write while another process still writes.
             busy = several.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
             yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
     if count := alone.total():

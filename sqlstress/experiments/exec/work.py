@@ -170,9 +170,10 @@ def end_marked(name: str, value: str) -> int:
     return len(killed)
 
 
-# The state of the original is compared with its state before the load about ten times a second, while the
-# workers sample the open files of their commands (Linux). The original is not opened here: on POSIX, closing
-# it would drop the locks of a connection that the calling program of `sqlstress.measure` may have.
+# The parent compares the state of the original with its state before the load, about ten times a second. The
+# workers sample the open files of their commands (Linux). The parent does not open the original: on POSIX,
+# closing the file would drop the locks of a connection that the calling program of `sqlstress.measure` may
+# have.
 
 
 State = dict[str, tuple[int, int]]

@@ -245,7 +245,7 @@ class LineSource(ProgramSource):
         samples = self._opened.sightings()
         if self.case.spec.data.database:  # The samples show whether a command opened the copy of --database.
             self.seen.sightings = samples
-        self.seen.reconnected = True  # The program has closed the database, and may have removed the WAL.
+        self.seen.reconnected = True  # The program has closed the database, so the WAL may have been removed.
         self._dialogue.close()
 
 
@@ -256,7 +256,10 @@ def _is_answer(text: str) -> bool:
 def _first_answer_error(
     program: str, answer: str | CommandExit, timeout_s: float, messages: Sequence[str]
 ) -> str:
-    """Return the error for a program that did not answer its first line correctly."""
+    """Return the text of the error for a program that did not answer its first line correctly.
+
+    `answer` is the program's wrong answer, or its exit. `messages` are texts from its standard error.
+    """
     expects = 'With --lines it must answer each line of its input with one line, "ok" or "error ..."'
     error_text = f" Its standard error: {messages[0].removesuffix('.')[:80]}." if messages else ""
     if isinstance(answer, str):

@@ -48,9 +48,9 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """Per writer: (writer, first transaction in the log, last transaction in the log, number of rows).
+    """(Writer, first transaction in the log, last transaction in the log, number of rows) for each writer.
 
-    Empty unless transactions also insert and delete rows.
+    Empty unless transactions also insert and delete rows of the log.
     """
     again: Mapping[int, int]
     """`counts`, read again before the read transaction ended."""

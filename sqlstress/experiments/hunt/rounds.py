@@ -282,7 +282,8 @@ def _value_text(value: Any) -> str:
 
 
 class UserRounds:
-    """Source of rounds with the user's work: its cases take turns, and each round has new pauses."""
+    """Source of rounds with the user's work. The cases of the work take turns, and each round has new
+    pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
         """Fields that are None in `given` are drawn at random.
@@ -313,7 +314,7 @@ class UserRounds:
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return the function from the number of a process in the round to the schedule of its pauses.
+    """Return a function from the number of a process in the round to the schedule of the process's pauses.
 
     The function returns None for a process without pauses.
     """

@@ -173,7 +173,8 @@ class Role(NamedTuple):
 
 
 def counts(spec: Any) -> dict[str, int]:
-    """Return the number of processes by role. `spec` is a Round, or a worker's namespace with its fields."""
+    """Return the number of processes by role. `spec` is a Round, or an object of a worker with the same
+    fields."""
     return dict(zip(ROLES, (spec.writers, spec.readers, spec.holders, spec.checkpointers), strict=True))
 
 

@@ -139,7 +139,8 @@ class AckArea:
             by_row = (chain.from_iterable(map(repeat, stamp, repeat(width))) for stamp in stamps)
         done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
-            # The sequence number is stored last: see `enter` in native/record.c.
+            # The sequence number is stored last. So a process that reads first the sequence number and then
+            # the end never gets the end of an earlier write.
             begins[slot] = begin
             ends[slot] = end
             sequences[slot] = sequence

@@ -105,7 +105,7 @@ class Checkpointer:
         self._files = self._client.connect_all()
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
         for connection in self._files:
-            # Replaces the driver's own busy handler, if it has one.
+            # This PRAGMA replaces the driver's own busy handler, if the driver has one.
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:

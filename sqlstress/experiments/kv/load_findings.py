@@ -209,7 +209,8 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A transaction that is retried waits several times, and each wait is shorter than their sum.
+            # A transaction that is retried waits several times, and each wait is shorter than the sum of its
+            # waits.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:

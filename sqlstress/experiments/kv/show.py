@@ -181,8 +181,8 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # If there are too few operations for this percentile, mark the cell as missing: other cells may have a
-    # value.
+    # If there are too few operations for this percentile, mark the cell as missing, because other cells of
+    # the column may have a value.
     return ms_cell(latency.p999_ns) or MISSING
 
 
@@ -215,7 +215,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
         count_cell,
         meaning="stuck: the most in a row that left frames in the WAL and made no progress",
     ),
-    # This column is only in the CSV: the table shows it as a share of time.
+    # This column is only in the CSV, because the table shows the time in checkpoints as a share of time.
     Column(
         "time in checkpoints",
         csv="checkpoints_ns",

@@ -187,7 +187,7 @@ class KeyValueWork(ProvenWork):
         }
         right = Check("last write", "ok", load.key_space, note=self._tracking_note())
         with self.place.proving(plan, pulse) as count_rows:
-            # No key occurred twice, so `key_space` rows mean that all keys are present.
+            # No key occurs in two rows, so `key_space` rows mean that all keys are present.
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:

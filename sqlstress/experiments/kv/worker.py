@@ -266,7 +266,7 @@ def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
     """Return the failed statements of a worker as sightings."""
     if not refusals:
         return []
-    from sqlstress.user_work.failures import refusal_records  # It is not needed without failures.
+    from sqlstress.user_work.failures import refusal_records  # Without failures the module is not needed.
 
     return list(refusal_records(refusals, case.settings))
 

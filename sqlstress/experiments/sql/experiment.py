@@ -224,7 +224,8 @@ class SqlExperiment(UserExperiment):
         try:
             scripts = read_scripts(case.spec, case.driver)
         except UsageError:
-            # A report is shown whatever texts it contains. A text that cannot be parsed may write.
+            # A report is also shown if a text in it cannot be parsed. Such a text counts as a script that may
+            # write.
             return True
         return any(_may_write(sql) for script in scripts for sql in statements(script.commands))
 

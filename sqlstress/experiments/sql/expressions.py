@@ -99,7 +99,7 @@ def _to_integer(value: float) -> int:
     return value if isinstance(value, int) else _fit(round(value))
 
 
-# Functions. They never receive NULL: `Evaluator` returns NULL for a call with a NULL argument.
+# Functions. A function never receives NULL, because `Evaluator` returns NULL for a call with a NULL argument.
 
 
 _EXACT = 1 << 53

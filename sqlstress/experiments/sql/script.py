@@ -139,7 +139,8 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            # The names of variables from \gset are unknown here; they are checked when the script runs.
+            # The names of the variables that \gset sets are unknown here. Uses of variables after a \gset are
+            # checked when the script runs.
             break
         defined |= {command.name} if isinstance(command, Set) else set()
     return script

@@ -55,7 +55,7 @@ class SqlWork(UserWork):
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
             key = "PRIMARY KEY (worker, number)"
-            # Without rowids, if the target supports such tables.
+            # The ledger has no rowids if the target supports tables without rowids.
             options = "" if serves(self.case.driver) else " WITHOUT ROWID"
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 

@@ -120,7 +120,7 @@ class SqlSource(UserSource):
         """Return the variables of each transaction. They begin with the values of the previous transaction's
         variables.
 
-        If scripts also set variables after their leading \set commands, all transactions share one mapping.
+        If scripts set variables not only at their start, all transactions share one mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -201,7 +201,8 @@ class SqlSource(UserSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def error_name(self, error: Exception) -> str:
-        # Only the standard library names the code; other drivers have no such attribute.
+        # Only exceptions of the standard library's binding have the name of the result code. Other drivers
+        # have no such attribute.
         return str(getattr(error, "sqlite_errorname", ""))
 
     def hear(self, window: Window) -> None:

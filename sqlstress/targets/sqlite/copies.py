@@ -80,7 +80,7 @@ def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | No
     if size > MOST:
         return None
     while copies and size + sum(copy.size for copy in copies.values()) > MOST:
-        copies.pop(next(iter(copies)))  # Removes the oldest copy.
+        copies.pop(next(iter(copies)))  # The first item is the oldest copy.
     copy = copies[layout_key(case)] = Copy(paths)
     return copy
 

@@ -186,7 +186,8 @@ class SqliteTable:
         if by_layout is not None and (new_copy := copies.take(by_layout, self._case, paths)):
             self.stays = True
             self.release()
-            self._restore(new_copy, pulse)  # So the first trial starts in the same way as later trials.
+            # The files are restored so that the first trial starts in the same way as later trials.
+            self._restore(new_copy, pulse)
 
     def _restore(self, copy: Copy, pulse: Pulse) -> None:
         """Restore the filled files, and open an idle connection to each file."""
@@ -236,7 +237,8 @@ class SqliteTable:
 
         fill_settings = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
         with opened(self._case, path) as connection:
-            connection.rows("PRAGMA synchronous=off")  # The change to WAL mode would sync, too.
+            # With another value, the change to WAL mode would sync the file.
+            connection.rows("PRAGMA synchronous=off")
             pragmas.apply(connection, fill_settings)
             # With a smaller cache, keys in random order would write the same pages repeatedly.
             connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")

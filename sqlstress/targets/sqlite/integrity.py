@@ -47,8 +47,8 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the row before an error. With a limit of 1 problem, SQLite stops before the
-        # error.
+        # A binding may lose the result row that precedes an error. With a limit of 1 problem, SQLite returns
+        # the row and stops before the error.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)

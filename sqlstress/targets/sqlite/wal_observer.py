@@ -1,4 +1,5 @@
-"""Observer of a database's WAL during a load, in a process that may have a connection to the database."""
+"""Observer that samples a database's WAL during a load. It may run in a process that has a connection to the
+database."""
 
 from __future__ import annotations
 

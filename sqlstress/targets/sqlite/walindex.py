@@ -113,8 +113,9 @@ def _read_consistent(words: mmap.mmap) -> WalIndex | None:
     previous = None
     for _ in range(_TRIES):
         current = parse(words[:LENGTH])
-        # The checksums do not cover nBackfill. It belongs to the header if the WAL did not restart between
-        # the two reads, because a restart sets it to 0 just after it has written the header.
+        # The checksums do not cover nBackfill. The value of nBackfill belongs to the header if the WAL did
+        # not restart between the two reads, because a restart sets nBackfill to 0 just after it has written
+        # the header.
         if (
             previous
             and current

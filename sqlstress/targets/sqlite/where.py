@@ -36,7 +36,8 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite import shim as recording
 from sqlstress.targets.sqlite.shim import Span, SpanArea
 
-# The lock holders during a wait: the waits of one process are intersected with the holds of other processes.
+# The lock holders during a wait: the waits of one process are intersected with the spans in which other
+# processes held the lock.
 
 
 BLOCKS = {
@@ -248,7 +249,8 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
             yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
-        # This wait of process 0, which does not exist, is blocked by the holds of all processes.
+        # Process 0 does not exist. So the other processes, which block its wait, are all processes that held
+        # the lock.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.doing(number, recording.CHECKPOINT, begin, end):
@@ -301,7 +303,8 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         )
         for worker in complete
     ]
-    # Operations of the workers for which all spans are in the ring, the slowest first.
+    # Operations of the workers, the slowest first. An operation counts only if the rings still have all spans
+    # from its begin on.
     operations = sorted(
         (
             operation

@@ -24,7 +24,7 @@ REPORTED = (
     "locking_mode",
     "busy_timeout",
 )
-KEPT = "kept"  # as in sqlstress.report.case
+KEPT = "kept"  # The same value as in sqlstress.report.case.
 
 _NAMED_LEVELS = {
     "synchronous": (
@@ -32,7 +32,7 @@ _NAMED_LEVELS = {
         "normal",
         "full",
         "extra",
-    ),  # copy of SYNCHRONOUS, whose module workers do not import
+    ),  # A copy of SYNCHRONOUS, because workers do not import the module of SYNCHRONOUS.
     "temp_store": ("default", "file", "memory"),
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),
