@@ -243,7 +243,8 @@ class Place(Protocol):
         """Check the key-value data in C while the block runs. Yield a function that waits for the result.
 
         The function returns the number of rows if all rows are right. It returns None if a row is wrong or if
-        there is no C loop: the caller must check each row in Python. `plan` has the parameters for C.
+        there is no C loop; the caller must then check each row in Python. `plan` has the parameters for the C
+        code.
         """
         return nullcontext(lambda: None)
 
@@ -335,7 +336,8 @@ class Target(Protocol):
         """Return this process's access to the data of a case; do not touch any file or server yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with the target's adjustments; `server` has the options for a server.
+        """Return the case, in which the target may have changed options. `server` has the options for a
+        server.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """

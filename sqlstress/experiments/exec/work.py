@@ -263,8 +263,8 @@ class Original:
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
         """Raise EnvironmentFailure if a command of the trial has opened or changed the original.
 
-        `opened_by_command` and `copy_was_opened` are results of the workers' samples: a command had the
-        original open, or the copy.
+        The arguments are results of the samples that workers took. `opened_by_command`: a command had the
+        original open. `copy_was_opened`: a command had the copy open.
         """
         if opened_by_command:
             raise self._failure("uses", "a command has it open")

@@ -1,9 +1,9 @@
 """Rounds of a hunt: random rounds, and smaller variants of a round that failed.
 
 Half of the rounds are crowds: several processes run checkpoints while writers continue, and few readers block
-the checkpoints. Such rounds show races of checkpoints. The other half varies everything. Pauses are short and
-frequent, or long and rare as in PCT (Burckhardt et al., 2010). They are at all kinds of calls, or at few
-kinds.
+the checkpoints. Crowds show races of checkpoints. In the other half, everything varies. Pauses are short and
+frequent, or long and rare as in PCT (Burckhardt et al., 2010). Processes pause at all kinds of VFS calls, or
+only at few kinds.
 """
 
 from __future__ import annotations

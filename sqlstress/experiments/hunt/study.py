@@ -190,10 +190,10 @@ _PAUSE_OPTIONS = ("pause-at", "pause", "longest-pause")
 
 
 def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
-    """Return the hunt that unparsed options request. Raises UsageError.
+    """Return the hunt that `given` (options that are not parsed yet) requests. Raises UsageError.
 
-    The option `load` has the command of the user's work and the command's words. Without this option the hunt
-    uses its own load.
+    The option `load` has the words of the command for the user's work. Without this option the hunt uses its
+    own load.
     """
     hunt_options = {name: value for name, value in given.items() if name != "load"}
     if not (load := given.get("load")):

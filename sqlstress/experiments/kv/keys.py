@@ -120,8 +120,8 @@ def zipf(key_space: int) -> Zipf:
 
 
 def _zipfian(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with a Zipf distribution: a rank, mapped to a key by a fixed
-    permutation.
+    """Return a function that draws keys with a Zipf distribution. It draws the rank of a key, and a fixed
+    permutation maps the rank to the key.
 
     Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, as used by
     YCSB; theta is 0.99 as in YCSB.

@@ -185,9 +185,10 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 @closed_loop_only
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield a finding on waits longer than the usual busy timeout, which the case's longer timeout hides.
+    """Yield a finding on waits longer than the usual busy timeout. The case does not report them as errors,
+    because its own busy timeout is longer.
 
-    If there is no such wait, yield a finding on the cases whose window was too short to show one.
+    If there is no such wait, yield a finding on the cases whose window was too short to show such a wait.
     """
     waits = takes(group.case.driver, "busy-timeout")
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
@@ -290,9 +291,10 @@ def _try(ways: Sequence[str]) -> str:
 
 
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether more files were measured for these cases and improved neither throughput nor fairness.
+    """Return whether the report has measurements of these cases with more files that improved neither
+    throughput nor fairness.
 
-    The measured number of files nearest to `files` decides, preferably a larger number.
+    The measured number of files nearest to `files` decides. If possible, this number is larger than `files`.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):

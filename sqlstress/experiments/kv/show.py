@@ -283,9 +283,9 @@ def picture(group: Group) -> Iterator[str]:
 
 
 def bars(sizes: Series, window_ns: int) -> str:
-    """Return WIDTH characters, each as high as the largest value in its part of the window.
+    """Return WIDTH characters. The height of a character shows the largest value in its part of the window.
 
-    A part without samples keeps the height of the part before. If `window_ns` is 0 (unknown), the window ends
+    A part without samples has the height of the part before. If `window_ns` is 0 (unknown), the window ends
     with the last value.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))

@@ -271,8 +271,8 @@ class KeyValueWork(ProvenWork):
 class PresetWork(KeyValueWork):
     """The parent's part of the published script.
 
-    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials,
-    with which later trials are compared.
+    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials:
+    later trials look for changes of these rows that their own writes do not explain.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -304,7 +304,7 @@ class PresetWork(KeyValueWork):
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
         """Return one check of all rows: this trial's rows are compared with its acknowledged writes, and
-        older rows must not have changed."""
+        older rows are checked for changes."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (

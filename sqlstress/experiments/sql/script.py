@@ -1,8 +1,9 @@
 """Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
 
-A script is parsed and checked with the positions in its file, then compiled to steps: functions of the
-variables. Steps must be cheap, because their time counts as latency. Variables are bound to statements and
-never pasted into the SQL. Source: https://www.postgresql.org/docs/current/pgbench.html
+A script is parsed and checked, and errors name the position in its file. Then it is compiled to steps, which
+are functions of the variables. Steps must be cheap, because their time counts as latency. Variables are bound
+to the parameters of statements and never pasted into the SQL. Source:
+https://www.postgresql.org/docs/current/pgbench.html
 """
 
 from __future__ import annotations

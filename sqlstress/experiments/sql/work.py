@@ -86,8 +86,8 @@ def check_ledger(
 ) -> Check:
     """Return the check that the ledger has exactly the acknowledged commits, numbered from 1 for each worker.
 
-    A worker that died may have committed one more row. `found` is (number of rows, least number, largest
-    number) by worker; `acknowledged` and `dead` have an item per worker, beginning with worker 1.
+    The ledger may have one more row of a worker that died. `found` is (number of rows, least number, largest
+    number) by worker. `acknowledged` and `dead` have an item per worker, beginning with worker 1.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

@@ -3,9 +3,9 @@
 SQLite's busy handler waits for locks. It does not wait where waiting cannot help: a transaction that has read
 and then wants to write may get BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
 
-Before each retry a worker sleeps. The mean sleep grows with the number of workers, so that all workers
-together retry at about the same rate, whatever their number. A worker that has just been refused sleeps
-longest; the longer it has waited, the more often it retries.
+Before each retry a worker sleeps. The mean sleep grows with the number of workers, so that the retries of all
+workers together have about the same rate for every number of workers. The sleep after the first attempt is
+the longest, and later sleeps are shorter: a worker that has waited for long retries more often.
 """
 
 from __future__ import annotations
@@ -122,10 +122,11 @@ class BusyRetries:
         result_code: Callable[[BaseException], int | None],
         recover: Callable[[], None],
     ) -> Callable[[Any], Any]:
-        """Return the operation `call` with retries: repeated as a whole while SQLite answers BUSY.
+        """Return the operation `call` with retries: the whole operation is repeated while SQLite answers
+        BUSY.
 
         `result_code` returns SQLite's code of an exception. `recover` ends the transaction that a failed
-        attempt has left open. The last error is raised after the timeout.
+        attempt has left open. After the timeout the last error is raised.
         """
 
         def attempt_until_done(params: Any) -> Any:

@@ -297,8 +297,9 @@ def _load_extension(driver: str, connection: Connection) -> None:
 def _load_on_open() -> Iterator[None]:
     """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    This is for connections that cannot load an extension themselves. The functions of Python's SQLite are
-    found in the library of Python's `_sqlite3` module. Raises NativeUnavailable.
+    This function is for drivers whose connections cannot load an extension. It finds the functions of
+    Python's SQLite in the library of Python's `_sqlite3` module. Raises NativeUnavailable if the C extension
+    cannot be loaded in this way.
     """
     import _sqlite3
 

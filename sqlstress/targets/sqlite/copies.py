@@ -1,9 +1,10 @@
-"""Copies of a case's prepared files, restored for later trials: copying is much faster than filling.
+"""Copies of a case's prepared files, which are restored for later trials, because copying is much faster than
+filling.
 
 The databases are kept in memory. The WAL is larger and has no valid frame, so its file on the disk is used
-again. When the last connection closes, SQLite deletes the WAL, so `files.spare_wals` gives the file a second
-name before. Each trial starts with the same bytes in each database, a WAL of the same size without a valid
-frame, and no other file.
+again. SQLite deletes the WAL when the last connection closes; to keep the file, `files.spare_wals` gives it a
+second name before. Each trial starts with the same bytes in each database, a WAL of the same size without a
+valid frame, and no other file.
 """
 
 from __future__ import annotations

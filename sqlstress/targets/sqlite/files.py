@@ -48,7 +48,7 @@ def opened(case: Case, path: Path) -> Iterator[Connection]:
     """Open a file with the case's driver and busy timeout, and with SQLite's default settings.
 
     Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps a
-    lock: neither says anything about the data.
+    lock. Such an error says nothing about the data.
     """
     driver = load_driver(case.driver)
     try:

@@ -43,7 +43,8 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If an error ended the pragma, also read the file without SQLite, to name the unreadable pages and records.
+    If the pragma ended with an error, the function also reads the file without SQLite, to name the unreadable
+    pages and records.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
@@ -60,7 +61,8 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
 
 
 def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
-    """Return the problems that the pragma reports, and the error that ended it; "" if no error did."""
+    """Return the problems that the pragma reports, and the error with which the pragma ended; "" if it ended
+    without an error."""
     rows: list[Row] = []
     error = ""
     try:
@@ -82,7 +84,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return the faults that our own reading of the file's pages and records finds."""
+    """Return the faults that sqlstress finds when it reads the file's pages and records without SQLite."""
     complaints = []
     try:
         with opened(case, path) as connection:

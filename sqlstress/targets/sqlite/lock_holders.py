@@ -354,10 +354,10 @@ class TimedSample(NamedTuple):
 
 
 def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSample]:
-    """Yield `rate` samples per second, forever; sleep until each sample is due. `look` reads the locks.
+    """Yield `rate` samples per second, without end; sleep until each sample is due. `look` reads the locks.
 
-    Each sample is taken at a random time in its interval. Otherwise sampling could coincide with a rhythm of
-    the watched programs.
+    Each sample is taken at a random time in its interval. At regular times, samples could coincide with a
+    rhythm of the watched programs.
     """
     interval_s, random, turn = 1 / rate, Random(), 0
     started_s = time.perf_counter()

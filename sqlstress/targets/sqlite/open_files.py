@@ -141,11 +141,11 @@ def _opener(
 
 
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
-    """Return the number of hard links of the file, and whether the file itself is a mount point.
+    """Return the number of hard links of the file, and whether the file itself is a mount point; 0 and False
+    if the file is missing.
 
     A file with several hard links, or a mounted file, has several names. SQLite keeps a separate WAL next to
-    each name, so that processes with different names do not see each other's commits. The values are 0 and
-    False if the file is missing.
+    each name, so processes that use different names do not see each other's commits.
     """
     try:
         links = database.stat().st_nlink

@@ -1,7 +1,7 @@
-"""Access to the VFS shim: C code between SQLite and the system that records times and locks, and makes
-pauses.
+"""Access to the VFS shim. A VFS is SQLite's interface to the system's files. The shim is C code that wraps a
+VFS: it records times and locks, and makes pauses.
 
-`--where` shows the recorded times. A VFS is SQLite's interface to the system's files.
+`--where` shows the recorded times.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ class ShimRecorder:
     process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """Record the connections that are opened from now on.
+        """Record the time of all connections that are opened from now on.
 
-        Raises EnvironmentFailure if recording is impossible. `words` is the shared memory of all `processes`
-        processes; `process` is the number of this process, from 1.
+        `words` is the shared memory of all `processes` processes. `process` is the number of this process,
+        from 1. Raises EnvironmentFailure if recording is impossible.
         """
         self._area = SpanArea(words, process, processes)
         try:

@@ -1,9 +1,10 @@
 """The state of a WAL, read from the wal-index without SQLite.
 
-The wal-index is the file with the suffix -shm. The size of a WAL does not show its content, because the file
-is used again after a checkpoint; the wal-index shows it. On POSIX a process that opens and closes a
-database's files drops the locks of its own connections. So a process with connections, such as a worker, must
-use OpenIndex and nothing else of this module.
+The wal-index is the file with the suffix -shm. The wal-index shows how many frames of a WAL are valid. The
+size of the WAL does not show this, because the file is used again after a checkpoint.
+
+On POSIX a process that opens and closes a database's files drops the locks of its own connections. So a
+process with connections, such as a worker, must use OpenIndex and nothing else of this module.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """

@@ -124,10 +124,11 @@ class TrialSpans:
                 yield from row.over(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
-        """Yield the parts of a wait in which other processes held the lock, with the activity of each.
+        """Yield the parts of a wait in which other processes held the lock, each part with the activity of
+        the lock holder.
 
-        If several readers held the lock at once, each of them has its own part. Syncs in a checkpoint count
-        as checkpoint.
+        If several readers held the lock at once, each reader has its own part. Syncs in a checkpoint count as
+        checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:

@@ -27,8 +27,8 @@ Named = dict[str, Any]
 class Connection(Protocol):
     """One connection in true autocommit: the driver never begins a transaction by itself.
 
-    Several threads may use it, but not at the same time. Only `interrupt` may be called while another thread
-    uses it.
+    Several threads may use the connection, but only one at a time. The method `interrupt` is an exception: it
+    may be called while another thread uses the connection.
     """
 
     _connection: Any

@@ -44,9 +44,9 @@ _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "
 def requested_pragmas(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (pragma, value) in the order in which the pragmas must be set.
 
-    The page size and auto_vacuum determine the format of the file, and cannot change in WAL mode; the page
-    size cannot change after auto_vacuum either. `synchronous` comes after the journal mode, on which its
-    meaning depends.
+    The page size and auto_vacuum determine the format of the file, and cannot change in WAL mode, so they
+    come before the journal mode. The page size cannot change after auto_vacuum was set, so it comes first.
+    `synchronous` comes after the journal mode, because its meaning depends on the journal mode.
     """
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
