@@ -301,7 +301,8 @@ class SqlPlace(Place, Protocol):
         """Prepare the data for the workers after a user program has created it."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        """Return the target's count of all rows ever written; None if it has no such count.
+        """Return the number of all rows that were ever written, as counted by the target; None if the target
+        has no such count.
 
         Call it when all user programs have closed their connections.
         """

@@ -22,7 +22,8 @@ allowed."""
 
 
 class Refusal(NamedTuple):
-    """Failures of a statement with one result code of SQLite. Failures that were retried count, too."""
+    """Failures of one statement with one result code of SQLite. Failures after which the operation was
+    retried are included."""
 
     sql: str
     history: tuple[str, ...]

@@ -37,7 +37,8 @@ DATABASE_S = 0.3
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the case with a driver from which the other cases with this driver follow. Raises UsageError."""
+    """Return the case with the driver `driver`. The other cases with this driver are made from it. Raises
+    UsageError."""
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)

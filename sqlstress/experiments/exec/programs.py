@@ -51,8 +51,8 @@ class WatchedProgram:
     """Runner of one program at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
-        """`error` is the file descriptor for the programs' standard error; `timeout_s` is the limit per
-        program."""
+        """`error` is the file descriptor for the programs' standard error. `timeout_s` is the time limit of
+        each program, in seconds."""
         self._environment, self._error, self._timeout_s = dict(environment), error, timeout_s
         self._null = os.open(os.devnull, os.O_RDWR)
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -298,7 +298,8 @@ class Ear:
 
 
 EVERY_S = 0.02
-"""Interval between samples, in seconds. A sample takes about 0.1 ms: half a percent of a processor."""
+"""Interval between samples, in seconds. A sample takes about 0.1 ms, so sampling takes half a percent of a
+processor."""
 
 
 WORKED, STRAYED, REACHED = range(3)

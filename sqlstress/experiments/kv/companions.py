@@ -109,8 +109,8 @@ class Checkpointer:
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints from the common start on; return figures of the checkpoints that end within the
-        window."""
+        """Run checkpoints from the common start on; return the figures of those checkpoints that end within
+        the window."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -191,7 +191,7 @@ class PinnedReader:
 class WalWatcher:
     """A companion that samples every WAL once per interval.
 
-    Its figures are sums and maxima over the files.
+    A figure is the sum over all files, or their maximum.
     """
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:

@@ -81,10 +81,8 @@ bytes in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the name of the first option that requests a companion (an additional process).
-
-    "" if none does.
-    """
+    """Return the name of the first option that requests a companion (an additional process); "" if no option
+    does."""
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 

@@ -102,7 +102,8 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """Constants of Gray's method for a key space, and the step that spreads ranks over the key space."""
+    """Constants of Gray's method for drawing from a key space with a Zipf distribution, and the step that
+    spreads ranks over the key space."""
 
     total: float
     second: float
@@ -170,7 +171,8 @@ _MASK_32 = (1 << 32) - 1
 
 
 def key_bytes(key: Key) -> bytes:
-    """Return the bytes of a key that are hashed: big-endian two's complement, UTF-8, or the blob itself."""
+    """Return the bytes of a key, of which the hash is computed. An integer becomes big-endian two's
+    complement, a text becomes UTF-8, and a blob stays as it is."""
     if isinstance(key, int):
         return key.to_bytes(8, "big", signed=True)
     return key.encode() if isinstance(key, str) else key
@@ -207,8 +209,8 @@ class Placement:
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
-        """`bucket_table` has the bucket of each key, `order` the keys sorted by bucket; both None with one
-        bucket."""
+        """`bucket_table` has the bucket of each key. `order` has the keys sorted by bucket. Both are None if
+        there is only one bucket."""
         self.buckets, self.batch = case.buckets, case.spec.batch
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None

@@ -37,14 +37,15 @@ from sqlstress.target import takes
 from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds, to report that an operation waited during the whole window.
+"""Minimum length of a window, in seconds, for a report that an operation waited during the whole window.
 
-In shorter windows, uneven shares of the processes reveal such waits.
+In shorter windows, uneven shares of the processes show such waits.
 """
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window that is certain to show a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Waits that are shorter than USUAL_BUSY_TIMEOUT_S by this factor are no sign of such a long wait."""
+"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait at which the waits are no sign of a wait as long
+as this timeout."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations. COMMITS write, or end with a write; GETS only read."""
 MIN_SUGGESTED_BUCKETS = 20
@@ -53,7 +54,8 @@ MIN_KEPT_THROUGHPUT = 0.95
 """Minimum throughput with more files, as a share of the throughput with fewer files: below this share more
 files are not suggested."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files above which more files are not suggested: each costs every process a connection."""
+"""Number of files above which more files are not suggested, because every process needs a connection to each
+file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -310,8 +312,8 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether more files help: no loss of throughput, and fairer shares, or shorter waits if shares
-    were fair."""
+    """Return whether more files help. They help if they cost no throughput and make the shares of the
+    processes fairer. If the shares were already fair with few files, waits must be shorter."""
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
     few_fairness, many_fairness = _fairness(few), _fairness(many)

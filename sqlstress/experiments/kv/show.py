@@ -136,7 +136,8 @@ WORST_MARK = "*"
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the percentile columns; it includes WORST_MARK if a figure has the mark."""
+    """Return the meaning of the percentile columns. The text explains WORST_MARK if a figure in the table has
+    this mark."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -162,7 +163,8 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of checkpoints and WALs, and a picture of the sizes; nothing without a WAL watcher."""
+    """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes. Yield nothing if the group
+    has no WAL watcher."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
         columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)

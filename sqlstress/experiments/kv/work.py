@@ -419,8 +419,8 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the times at which dead workers were known to have ended, by worker; unknown times are left
-    out."""
+    """Return the times at which dead workers were known to have ended, by worker. A worker without a known
+    time has no entry."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 

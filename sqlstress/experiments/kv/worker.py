@@ -46,7 +46,8 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the results of gets; `params` are their parameters, which only counter-examples use."""
+        """Check the results of gets. `params` are the parameters of the gets, which are used only in
+        counter-examples."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -91,8 +92,8 @@ class ReadCheck:
 
 
 def foreign_read_text(key: Any, value: Any) -> str:
-    """Return a text on a get that read a value of no write of this trial; `value` None means that no row was
-    found."""
+    """Return a text on a get that read a value which no write of this trial made. `value` is None if the get
+    found no row."""
     result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
     return f"a get of key {key!r} read {result}"
 
@@ -373,7 +374,7 @@ class TransactionSource(KeyValueSource):
 
     def _batch(self, bucket: int, number: int) -> list[int]:
         """Return the distinct keys of a transaction: whole pairs, and a key without a partner if the number
-        is odd.
+        of rows is odd.
 
         The drawn key `number` determines the first pair.
         """

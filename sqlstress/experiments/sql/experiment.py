@@ -44,7 +44,8 @@ ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the case with a driver from which the other cases with this driver follow. Raises UsageError."""
+    """Return the case with the driver `driver`. The other cases with this driver are made from it. Raises
+    UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]

@@ -270,8 +270,8 @@ _KEYWORDS = {
 }
 _NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
 _PREFIX = "pgbench_"
-"""Prefix of the functions' names in SQL: SQLite itself has other functions with some of the names, such as
-random."""
+"""Prefix of the functions' names in SQL. The prefix is needed because SQLite has other functions with some of
+these names, such as random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
 """Begin of a call that gets the variable default_seed as an additional first argument."""
 _LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")

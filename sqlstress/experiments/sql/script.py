@@ -52,7 +52,8 @@ class Sleep(NamedTuple):
 class Sql(NamedTuple):
     statement: Statement
     prefix: str | None = None
-    r"""Prefix of the variables that \gset makes of the columns; None if no \gset follows the statement."""
+    r"""Prefix of the variables that a \gset after the statement sets, one for each column; None if no \gset
+    follows the statement."""
 
 
 class Branch(NamedTuple):
@@ -105,7 +106,7 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after commands that began in one of `states`, over all branches.
+    """Return the possible states after commands, over all branches. The commands begin in one of `states`.
 
     `moved` returns the state after a statement.
     """
@@ -121,9 +122,10 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return a checked script; `variables` are names that are defined before the script starts.
+    """Return the script that a text contains, parsed and checked. `variables` are the names that are defined
+    before the script starts.
 
-    Raises UsageError.
+    Raises UsageError if the script is not valid.
     """
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):

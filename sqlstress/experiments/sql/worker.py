@@ -107,7 +107,8 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Wrap a statement: time it, write to the ledger before a commit, or check a checkpoint's answer."""
+        """Wrap the step of a statement: measure its time, write to the ledger before a commit, or check the
+        answer of a checkpoint."""
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -284,7 +285,7 @@ class ScriptLedger:
     counts."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
-        """`acknowledged` is the worker's word in shared memory: the number of its acknowledged commits."""
+        """`acknowledged` is the worker's word in shared memory, which counts the acknowledged commits."""
         self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
         self._acknowledged = acknowledged
 

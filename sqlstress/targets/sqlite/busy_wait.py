@@ -28,7 +28,7 @@ _TIMEOUT_MS = 3000
 def measure_wait(driver: str, folder: Path) -> float:
     """Return how long a writer waited for a lock that was held for HELD_S, in seconds.
 
-    A database is created in `folder`, and removed.
+    The function creates a database in `folder` for this measurement, and removes it.
     """
     path, connect = folder / "wait.db", load_driver(driver).connect
     try:

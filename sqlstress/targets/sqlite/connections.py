@@ -50,7 +50,7 @@ class SqliteClient:
     def connect(self, bucket: int) -> Connection:
         """Open a bucket's file with the case's settings.
 
-        Raises EnvironmentFailure, which names SQLite's code.
+        Raises EnvironmentFailure if the file cannot be opened; the message names SQLite's result code.
         """
         settings, path = self.case.settings, self._paths[bucket]
         try:
@@ -119,7 +119,7 @@ def statements_before(sql: str, begin: str) -> tuple[str, ...]:
 class SqliteStore(ClientStore):
     """The key-value store of a worker, connected to every bucket.
 
-    Raises EnvironmentFailure, which names SQLite's code, if a bucket's file cannot be opened.
+    Raises EnvironmentFailure if a bucket's file cannot be opened; the message names SQLite's result code.
     """
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
@@ -193,9 +193,10 @@ _JITTER_BITS = 62
 
 
 def native_store(client: SqliteClient, begin: str) -> NativeStore:
-    """Return the key-value store for the C loop. Raises EnvironmentFailure, which names SQLite's code.
+    """Return the key-value store for the C loop.
 
-    `begin` is the mode of multi-statement transactions, one of BEGINS.
+    `begin` is the mode of multi-statement transactions, one of BEGINS. Raises EnvironmentFailure if a file
+    cannot be opened, with SQLite's result code in the message, or if the driver has no C loop on this system.
     """
     case, waiting = client.case, client.waiting
     with require_native(case.driver):
@@ -230,7 +231,8 @@ def native_unavailable(driver: str) -> str | None:
 
 
 def driver_handle(driver: str) -> Handle:
-    """Return a handle with the functions of the driver's SQLite. Its connection is already closed.
+    """Return a handle with the functions of the driver's SQLite library. The connection of the handle is
+    already closed.
 
     Raises NativeUnavailable if the C extension cannot use the driver.
     """
@@ -348,8 +350,8 @@ def check_in_parallel(
 ) -> Iterator[Callable[[], int | None]]:
     """Check all rows in C while the block runs. Yield a function that waits for the result.
 
-    The function returns the number of rows if all rows are right; None if a row is wrong or the check is
-    impossible. `plan` has the parameters for C.
+    The function returns the number of rows if all rows are right; None if a row is wrong or C cannot check
+    the rows. `plan` has the parameters for the C code.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)

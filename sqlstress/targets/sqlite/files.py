@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
     from sqlstress.targets.sqlite.copies import Copy
 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection keeps open. It opens a rollback journal only in a transaction."""
+"""Suffixes of the files that a connection keeps open. A rollback journal is not among them, because a
+connection opens the journal only in a transaction."""
 SPARE = "-spare"
 """Suffix of the second name of a WAL's file, which keeps the file for the next trial."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
@@ -208,9 +209,9 @@ class SqliteTable:
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections, after all other connections.
+        """Close the idle connections. Call it after all other connections have been closed.
 
-        They do not sync, because the data is not needed.
+        The idle connections do not sync when they close, because the data is no longer needed.
         """
         if self._idle and self.stays:
             spare_wals(self._paths)
@@ -315,7 +316,7 @@ def _checkpoint(connection: Connection) -> None:
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
 """Pragmas whose values no worker changes.
 
-Each change of a table, an index or a trigger increases schema_version, and so does VACUUM.
+schema_version increases with each change of a table, an index or a trigger, and with VACUUM.
 """
 LOCK_TIMEOUT_MS = 1000
 """Maximum wait for a lock, in ms. No worker is connected, so only another program can hold a lock."""

@@ -24,7 +24,8 @@ _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Size of a file, in bytes, up to which a check takes only a few hundredths of a second."""
 _HEADING = "*** in database main ***"
-"""First line of SQLite's output if there are problems; the same row contains the first problem."""
+"""First line of SQLite's output if there are problems. SQLite returns this line and the first problem in one
+row."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:

@@ -344,12 +344,14 @@ def _refuse_own(path: Path) -> None:
 
 
 class TimedSample(NamedTuple):
-    """The locks of a database, read between two times. Times are in seconds from the start of sampling."""
+    """A sample of the locks of a database, with the times before and after it. Times are in seconds from the
+    start of sampling."""
 
     asked_s: float
     """Time just before the locks were read."""
     answered_s: float
-    """Time just after the locks were read. The difference includes time in which this process did not run."""
+    """Time just after the locks were read. The time between `asked_s` and `answered_s` may include time in
+    which this process did not run."""
     look: LockSample
 
 

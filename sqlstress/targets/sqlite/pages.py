@@ -48,7 +48,8 @@ class BtreePage(NamedTuple):
     kind: str
     """Kind of the page: LEAF, INTERNAL or OVERFLOW."""
     cells: int
-    """Number of cells. A cell is an entry; on an internal page of a rowid table it is only a divider."""
+    """Number of cells. A cell is an entry of the b-tree; on an internal page of a rowid table a cell is no
+    entry, only a divider between child pages."""
     payload: int
     """Size of the parts of records that are on this page, in bytes."""
     unused: int
@@ -309,7 +310,8 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int]
 def _payload(
     data: bytes, entries: Sequence[int], usable: int, keyed: bool
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of records on a page, and (first page, number of bytes) for each overflow.
+    """Return the number of bytes of records that are on a page, and (first page, number of bytes) for the
+    overflow pages of each record.
 
     `entries` has the offset of each entry on the page.
     """

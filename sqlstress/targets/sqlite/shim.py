@@ -139,8 +139,8 @@ class ShimRecorder:
         """Function of the C code that records that an operation has failed with BUSY, so that the operation
         no longer waits for a lock."""
         self.end = self._native.where_end
-        """Function: record that all operations are done. Spans that have not ended get the end of the
-        window."""
+        """Function of the C code that records that all operations are done. Spans that have not ended get the
+        end of the window."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
@@ -169,7 +169,8 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Make pauses, by a schedule, in all connections that this process opens from now on.
+    """Make pauses in all connections that this process opens from now on. `words` is the schedule of the
+    pauses.
 
     Raises EnvironmentFailure if the VFS of the driver's SQLite library cannot be wrapped.
     """

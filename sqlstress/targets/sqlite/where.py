@@ -112,8 +112,8 @@ class TrialSpans:
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return the syncs or the checkpoints (`kind`) of a process in an interval, clipped to the
-        interval."""
+        """Return the syncs or the checkpoints of a process in an interval, clipped to the interval. `kind` is
+        SYNC or CHECKPOINT."""
         row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
@@ -227,7 +227,8 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the operation `worst` with the activities of all processes on its file during the operation."""
+    """Return the picture of the operation `worst`: the activities of all processes on the operation's file
+    while the operation ran."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
