@@ -35,14 +35,15 @@ def _import_target(info: DriverInfo) -> Target:
         return cast("Target", import_module(f"{__name__}.{info.target}").TARGET)
     try:
         return cast("Target", import_module(info.package).TARGET)
-    except Exception as error:  # an external target can raise anything
+    except Exception as error:  # An external target can raise any exception.
         raise EnvironmentFailure(f"cannot import {info.package}: {error}") from error
 
 
 def open_place(case: Case, where: Path) -> Place:
     """Return the place (this process's access to the data of a case); do not touch any file or server yet.
 
-    `where` is one of our folders. A target that keeps no files there may derive a name for its data from it.
+    `where` is a folder of sqlstress. A target that keeps no files in this folder may derive a name for its
+    data from the folder's name.
     """
     return target_of(case.driver).open_place(case, where)
 
@@ -69,19 +70,19 @@ def file_patterns() -> list[str]:
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Run `task`, which may take long in a database, and return its result; interrupt it if `pulse`
-    raises."""
+    """Run `task`, which may take long in a database, and return the task's result. Interrupt the task if
+    `pulse` raises."""
     with watched(connection, task, pulse) as get_result:
         return get_result()
 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Start `task`, which may take long in a database. Yield a function that waits for its result.
+    """Start `task`, which may take long in a database. Yield a function that waits for the task's result.
 
     The function calls `pulse` while it waits. If the block ends before the task, the task is interrupted. The
-    task runs in its own thread: only the main thread handles signals, and not while it runs inside a library.
-    Raises EnvironmentFailure if no thread can start.
+    task runs in its own thread, because only the main thread handles signals, and the main thread handles
+    none while it runs inside a library. Raises EnvironmentFailure if no thread can start.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

@@ -1,9 +1,9 @@
 """The interface between the engine and the database under test: `Target` and `Place`.
 
-A target is a kind of database. A place is one process's access to the data of one case. If a target cannot
-answer a question, it returns None or an empty result; it never invents an answer. Features of a single
-target, such as the content of SQLite's WAL, are not part of this interface: code that needs them imports that
-target's package.
+A target is a kind of database. A place is one process's access to the data of one case. If a target does not
+know the answer to a question, the target returns None or an empty result, and never a guess. Features of a
+single target, such as the content of SQLite's WAL, are not part of this interface: code that needs them
+imports that target's package.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
 """Name of the subfolder with a temporary server's files. It is removed with all of its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Names of two subfolders: a user program's files in a trial, and its notes. Both are removed with all
-content."""
+"""Names of two subfolders: one for the files of a user program in a trial, and one for the notes of this
+program. Both are removed with all of their content."""
 
 Definition = tuple[Any, ...]
 """One definition of a schema: (name of the object, its SQL), or another pair of values that identifies it."""
@@ -59,18 +59,19 @@ class Disturbance(NamedTuple):
     text: str
     """Sentence on the change, without a full stop."""
     unread: str | None = None
-    """Status of the verdict if the data is unreadable: "failed" or "unknown"; None if it can still be
-    verified."""
+    """Status of the verdict, "failed" or "unknown", if the change made the data unreadable; None if the data
+    can still be verified."""
     by_outsider: bool = False
-    """Whether `text` lacks a subject: the experiment then puts the possible programs in front of it."""
+    """Whether `text` lacks a subject: the experiment then begins the sentence with the programs that may have
+    made the change."""
 
 
 class Seal:
-    """Identities (device and inode) of files when the seal was made. It is checked without opening the files.
+    """Identities (device and inode numbers) that files had when the seal was made.
 
-    Files that did not exist when the seal was made are ignored. The check is needed because a process does
-    not notice that its open file was deleted or replaced: it goes on with the deleted file, as fast as
-    before.
+    A later check compares these identities with the current ones, without opening the files. Files that did
+    not exist when the seal was made are ignored. The check is needed because a process does not notice that
+    its open file was deleted or replaced: the process continues with the deleted file, as fast as before.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -87,7 +88,7 @@ class Seal:
     def exchanged(self) -> str | None:
         """Return a clause on a replaced or deleted file; None if there is none.
 
-        Raises OSError if one is unreadable.
+        Raises OSError if the identity of a file cannot be read.
         """
         for path, sealed in self._files:
             current = _identity(path)
@@ -128,7 +129,7 @@ class ClientStore:
 
 
 class TimeRecorder(Protocol):
-    """Recorder of the causes on which a process spends its time, for `--where`."""
+    """Recorder of the time that a process spends on each cause, such as waits for locks, for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         """Set the begin and end of the measured window, in ns of perf_counter_ns."""
@@ -145,7 +146,8 @@ class Snapshot(Protocol):
         return None
 
     def seal(self) -> None:
-        """Seal the current files, because some were restored since the last seal."""
+        """Record the identities of the current files again, because some files were restored since the last
+        call."""
         return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
@@ -162,8 +164,8 @@ class Place(Protocol):
     where: Path
     """Argument of `open_place`. Other processes open the same data with the same argument."""
     copies: dict[Any, Any] | None = None
-    """Prepared data of earlier trials, to be restored in later trials; None means that each trial creates its
-    data."""
+    """Prepared data of earlier trials, from which later trials restore their data; None means that each trial
+    creates its data."""
 
     @property
     def stores(self) -> bool:
@@ -174,15 +176,16 @@ class Place(Protocol):
     def watch(self, trace: Any, process: int) -> TimeRecorder | None:
         """Start to record this process's time in the shared memory `trace`. Call it before connecting.
 
-        Workers have the numbers from 1 on, companions the next numbers. Return None if the target has no such
-        recording. Raises EnvironmentFailure if recording is impossible.
+        `process` is the number of this process: workers have the numbers from 1 on, companions the next
+        numbers. Return None if the target cannot record time. Raises EnvironmentFailure if recording is
+        impossible on this system.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
         """Let this process pause inside the database's code, by a schedule in the target's format.
 
-        Call it before connecting. Raises EnvironmentFailure if the target cannot pause.
+        Call it before connecting. Raises EnvironmentFailure if the target cannot pause its code.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
@@ -196,17 +199,18 @@ class Place(Protocol):
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
         """Connect, and yield a function that makes the cheapest call of the binding, which reads no data.
 
-        For targets that store data.
+        Only targets that store data need this method.
         """
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Connect a worker to every bucket for the C loop. Raises EnvironmentFailure without a C loop."""
+        """Connect a worker to every bucket for the C loop. Raises EnvironmentFailure if the target has no C
+        loop."""
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Return a seal of the files that this process has open.
+        """Return a seal (the identities) of the files that this process has open.
 
-        None if no file can be replaced unnoticed.
+        Return None if no file can be replaced without an error in the process.
         """
         return None
 
@@ -215,7 +219,7 @@ class Place(Protocol):
     def trace(self, processes: int) -> Any:
         """Create shared memory in which `processes` processes record their time.
 
-        None if the target cannot record. Raises EnvironmentFailure if there is not enough memory.
+        Return None if the target cannot record time. Raises EnvironmentFailure if there is not enough memory.
         """
         return None
 
@@ -239,21 +243,22 @@ class Place(Protocol):
         """Check the key-value data in C while the block runs. Yield a function that waits for the result.
 
         The function returns the number of rows if all rows are right. It returns None if a row is wrong or if
-        there is no C loop: the caller must check each row in Python. `plan` has the parameters for C.
+        there is no C loop; the caller must then check each row in Python. `plan` has the parameters for the C
+        code.
         """
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
         """Return the definitions of the schema, which is the same in all buckets.
 
-        Empty if there is no schema.
+        The result is empty if there is no schema.
         """
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return a snapshot of all that no worker changes, after the preparation.
+        """Return a record of everything in the data that no worker changes, made after the preparation.
 
-        None if there is nothing to compare.
+        Return None if there is nothing to compare.
         """
         return None
 
@@ -265,14 +270,14 @@ class Place(Protocol):
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
         """Run the target's own integrity check; `level` is "quick" or "full".
 
-        None if the target has no such check.
+        Return None if the target has no such check.
         """
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket has exactly the created definitions.
+        """Check that the schema of every bucket (database file) is still exactly the definitions `created`.
 
-        None if the target cannot compare them.
+        Return None if the target cannot compare schemas.
         """
         return None
 
@@ -296,13 +301,15 @@ class SqlPlace(Place, Protocol):
         """Prepare the data for the workers after a user program has created it."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        """Return the target's count of all rows ever written; None if it has no such count.
+        """Return the number of all rows that were ever written, as counted by the target; None if the target
+        has no such count.
 
         Call it when all user programs have closed their connections.
         """
 
     def client(self, worker: int) -> Client:
-        """Return a client for a worker, not connected yet. Companions have numbers below 1."""
+        """Return a client for a worker. The client is not connected yet. Companions (additional processes)
+        have numbers below 1."""
 
     def reader(self) -> Reader:
         """Return a connection for reads during the load, with the settings of the case."""
@@ -311,8 +318,8 @@ class SqlPlace(Place, Protocol):
         """Connect for reads while none of our workers runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Create the database if it does not exist, let the block create data, then prepare it for the
-        workers.
+        """Create the database if it does not exist. The block creates the data; then the data is prepared for
+        the workers.
 
         Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
@@ -330,17 +337,18 @@ class Target(Protocol):
         """Return this process's access to the data of a case; do not touch any file or server yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with the target's adjustments; `server` has the options for a server.
+        """Return the case, in which the target may have changed options. `server` has the options for a
+        server.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
         return case
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return dummy connection information, to inspect a user program without running it on data.
+        """Return dummy connection information, with which a user program is inspected but not run on data.
 
-        `folder` is an empty folder that we created. Raises UsageError if the target does not support user
-        programs.
+        `folder` is an empty folder that sqlstress created. Raises UsageError if the target does not support
+        user programs.
         """
         raise UsageError("this target does not support your own programs")
 
@@ -352,10 +360,8 @@ class Target(Protocol):
         return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:
-        """Return the names of modules that a worker needs, to import them before the worker is forked.
-
-        Their import must not open a file or start a thread.
-        """
+        """Return the names of modules that a worker needs. They are imported before the worker is forked, so
+        the import of a module must not open a file or start a thread."""
 
     def explain(self, driver: str, error: Exception) -> str:
         """Return a description of the error in the target's terms, with a remedy."""
@@ -369,16 +375,16 @@ class Target(Protocol):
         """
 
     def lacks_native(self, driver: str) -> str | None:
-        """Return the reason why the driver has no C loop on this system, or None."""
+        """Return the reason why the driver has no C loop on this system; None if it has one."""
         return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
-        """Return whether `error` is of a type that the target's drivers raise: if so, it is no bug in
+        """Return whether `error` is of a type that the target's drivers raise. Such an error is no bug in
         sqlstress."""
         return False
 
     def untold(self, driver: str) -> str | None:
-        """Return the reason why `--where` does not work with the driver on this system, or None."""
+        """Return the reason why `--where` does not work with the driver on this system; None if it works."""
         return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:
@@ -395,6 +401,6 @@ class Target(Protocol):
     def describe(self, driver: str) -> SqliteBuild | None:
         """Return the library that the driver uses, for the description of the environment.
 
-        None if it has no library.
+        Return None if the driver uses no library of a database.
         """
         return None

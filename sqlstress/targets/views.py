@@ -22,16 +22,18 @@ allowed."""
 
 
 class Refusal(NamedTuple):
-    """Failures of a statement with one result code of SQLite. Failures that were retried count, too."""
+    """Failures of one statement with one result code of SQLite. Failures after which the operation was
+    retried are included."""
 
     sql: str
     history: tuple[str, ...]
-    """Statements of the same transaction before it; empty outside of a transaction."""
+    """Statements that ran before the failed statement in its transaction; empty outside of a transaction."""
     code: int
     """Extended result code."""
     times: int
     waits_s: Sequence[float]
-    """Time of the last failures, from the start of the transaction, in seconds."""
+    """Waits before the most recent failures, each from the start of the transaction to the failure, in
+    seconds."""
     longest_s: float
 
 
@@ -41,7 +43,7 @@ class Connections(Protocol):
     def effective(self) -> dict[str, str]:
         """Return the settings as read back from the database, by name.
 
-        If buckets differ, all values joined by " / ".
+        If the values of a setting differ between buckets, the result has all of them, joined by " / ".
         """
 
     def close(self) -> None:
@@ -52,9 +54,9 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data if the whole timed loop runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and return its results by name.
+        """Run the loop with `plan` and return the loop's results by name.
 
-        Raises EnvironmentFailure on an error of the store.
+        Raises EnvironmentFailure if an error of the store stopped the loop.
         """
 
     def refusals(self) -> list[Refusal]:
@@ -65,8 +67,8 @@ class WaitingConnections(Connections, Protocol):
     """A worker's connections, whose operations may wait for the locks of other connections."""
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether another connection's lock stopped the operation with this error; if so, count the
-        error."""
+        """Return whether the operation with this error failed because of another connection's lock; if so,
+        count the error."""
 
     def busy_counts(self) -> tuple[int, int]:
         """Return the numbers of BUSY and BUSY_SNAPSHOT results so far."""
@@ -84,7 +86,7 @@ class Store(WaitingConnections, Protocol):
     batches: list[Operation]
     """Functions [(key, value), …]: several replaces in one transaction."""
     updates: list[Operation]
-    """Functions (counter,): read the counter and write its value plus one, in one transaction."""
+    """Functions (counter,), which read the counter and write its value plus one, in one transaction."""
 
 
 class TableView(Protocol):
@@ -92,10 +94,11 @@ class TableView(Protocol):
     them."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
-        """Create every bucket again with these rows and its counters, and prepare it for the workers.
+        """Create every bucket again with these rows and with its counters, and prepare the bucket for the
+        workers.
 
-        Raises UsageError or EnvironmentFailure if a setting has no effect. `release` closes the connections
-        that this method keeps open during the trial.
+        `buckets` has the rows of each bucket. Raises UsageError or EnvironmentFailure if a setting has no
+        effect. `release` closes the connections that this method keeps open during the trial.
         """
 
     def create(self, pulse: Pulse) -> None:
@@ -106,7 +109,8 @@ class TableView(Protocol):
         return
 
     def release(self) -> None:
-        """Close the connections that `fill` kept open, after the checks or without checks."""
+        """Close the connections that `fill` kept open. Call it after the checks, or if there are no
+        checks."""
         return
 
     def name(self, bucket: int) -> str:
@@ -120,10 +124,12 @@ class TableView(Protocol):
 
 
 class RefusalStore(Store, Protocol):
-    """A key-value interface that records failed statements. Targets other than SQLite need not have it."""
+    """A key-value interface that records failed statements. Only the target SQLite must have this
+    interface."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count the failure of a get, a pair or a single replace. Other transactions count theirs."""
+        """Count the failure of a get, a pair or a single replace. All other transactions count their own
+        failures."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements by kind."""
@@ -136,10 +142,10 @@ class LogObserver(Protocol):
         """Take a sample."""
 
     def end(self) -> None:
-        """Call it when the load has ended."""
+        """Release what cannot stay open after the load. Call it when the load has ended."""
 
     def close(self) -> None:
-        """Close the log, once the parent has no connection to the database."""
+        """Close the log. Call it when the parent has no connection to the database any more."""
 
     def use(self) -> WalUse | None:
         """Return the use of the log; None if there was no sample."""
@@ -220,7 +226,8 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Compile a statement with these parameter names, but do not run it. Raises the database's error."""
+        """Compile a statement whose parameters have these names, but do not run it. Raises the database's
+        error if the statement is not valid."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -233,8 +240,8 @@ class Maker(ParentConnection, Protocol):
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Run `task`, which runs statements, and return its result; interrupt its statement if the
-        measurement must stop."""
+        """Run `task`, which runs statements, and return the task's result. If the measurement must stop,
+        interrupt the current statement."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
@@ -251,7 +258,7 @@ class ConnectionInfo(NamedTuple):
     """Password, which must not be shown or saved, even in a program's output; "" if there is none."""
 
     def hidden(self, text: str) -> str:
-        """Return a program's text with the password replaced."""
+        """Return a text of the user program with the password replaced."""
         from sqlstress.options.dsn import HIDDEN
 
         return text.replace(self.secret, HIDDEN) if self.secret else text

@@ -1,5 +1,5 @@
-"""The database of a crash test, in the parent process: creation, examination and verification after a
-crash."""
+"""The parent's access to the database of a crash test: creation, examination after a crash, and
+verification."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[
 
 
 def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[tuple[int, int]]]:
-    """Return (numbers of the transactions in the logs, by writer; repeated (writer, number) pairs)."""
+    """Return two results: the numbers of the transactions in the logs, by writer; and a (writer, number) pair
+    for each transaction that occurs more than once."""
     by_writer: dict[int, set[int]] = {}
     repeated = []
     for writer, number, _ in chain.from_iterable(file.log for file in files):
@@ -81,8 +82,8 @@ def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[
 
 
 def check_whole(records: Records, files: Sequence[Contents]) -> Check:
-    """Return the check that all rows of each record are as the record's last transaction in the log wrote
-    them."""
+    """Return the check that each record is complete: all of its rows are as the last transaction of this
+    record in the log wrote them."""
     tally = CheckCounter(WHOLE)
     for number, file in enumerate(files):
         file_records = records.records_in(number)
@@ -189,7 +190,8 @@ class CrashDatabase:
         )
 
     def examine(self) -> ExaminedFiles:
-        """Open every file, which recovers it, and read all of it. Connections stay open until `release`."""
+        """Open every file, which recovers the file, and read all of it. The connections stay open until
+        `release`."""
         started_s, tally, readable = time.perf_counter(), CheckCounter(INTEGRITY), list[Contents]()
         for path in self.place.paths:
             tally.checked += 1
@@ -198,10 +200,11 @@ class CrashDatabase:
             except Exception as error:
                 code = load_driver(self.case.driver).result_code(error)
                 # Such an error is the fault of this machine or program, not of the file. An error without a
-                # code is from the binding if it cannot decode a text.
+                # result code of SQLite is the fault of the file only if the binding raised the error, because
+                # it could not decode a text.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
-                # An unreadable file is checked once more, because integrity_check names the page.
+                # An unreadable file is checked once more, because integrity_check names the damaged page.
                 complaints = integrity(self.case, path, "integrity_check", _never_interrupt) or [
                     error_message(error)
                 ]
@@ -213,9 +216,11 @@ class CrashDatabase:
         return ExaminedFiles(all_contents, tally.check(), time.perf_counter() - started_s)
 
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
-        """Return the contents of a file, and the problems.
+        """Return the contents of a file, and the problems: those that integrity_check reports, and changes of
+        the schema.
 
-        Retries in Python wait for locks, because writers release their locks only for moments.
+        This method repeats the read in Python while the file is locked, because writers release their locks
+        only for moments.
         """
         driver = load_driver(self.case.driver)
         connection = driver.connect(path, 0)
@@ -236,7 +241,8 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Require from now on exactly those transactions of dead writers that the examination found.
+        """Record which transactions of dead writers the examination found. Later examinations must find
+        exactly these transactions.
 
         Return how many of these transactions had not been acknowledged.
         """

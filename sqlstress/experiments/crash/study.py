@@ -57,10 +57,10 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until living writers have more than `than` acknowledged transactions; return False after
-        `timeout_s`.
+        """Wait until living writers have more than `than` acknowledged transactions; return whether they
+        have.
 
-        Also return at once if a writer ends by itself.
+        The wait ends after `timeout_s`, in seconds, or at once if a writer ends by itself.
         """
         return self._wait_for(lambda: self.acknowledged() > than, timeout_s, LOOK_S, pulse)
 
@@ -80,7 +80,7 @@ class Victims(Pool):
     def kill(self, numbers: Collection[int]) -> None:
         """Kill writers in quick succession, and wait until they have ended.
 
-        Raises EnvironmentFailure after END_S.
+        Raises EnvironmentFailure if a killed writer has not ended after END_S.
         """
         killed = [self._processes[number - 1] for number in numbers]
         for process in killed:
@@ -103,13 +103,13 @@ class Victims(Pool):
 
 
 GOES_ON_S = 30.0
-"""Time limit for the next acknowledged transaction, in seconds. It suffices for any disk: a dead process
-holds no lock."""
+"""Time limit for the writers that are alive to acknowledge a further transaction, in seconds. Any disk is
+fast enough for this limit, and a killed writer holds no lock that could delay the others."""
 
 HELD_S = 0.1
 """Time after which the examining connections are closed if no transaction was acknowledged, in seconds.
 
-A writer may need an exclusive lock, which these connections prevent.
+A writer may need an exclusive lock, which the examining connections prevent.
 """
 
 
@@ -136,7 +136,8 @@ class KillRound:
         if not strike.held:
             self._database.release()
         victims.begin()
-        # Wait for the first transaction. The examining connections may prevent it, but only for HELD_S.
+        # Wait for the first acknowledged transaction. The examining connections may prevent it, so they are
+        # closed after HELD_S.
         if not strike.opening and not victims.await_more(0, HELD_S, self._pulse):
             self._database.release()
             if not victims.await_more(0, GOES_ON_S, self._pulse):
@@ -151,8 +152,8 @@ class KillRound:
         self._remains = self._database.remains()
 
     def _kill_one(self, victim: int) -> None:
-        """Kill one writer, examine the files while the others continue, and check that the others do
-        continue."""
+        """Kill the writer `victim`, examine the files while the other writers run, and check that the other
+        writers continue."""
         self._victims.kill([victim])
         acknowledged = self._victims.acknowledged()
         least = self._acknowledged_now()
@@ -185,14 +186,15 @@ class KillRound:
         """Return the bounds for the number of transactions of each writer at this moment."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
-            # A living writer continues: it may have finished one transaction and begun another.
+            # A writer that is alive continues: since the read of its count it may have finished one
+            # transaction and begun another.
             more = 1 if number in victims.alive else ledger.under_way()
             done = ledger.acknowledged()
             bounds[victims.before + number] = AcknowledgedRecords(done, done + more)
         return bounds
 
     def examine(self) -> None:
-        """Open the files, which recovers them, and compare their contents with the acknowledged
+        """Open the files, which recovers the files, and compare their contents with the acknowledged
         transactions."""
         examined = self._database.examine()
         self.verdicts.append(self._database.judge(examined, self._told))
@@ -226,8 +228,8 @@ OPENING_S = 0.02
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed before the others."""
 HELD_SHARE = 0.5
-"""Share of the rounds whose writers find the last round's WAL, because connections stay open until they
-begin."""
+"""Share of the rounds whose writers find the last round's WAL, because the examining connections stay open
+until the writers begin."""
 
 
 class Strike(NamedTuple):
@@ -243,7 +245,8 @@ class Strike(NamedTuple):
     alone: bool
     """Whether the first writer is killed alone, and the others continue for a while."""
     then_s: float
-    """Time for which the others continue before they are killed, too, in seconds."""
+    """Time for which the other writers continue after the first examination, before they are killed, in
+    seconds."""
     held: bool
     """Whether the examining connections stay open until the writers begin."""
 
@@ -263,7 +266,8 @@ def draw(seed: int, number: int, writers: int) -> Strike:
 
 
 ROUNDS_EACH = 50
-"""Number of rounds per database: many recoveries in succession, but a log table that stays short."""
+"""Number of rounds per database: enough for many recoveries in succession, and few enough to keep the log
+table short."""
 
 
 def progress_of(kills: Kills) -> Progress:
@@ -338,7 +342,7 @@ class KillStudy:
 
 
 LARGEST = 64 << 20
-"""Maximum size of all records, in bytes: they are read again after every kill."""
+"""Maximum size of all records together, in bytes, because the records are read again after every kill."""
 
 
 def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
@@ -354,9 +358,10 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on all rounds: the verdict of `kills` with the verdicts of its last round added.
+    """Return the verdict on all rounds: the verdict of `kills`, to which the verdicts of its last round are
+    added.
 
-    Each check appears once. Its counter-examples name their round.
+    Each check appears once. Each counter-example names its round.
     """
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds

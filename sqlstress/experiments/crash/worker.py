@@ -109,7 +109,7 @@ def writing(connection: Connection, begin: str) -> Operation:
 class CrashSource(OrderedSource):
     """Source (operations) of a writer.
 
-    It opens the files when the load begins, so the first writer recovers them.
+    The source opens the files when the load begins. So the first writer that opens a file recovers the file.
     """
 
     kinds = ("transaction",)

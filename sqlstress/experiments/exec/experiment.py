@@ -37,7 +37,8 @@ DATABASE_S = 0.3
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the case with a driver from which the other cases with this driver follow. Raises UsageError."""
+    """Return the case with the driver `driver`. The other cases with this driver are made from it. Raises
+    UsageError."""
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
@@ -124,8 +125,8 @@ class ExecExperiment(UserExperiment):
     def cases(self, request: ExecRequest) -> Iterator[Case]:
         """Yield cases of the command and of an empty command, by number of processes, target and rate.
 
-        The empty command shows the cost of starting a process, for one target only. --alone and --lines leave
-        it out. Raises UsageError.
+        The empty command shows the cost of starting a process, and is measured for one target only. With
+        --alone or --lines there is no case with the empty command. Raises UsageError.
         """
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:

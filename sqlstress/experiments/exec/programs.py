@@ -1,4 +1,5 @@
-"""The user's programs: start, observation from outside, and end. No process that a program started remains.
+"""The user's programs: their start, their observation from outside, and their end. No process that a program
+started is left running.
 
 A worker starts its programs one after the other, each in a new process group. A signal to the group also
 reaches the program's children, and Ctrl-C does not reach the program. Windows has no such groups, so only the
@@ -24,8 +25,8 @@ from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
 from sqlstress.user_work.source import PlainObservation
 
 _TICK_S = 0.05
-"""Interval between checks of the time limit, in seconds. A program may run longer than its limit by this
-time."""
+"""Interval between checks of the time limit, in seconds. A program may exceed its time limit by up to this
+interval."""
 
 if sys.platform == "win32":
     _NEW_GROUP = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -50,8 +51,8 @@ class WatchedProgram:
     """Runner of one program at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
-        """`error` is the file descriptor for the programs' standard error; `timeout_s` is the limit per
-        program."""
+        """`error` is the file descriptor for the programs' standard error. `timeout_s` is the time limit of
+        each program, in seconds."""
         self._environment, self._error, self._timeout_s = dict(environment), error, timeout_s
         self._null = os.open(os.devnull, os.O_RDWR)
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -68,7 +69,7 @@ class WatchedProgram:
 
     def end(self) -> None:
         """Kill the running program and prevent further starts. Call it just before this process exits."""
-        self._lock.acquire()  # Acquired for good.
+        self._lock.acquire()  # The lock is never released, so no program can start.
         if self._running:
             _kill(self._running)
 
@@ -100,7 +101,8 @@ class WatchedProgram:
         with self._lock:
             self._running, too_late = None, self._too_late
         group_remained = _end_group(process.pid)
-        # After a kill, processes of the group may take a moment to end: they were not left behind.
+        # After a kill, processes of the group may take a moment to end. Such processes do not count as left
+        # behind.
         return CommandExit(code, too_late, group_remained and not too_late)
 
     def _watch(self) -> None:
@@ -112,7 +114,7 @@ class WatchedProgram:
 
 
 class CommandStarter(WatchedProgram):
-    """Runner of commands: each runs to its end before the next command starts."""
+    """Runner of commands. Each command runs to its end before the next command starts."""
 
     def __init__(
         self, environment: Mapping[str, str], stdin: str | None, error: int, timeout_s: float
@@ -136,7 +138,7 @@ PATIENCE_S = 2.0
 class Dialogue(WatchedProgram):
     """A program that answers each line of input with a line.
 
-    If it has ended, the next line starts it again.
+    If the program has ended, the next line of input starts the program again.
     """
 
     def __init__(
@@ -146,7 +148,7 @@ class Dialogue(WatchedProgram):
         self._words = words
 
     def ask(self, line: bytes) -> str | CommandExit:
-        """Write a line to the program; return its answer, or its end if it did not answer.
+        """Write a line to the program; return the program's answer, or its exit if it did not answer.
 
         Raises EnvironmentFailure if the program cannot be started.
         """
@@ -166,7 +168,8 @@ class Dialogue(WatchedProgram):
         return text if answer else self.leave()
 
     def leave(self) -> CommandExit:
-        """Close the running program's input; kill the program if it does not exit in time; return its end."""
+        """Close the running program's input, and wait for the program's exit. Kill the program if it does not
+        exit within PATIENCE_S. Return the exit."""
         process = self._running
         assert process and process.stdin and process.stdout
         with suppress(OSError):
@@ -183,7 +186,8 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the bytes up to a complete line, at most about LONGEST_ANSWER; empty if the writer has ended."""
+    """Return the bytes that the program wrote, up to the end of a line, at most about LONGEST_ANSWER; empty
+    if the program has closed its output."""
     received = b""
     while b"\n" not in received and len(received) < LONGEST_ANSWER:
         piece = os.read(descriptor, LONGEST_ANSWER)
@@ -226,7 +230,8 @@ _READ_S = 5.0
 class Ear:
     """Reader of the standard error of a worker's commands.
 
-    The worker writes a mark into the pipe after each command.
+    All commands write into one pipe. After each command the worker writes a mark into the pipe, which
+    separates the output of this command from the output of the next.
     """
 
     def __init__(self, heard: Callable[[str], None]) -> None:
@@ -240,7 +245,7 @@ class Ear:
         self._thread.start()
 
     def ended(self) -> None:
-        """Write the mark. Call it after a command has ended."""
+        """Write the mark that ends a command's output. Call it after the command has ended."""
         self._ended += 1
         os.write(self.theirs, self._mark)
 
@@ -286,14 +291,15 @@ class Ear:
         self._end = (self._end + text[room:])[-KEPT:]
 
 
-# Share of its time in which a command has the database open (the rest is starting and ending), and whether it
-# has the original of a copy open.
-# Both are sampled from Linux's list of the open files of a process. This needs no help from the command, and
-# does not open the database. Other systems have no such list.
+# The share of a command's time in which the command has the database open (the rest is starting and ending),
+# and whether the command has the original of a copy open. Both are sampled from Linux's list of the open
+# files of a process. This needs no help from the command, and does not open the database. Other systems have
+# no such list.
 
 
 EVERY_S = 0.02
-"""Interval between samples, in seconds. A sample takes about 0.1 ms: half a percent of a processor."""
+"""Interval between samples, in seconds. A sample takes about 0.1 ms, so sampling takes half a percent of a
+processor."""
 
 
 WORKED, STRAYED, REACHED = range(3)
@@ -308,9 +314,10 @@ class Opened:
     """Sampler of the open files of a worker's commands while they run."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command's process ID, or None.
+        """`pid` returns the running command's process ID; None if no command runs.
 
-        `original` is a path; empty if there is no copy. `flags` are the shared flags of the trial.
+        `original` is the path of the original of --database; empty if the commands use no copy. `flags` are
+        the shared flags of the trial.
         """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None
@@ -321,9 +328,10 @@ class Opened:
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return the number of samples with the database open, and without, as observations.
+        """Stop sampling; return two observations: the number of samples in which the command had the database
+        open, and the number of other samples.
 
-        A count of 0 is left out.
+        An observation with the number 0 is left out.
         """
         self._ends.set()
         if self._thread.is_alive():

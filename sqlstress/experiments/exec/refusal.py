@@ -19,7 +19,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
 """Maximum size of a file that is read as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
-"""Environment variable of commands with the path of the database."""
+"""Environment variable with which each command gets the path of the database."""
 _VARIABLE_WITH_DEFAULT = rf"\b{VARIABLE}\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
 """Pattern of the variable before its default: ${NAME:-path}, get("NAME", "path"), $ENV{NAME} // "path"."""
 CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
@@ -48,7 +48,8 @@ def refuse_original(command: Sequence[str], database: str) -> None:
 def _contains_path(path: str, text: str) -> bool:
     """Return whether a text contains a path.
 
-    Not counted: the path as a part of a longer name, and the path as the default value of the variable.
+    Two kinds of occurrence do not count: the path as a part of a longer name, and the path as the default
+    value of the variable VARIABLE.
     """
     name = re.escape(path) + r"(?![\w.-])"
     return re.search(name, re.sub(_VARIABLE_WITH_DEFAULT + name, "", text)) is not None

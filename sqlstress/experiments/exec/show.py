@@ -53,8 +53,8 @@ from sqlstress.user_work.show import (
 
 _LOCKED = re.compile(r"locked|SQLITE_(BUSY|LOCKED)", re.IGNORECASE)
 OURS = "sqlstress, for the checks"
-"""Label of the write lock's holder if it is sqlstress itself: the last connection to close takes the lock
-briefly."""
+"""Label for the holder of the write lock if the holder is sqlstress itself. The last connection that closes
+takes this lock briefly."""
 MOST_KINDS = 5
 """Maximum number of kinds of messages that are shown."""
 _FAILED = case_table.FAILED_SHARE.explained(
@@ -108,15 +108,18 @@ def scaling(group: Group) -> Iterator[Finding]:
 
 
 MOST_STARTING = 0.9
-"""Share of a command's time in starting and ending above which commands rarely use the database at the same
-time."""
+"""If commands spend more than this share of their time in starting and ending, they rarely use the database
+at the same time."""
 MOMENTS_ENOUGH = 50
 """Minimum number of samples from which the share of starting and ending is computed."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield a finding if commands mostly start and end, so that races may stay hidden; only if no data is
-    wrong."""
+    """Yield a finding if commands spend most of their time in starting and ending, so that races may stay
+    hidden.
+
+    Yield nothing if a check found wrong data.
+    """
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -125,10 +128,10 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of the commands' time in which they start and end; None if unknown.
+    """Return the share of the commands' time in which they start and end, from 0 to 1; None if unknown.
 
-    It is taken from the samples of open files. If there are too few, it is the time of the empty command
-    divided by the time of the command.
+    The share comes from the samples of open files. If there are too few samples, the share is the time of the
+    empty command divided by the time of the command.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -191,8 +194,8 @@ def databases(group: Group) -> Iterator[Finding]:
 
 
 def locked(group: Group) -> Iterator[Finding]:
-    """Yield findings on commands that did not get a lock: cause and remedy, as far as their output shows
-    them."""
+    """Yield findings on commands that did not get a lock. A finding has the cause and the remedy, as far as
+    the commands' output shows them."""
     alone: Counter[str] = Counter()
     several: Counter[str] = Counter()
     for run in group.runs:
@@ -205,7 +208,8 @@ def locked(group: Group) -> Iterator[Finding]:
     waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
         if count := alone.pop(cause, 0) + several.pop(cause, 0):
-            # SQLITE_BUSY without a wait has the same cause: another process still writes.
+            # SQLITE_BUSY without a wait counts as the same cause: a transaction has read and then wants to
+            # write while another process still writes.
             busy = several.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
             yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
     if count := alone.total():
@@ -217,7 +221,7 @@ def locked(group: Group) -> Iterator[Finding]:
 SNAPSHOT, TABLE, RECOVERY, BUSY = "snapshot", "table", "recovery", "busy"
 """Causes of lock errors."""
 WAITED_NS = 1e9
-"""Median time of failed commands from which on they have probably waited for a busy timeout, in ns."""
+"""Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
 _CAUSES = {
     SNAPSHOT: re.compile(r"BUSY_SNAPSHOT|\b517\b"),
     RECOVERY: re.compile(r"BUSY_RECOVERY|\b261\b"),

@@ -19,7 +19,8 @@ MAX_BYTES = 100_000
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """Return the program and its arguments as a tuple. Raises ValueError if they are not valid."""
+    """Return the program and its arguments as a tuple. Raises ValueError if `value` is not a valid
+    command."""
     command = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(word, str) and "\0" not in word for word in command):
         raise ValueError(f"{abbreviate(value)} is not a list of texts: the program and its arguments")

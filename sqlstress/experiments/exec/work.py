@@ -39,14 +39,16 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key, in the data that the trials of a sweep share, of the error message of a load that was stopped."""
+"""Key of an error message in the data that the trials of a sweep share. The message is present if the load of
+an earlier trial was stopped because commands used the original."""
 LONG_NS = 86_400 * NS_PER_S
-"""A day, in ns. With relatime, a read updates the access time if the last read was before the last change, or
-longer ago than a day."""
+"""A day, in ns. On a file system with the mount option relatime, a read updates the access time of a file
+only if the access time is older than the last change, or older than a day."""
 SEARCH_S = 0.5
-"""Minimum interval between searches for deleted WALs, in seconds: each reads all open files."""
+"""Minimum interval between searches for deleted WALs, in seconds, because a search reads the lists of all
+open files."""
 LOOKS_ENOUGH = 50
-"""Number of samples, none with the copy open, from which on the copy counts as unused."""
+"""Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
 
 
 class ExecWork(UserWork):
@@ -62,7 +64,7 @@ class ExecWork(UserWork):
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
         self._losers: set[int] = set()
-        """Processes that were seen with a deleted WAL."""
+        """IDs of the processes that were seen with a deleted WAL."""
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
@@ -90,7 +92,7 @@ class ExecWork(UserWork):
         self._check_original()
 
     def _find_deleted_wals(self) -> None:
-        """Record the processes whose WAL was deleted (Linux), at most twice a second."""
+        """Record the processes that use a deleted WAL (only on Linux). Search at most once per SEARCH_S."""
         now_s = time.monotonic()
         is_due = now_s >= self._next_search_s and not self.case.server
         if not (is_due and self.place.stores and self.case.spec.command):
@@ -101,7 +103,10 @@ class ExecWork(UserWork):
                 self._losers.update(opener.pid for opener in openers.seen if opener.deleted_wal)
 
     def _check_original(self) -> None:
-        """Raise EnvironmentFailure if commands use the original; later trials do not begin."""
+        """Raise EnvironmentFailure if commands use the original of --database instead of its copy.
+
+        The error is kept for later trials, so that they do not begin.
+        """
         if self._original:
             strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
             try:
@@ -151,10 +156,10 @@ class ExecWork(UserWork):
 
 
 def end_marked(name: str, value: str) -> int:
-    """Kill all other processes whose environment has the variable `name` with this value; return their
-    number.
+    """Kill all other processes whose environment has the variable `name` with the value `value`; return the
+    number of killed processes.
 
-    It does not matter which process started them, or whether that process still exists.
+    It does not matter which process started the killed processes, or whether that process still exists.
     """
     killed = []
     for process in psutil.process_iter():
@@ -166,9 +171,10 @@ def end_marked(name: str, value: str) -> int:
     return len(killed)
 
 
-# The state of the original is compared with its state before the load about ten times a second, while the
-# workers sample the open files of their commands (Linux). The original is not opened here: on POSIX, closing
-# it would drop the locks of a connection that the calling program of `sqlstress.measure` may have.
+# The parent compares the state of the original with its state before the load, about ten times a second. The
+# workers sample the open files of their commands (Linux). The parent does not open the original: on POSIX,
+# closing the file would drop the locks of a connection that the calling program of `sqlstress.measure` may
+# have.
 
 
 State = dict[str, tuple[int, int]]
@@ -176,8 +182,8 @@ State = dict[str, tuple[int, int]]
 
 
 def state_of(database: Path) -> State:
-    """Return the state of a database file, of its WAL and of its rollback journal; missing files are left
-    out."""
+    """Return the state of a database file, of its WAL and of its rollback journal. Files that do not exist
+    have no entry."""
     state: State = {}
     for suffix in ("", "-wal", "-journal"):
         path = database.with_name(f"{database.name}{suffix}")
@@ -207,8 +213,8 @@ def marked_unread(file: Path) -> int | None:
     """Set a file's access time far back, so that any read changes it; return the access time that was set, in
     ns.
 
-    None if the file system does not update access times (noatime), which a test file next to it shows, or on
-    an error.
+    Return None on an error, or if the file system does not update access times (mount option noatime). A test
+    file in the same folder shows whether it does.
     """
     probe = file.with_name(f"{file.name}-probe")
     try:
@@ -237,8 +243,8 @@ class Original:
         self.unexplained = ""
         """Text on changes of the original by an unknown program; empty if there were none."""
         self.users: tuple[str, int] | None = None
-        """Text on changes while another program had the original open, and this program's process ID; else
-        None."""
+        """(Text on changes of the original while another program had the original open, process ID of this
+        program); None if there were no such changes."""
 
     @property
     def copy_is_untouched(self) -> bool:
@@ -258,8 +264,8 @@ class Original:
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
         """Raise EnvironmentFailure if a command of the trial has opened or changed the original.
 
-        `opened_by_command` and `copy_was_opened` are results of the workers' samples: a command had the
-        original open, or the copy.
+        The arguments are results of the samples that workers took. `opened_by_command`: a command had the
+        original open. `copy_was_opened`: a command had the copy open.
         """
         if opened_by_command:
             raise self._failure("uses", "a command has it open")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 TRIAL = "SQLSTRESS_TRIAL"
 """Environment variable of the commands whose value identifies the trial."""
 FAILED_ALIKE = 10
-"""Number of identical failures from the first command on after which a worker gives up."""
+"""Number of operations after which a worker gives up, if all of them have failed in the same way."""
 _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
@@ -48,9 +48,9 @@ def open_source(*arguments: Any) -> ProgramSource:
 
 
 class ProgramSource(UserSource):
-    """Source (a worker's operations) whose operations programs do.
+    """Source (a worker's operations) in which programs of the user do the operations.
 
-    It counts the ends of programs and their messages.
+    It counts how the programs ended, and which messages they wrote.
     """
 
     _topic, _noun = STDERR, "commands"
@@ -108,7 +108,7 @@ class ProgramSource(UserSource):
         return Given(number, self.worker, self._address, self.case.spec.inner, self.random)
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Use the numbers of prepared operations that were not run for later operations."""
+        """Give the numbers of operations that were prepared but not run to later operations."""
         self._number -= (len(chunk.kinds) - done) * self.case.concurrency
 
     def _count(self, ended: CommandExit) -> None:
@@ -120,9 +120,11 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise CommandFailed; EnvironmentFailure if all operations so far failed in the same way.
+        """Raise CommandFailed; or raise EnvironmentFailure if all operations so far have failed in the same
+        way.
 
-        Failures because of a lock do not count as failures in the same way: they may succeed later.
+        Failures that mention a lock raise CommandFailed even if all are equal, because a later operation may
+        succeed.
         """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
@@ -241,9 +243,9 @@ class LineSource(ProgramSource):
         if self._dialogue.pid is not None and self._dialogue.leave().stayed:
             self._ends[STAYED] += 1
         samples = self._opened.sightings()
-        if self.case.spec.data.database:  # The samples show whether the copy was used.
+        if self.case.spec.data.database:  # The samples show whether a command opened the copy of --database.
             self.seen.sightings = samples
-        self.seen.reconnected = True  # The program has closed the database, and may have removed the WAL.
+        self.seen.reconnected = True  # The program has closed the database, so the WAL may have been removed.
         self._dialogue.close()
 
 
@@ -254,7 +256,10 @@ def _is_answer(text: str) -> bool:
 def _first_answer_error(
     program: str, answer: str | CommandExit, timeout_s: float, messages: Sequence[str]
 ) -> str:
-    """Return the error for a program that did not answer its first line correctly."""
+    """Return the text of the error for a program that did not answer its first line correctly.
+
+    `answer` is the program's wrong answer, or its exit. `messages` are texts from its standard error.
+    """
     expects = 'With --lines it must answer each line of its input with one line, "ok" or "error ..."'
     error_text = f" Its standard error: {messages[0].removesuffix('.')[:80]}." if messages else ""
     if isinstance(answer, str):

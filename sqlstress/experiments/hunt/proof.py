@@ -15,8 +15,11 @@ WRITES, SUMS, STALE, TORN, DAMAGED = (
     "snapshots",
     "soundness while in use",
 )
-"""Names of the checks: no acknowledged write is lost; no amount is lost; no read is older than a commit that
-was acknowledged before the read began; each snapshot is a single state; SQLite reports no damage."""
+"""Names of the checks.
+
+WRITES: no acknowledged write is lost. SUMS: no amount is lost. STALE: no read is older than a commit that was
+acknowledged before the read began. TORN: each snapshot is a single state. DAMAGED: SQLite reports no damage.
+"""
 TOTAL = ACCOUNTS * EACH
 """Sum of the amounts of all accounts, which never changes."""
 
@@ -29,9 +32,9 @@ class Doubt(NamedTuple):
 
 
 class SnapshotState(NamedTuple):
-    """Results of one read transaction, with bounds from before and after it. Writers count from 0.
+    """Results of one read transaction, with bounds that were read before and after the transaction.
 
-    Writers number their transactions from 1.
+    Writers have the numbers from 0 on. Each writer numbers its transactions from 1.
     """
 
     acknowledged: Sequence[int]
@@ -45,9 +48,9 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """Per writer: (writer, first transaction in the log, last transaction in the log, number of rows).
+    """(Writer, first transaction in the log, last transaction in the log, number of rows) for each writer.
 
-    Empty unless transactions also insert and delete rows.
+    Empty unless transactions also insert and delete rows of the log.
     """
     again: Mapping[int, int]
     """`counts`, read again before the read transaction ended."""
@@ -145,5 +148,5 @@ def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
 
 
 def _as_text(value: Any) -> str:
-    """Return a value as text. In a damaged database it may have any type."""
+    """Return a value as text. The value may have any type, because the database may be damaged."""
     return f"{value:,}" if isinstance(value, int) else f"{value!r:.40}"

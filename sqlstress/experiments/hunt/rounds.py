@@ -1,9 +1,9 @@
 """Rounds of a hunt: random rounds, and smaller variants of a round that failed.
 
 Half of the rounds are crowds: several processes run checkpoints while writers continue, and few readers block
-the checkpoints. Such rounds show races of checkpoints. The other half varies everything. Pauses are short and
-frequent, or long and rare as in PCT (Burckhardt et al., 2010). They are at all kinds of calls, or at few
-kinds.
+the checkpoints. Crowds show races of checkpoints. In the other half, everything varies. Pauses are short and
+frequent, or long and rare as in PCT (Burckhardt et al., 2010). Processes pause at all kinds of VFS calls, or
+only at few kinds.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Values of a round without random choices: no commit waits for the disk; all other values are SQLite's
-defaults."""
+"""Values of a round without random choices: synchronous is off, so that no commit waits for the disk, and the
+journal mode is WAL. All other values are defaults."""
 
 
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
@@ -143,8 +143,8 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
 def scheduled(random: Random, given: Schedule) -> Schedule:
     """Return pauses for the user's own work. Fields that are None in `given` are drawn at random.
 
-    In applications most races occur between a read and the write that follows it. There a connection takes
-    the write lock, so some schedules pause only at this call.
+    In applications most races occur between a read and the write that follows the read. At this point a
+    connection takes the write lock, so some schedules pause only when a connection takes the write lock.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -189,8 +189,8 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
-    """Yield smaller variants of a round of the user's work: fewer processes, no pauses, or fewer kinds of
-    pauses."""
+    """Yield smaller variants of a round that runs the user's work (SQL scripts or commands): fewer processes,
+    no pauses, or pauses at fewer kinds of calls."""
     for count in _less(case.concurrency, 1):
         yield replace(case, concurrency=count), schedule
     if schedule.pause:
@@ -282,12 +282,14 @@ def _value_text(value: Any) -> str:
 
 
 class UserRounds:
-    """Source of rounds with the user's work: its cases take turns, and each round has new pauses."""
+    """Source of rounds with the user's work. The cases of the work take turns, and each round has new
+    pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
         """Fields that are None in `given` are drawn at random.
 
-        `command` has the words of the hunt's command.
+        `command` has the words of a command for the hunt, from which `self.command` makes the command that
+        repeats a round.
         """
         self._cases, self._given, self._command = cases, given, tuple(command)
 
@@ -312,7 +314,7 @@ class UserRounds:
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return the function from the number of a process in the round to the schedule of its pauses.
+    """Return a function from the number of a process in the round to the schedule of the process's pauses.
 
     The function returns None for a process without pauses.
     """

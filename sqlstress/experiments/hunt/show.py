@@ -80,7 +80,7 @@ class HuntShown(ResultShown[Hunt]):
 
 
 def _causes(group: Group) -> Iterator[Finding]:
-    """Yield the lost locks of the user's program, and the causes of its failed statements."""
+    """Yield findings on locks that the user's program lost, and on the causes of its failed statements."""
     yield from lock_losses(group)
     yield from failure_findings(group)
 
@@ -177,8 +177,8 @@ def _load(witness: Witness) -> str:
 def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
     """Return a text on a round's pauses, such as "; pauses: each writer at 1 of 100 calls".
 
-    `rates` has a number by role: one of this number of calls pauses; 0 means no pauses. `points` has the
-    kinds of calls that may pause.
+    `rates` maps each role to a number N: a process with this role pauses at one in N calls; 0 means that it
+    never pauses. `points` has the kinds of VFS calls at which a process may pause.
     """
     pauses = [f"each {role} at 1 of {digits(rate)} calls" for role, rate in rates.items() if rate]
     if not pauses:

@@ -173,7 +173,8 @@ class Role(NamedTuple):
 
 
 def counts(spec: Any) -> dict[str, int]:
-    """Return the number of processes by role. `spec` is a Round, or a worker's namespace with its fields."""
+    """Return the number of processes by role. `spec` is a Round, or an object of a worker with the same
+    fields."""
     return dict(zip(ROLES, (spec.writers, spec.readers, spec.holders, spec.checkpointers), strict=True))
 
 
@@ -222,9 +223,9 @@ BEGUN, ACKNOWLEDGED = 0, 1
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return the filler that a transaction writes to its rows, `size` bytes.
+    """Return the filler, `size` bytes, that a transaction writes to its rows.
 
-    It shows if a row is a mixture of two transactions. `transaction` is 0 for rows that no transaction has
-    written.
+    The filler shows whether a row is a mixture of two transactions. `transaction` is the number of the
+    transaction, or 0 for rows that no transaction has written.
     """
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

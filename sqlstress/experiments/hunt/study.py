@@ -54,7 +54,8 @@ class HuntStudy:
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Trial that failed, else the last trial in which statements failed or a process lost its locks."""
+        """Trial that failed. If no trial failed, the last trial in which a statement failed or a process lost
+        its locks; None if there is none."""
 
     def report(self, blank: Report) -> Report:
         """Return the report so far, with the trial that failed, or in which a statement failed."""
@@ -144,7 +145,8 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant of a round repeatedly; return it with the numbers of runs and of failures.
+        """Run a smaller variant of a round repeatedly; return the variant with the numbers of its runs and
+        failures.
 
         The variant must fail ENOUGH times to replace `best`. The more rarely `best` failed, the more often
         the variant is run.
@@ -188,10 +190,10 @@ _PAUSE_OPTIONS = ("pause-at", "pause", "longest-pause")
 
 
 def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
-    """Return the hunt that unparsed options request. Raises UsageError.
+    """Return the hunt that `given` (options that are not parsed yet) requests. Raises UsageError.
 
-    The option `load` has the command of the user's work and the command's words. Without this option the hunt
-    uses its own load.
+    The option `load` has the words of the command for the user's work. Without this option the hunt uses its
+    own load.
     """
     hunt_options = {name: value for name, value in given.items() if name != "load"}
     if not (load := given.get("load")):

@@ -107,9 +107,9 @@ class HuntWork(Work):
             sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
 
     def _last_by_row(self, number: int, outcome: Outcome) -> dict[int, int]:
-        """Return the last acknowledged transaction of each row of a writer, 0 if there is none.
+        """Return the last acknowledged transaction that wrote each row of a writer; 0 if no transaction did.
 
-        Empty if the writer died, because only the writer knows them.
+        The result is empty if the writer died, because only the writer knows these transactions.
         """
         if outcome.findings is None:
             return {}

@@ -45,7 +45,7 @@ back."""
 _STRETCH = 512
 
 UNTRACKED = -1
-"""Stands for the slot of a key that has no slot: its last write is not recorded."""
+"""Value in place of a slot for a key that has no slot: the last write to this key is not recorded."""
 
 
 class Shape(NamedTuple):
@@ -110,10 +110,11 @@ class AckArea:
         self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
-        """Store the rows that the next chunk will write. Call it before the chunk begins.
+        """Store the rows that the operations of the next chunk will use. Call it before the chunk begins.
 
-        `rows` is an array("q") with the slot of each row, `written` a flag per row. Every row has a sequence
-        number, counted from `first`, whether it is written or not. A written row must have a slot.
+        `rows` is an array("q") with the slot of each row. `written` has a flag per row: 1 if the operation
+        writes the row. Every row, written or not, has a sequence number, counted from `first`. A written row
+        must have a slot.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -127,7 +128,8 @@ class AckArea:
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Store the writes of the chunk's completed operations as last writes; calling it twice is harmless.
+        """Store the writes of the chunk's completed operations as last writes of their slots. A second call
+        is harmless.
 
         `rows` has the slot of each row of the chunk.
         """
@@ -137,7 +139,8 @@ class AckArea:
             by_row = (chain.from_iterable(map(repeat, stamp, repeat(width))) for stamp in stamps)
         done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
-            # The sequence number is stored last: see `enter` in native/record.c.
+            # The sequence number is stored last. So a process that reads first the sequence number and then
+            # the end never gets the end of an earlier write.
             begins[slot] = begin
             ends[slot] = end
             sequences[slot] = sequence
@@ -149,8 +152,8 @@ class AckArea:
     def settle_after_death(self) -> dict[int, int]:
         """Store the acknowledged writes of a dead worker's last chunk as last writes.
 
-        Return {sequence number: slot} of the operation that was in progress: its writes may or may not be in
-        the database.
+        Return {sequence number: slot} for the writes of the operation that was in progress. The database may
+        or may not have these writes.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
@@ -170,7 +173,8 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
     """Return the part of a plan for the C code that describes keys, values and acknowledged writes.
 
-    `first` is the first worker's area.
+    `first` is the first worker's area. The C code finds the other workers' areas from its position and the
+    size of an area.
     """
     load, shape = case.spec, first.shape
     return {
@@ -188,10 +192,10 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the latest begin of an acknowledged write of any worker, by slot.
+    """Return the time at which the latest acknowledged write of any worker began, in ns, by slot.
 
-    0 means that there is no write. It works on _STRETCH slots at a time: lists of all slots of many workers
-    would take several times the shared memory.
+    0 means that the slot has no acknowledged write. The function works on _STRETCH slots at a time, because
+    lists of all slots of many workers would take several times as much memory as the shared arrays.
     """
     columns = [area.begins for area in areas]
     if len(columns) == 1:
@@ -204,14 +208,17 @@ def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
 
 
 def tracking_flags(rows: Iterable[int]) -> bytes:
-    """Return a flag per row for `announce`: 1 if the row has a slot, else 0. `rows` has slots."""
+    """Return a flag per row for `announce`: 1 if the row has a slot, else 0.
+
+    `rows` has the slot of each row, or UNTRACKED.
+    """
     return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:
-    """Mapping from the number of a key to its slot.
+    """Mapping from the number of a key to its slot (the record of the last write to the key).
 
-    If there are slots for all keys, the number is the slot.
+    If there is a slot for every key, the slot is equal to the number.
     """
 
     def __init__(self, keys: int, slots: int) -> None:

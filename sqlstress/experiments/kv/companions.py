@@ -1,5 +1,5 @@
-"""Companions: processes next to the workers. A checkpointer, a reader that holds a snapshot, a WAL
-watcher."""
+"""Companions, which are processes in addition to the workers: a checkpointer, a reader that holds a snapshot,
+and a WAL watcher."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SLEEP_S = 0.02
 """Maximum delay until a companion notices that the trial has ended, in seconds."""
 MOST = 600
-"""Maximum number of intervals with a value in a series."""
+"""Maximum number of intervals in a series of values (`Stretches`); each interval has one value."""
 PATIENCE_MS = 1000
 """Busy timeout of a checkpoint, in ms. A RESTART or TRUNCATE checkpoint that waits for a reader blocks all
 writers."""
@@ -42,7 +42,7 @@ class Timing:
         """Yield once per round, with a pause of `interval_ns` after each round, until the window closes or
         the trial ends.
 
-        An operation that waits for a lock at that time is the last.
+        If an operation waits for a lock at that time, no further operation follows it.
         """
         while not self.over():
             yield
@@ -61,16 +61,17 @@ class Timing:
 
 
 class Stretches:
-    """Values over time: one value per interval that has an observation, at most MOST intervals.
+    """Values over time: one value for each interval in which a value was observed, at most MOST intervals.
 
-    If there are too many intervals, pairs of neighbours are merged. So the sum of the values (or their
-    maximum, if `fold` is `max`) stays exact, however long the trial is.
+    If the trial is too long for MOST intervals, pairs of neighbouring intervals are merged, and `fold`
+    combines their values. So the sum of all values (`add`) or their maximum (`max`) stays exact, however long
+    the trial is.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
-        """`width_ns` is the length of an interval.
+        """`width_ns` is the initial length of an interval, in ns.
 
-        `fold` combines two values of an interval: `add` or `max`.
+        `fold` is `add` or `max`: it combines two values of the same interval.
         """
         self._name, self._unit, self._width_ns, self._fold = name, unit, width_ns, fold
         self._values: dict[int, int] = {}
@@ -104,12 +105,12 @@ class Checkpointer:
         self._files = self._client.connect_all()
         patience_ms = min(case.settings.busy_timeout_ms, PATIENCE_MS)
         for connection in self._files:
-            # Replaces the driver's own busy handler, if it has one.
+            # This PRAGMA replaces the driver's own busy handler, if the driver has one.
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints from the common start on; return figures of the checkpoints that end within the
-        window."""
+        """Run checkpoints from the common start on; return the figures of those checkpoints that end within
+        the window."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -141,13 +142,16 @@ class CheckpointAnswers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Add the answer of a checkpoint that ended `at_ns` ns after the opening of the window.
+        """Add the answer of a checkpoint to the figures.
 
-        None if outside it. An answer is (busy, frames, checkpointed). `busy` does not say whether frames were
-        left in the WAL. The other two numbers are -1 if the checkpoint could not read the WAL. A checkpoint
-        is stuck if it left frames and got no further than the previous checkpoint. Leaving frames alone is no
-        sign of being stuck: any short read makes a checkpoint leave frames, but the next checkpoint gets
-        further.
+        `file` is the index of the file. `took_ns` is the duration of the checkpoint in ns. `at_ns` is the
+        time from the opening of the window to the end of the checkpoint, in ns; None if the checkpoint ended
+        outside the window.
+
+        An answer is (busy, frames, checkpointed). `busy` does not say whether frames were left in the WAL.
+        `frames` and `checkpointed` are -1 if the checkpoint could not read the WAL. A checkpoint is stuck if
+        it left frames and got no further than the previous checkpoint. A checkpoint that only leaves frames
+        is not stuck: any short read makes a checkpoint leave frames, but the next checkpoint gets further.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -187,7 +191,7 @@ class PinnedReader:
 class WalWatcher:
     """A companion that samples every WAL once per interval.
 
-    Its figures are sums and maxima over the files.
+    A figure is the sum over all files, or their maximum.
     """
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
@@ -209,7 +213,7 @@ class WalWatcher:
             indexes = [index for path in self._files if (index := walindex.read(path))]
             size.add(at_ns, sum(sizes))
             largest.add(at_ns, max(sizes))
-            if len(indexes) == len(sizes):  # If a file is missing, the sum would be too small.
+            if len(indexes) == len(sizes):  # Without the wal-index of one file, the sums would be too small.
                 frames.add(at_ns, sum(index.frames for index in indexes))
                 checkpointed.add(at_ns, sum(index.checkpointed for index in indexes))
         return [figure.series() for figure in (frames, checkpointed, size, largest)]

@@ -72,18 +72,17 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case that `--preset classic` measures. A value of None means that the script does not set it."""
+"""Case that `--preset classic` measures. If a setting is None, the published script does not set it."""
 MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes. Before the load, every key gets a value."""
 MAX_TRANSACTION_BYTES = 1 << 30
-"""Maximum number of bytes that a transaction writes, because the worker holds them in memory."""
+"""Maximum number of bytes that one transaction writes. The limit is needed because the worker holds these
+bytes in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the name of the first option that requests a companion (an additional process).
-
-    "" if none does.
-    """
+    """Return the name of the first option that requests a companion (an additional process); "" if no option
+    does."""
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
@@ -172,7 +171,8 @@ def _check_checkpointing(request: LoadRequest) -> None:
 
 
 def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
-    """Return the loop for these drivers: native (C), unless an option or a driver rules it out."""
+    """Return the loop for these drivers: the native loop (in C), unless an option or a driver rules out the
+    native loop."""
     loop, at_a_rate = request.spec.loop, request.case.arrivals
     if at_a_rate and loop == "native":
         raise UsageError("--loop native does not support --rate. Use --loop python.")
@@ -273,10 +273,11 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return the case's options as text, by name.
+        """Return the case's options as text, by name. Such an option, which may differ between the cases of a
+        table, is a trait.
 
-        The checkpointer is a single trait (an option that may differ between cases of a table), which
-        includes all its consequences.
+        The mode of the checkpointer, its interval and the pinned reader are a single trait. The setting
+        wal_autocheckpoint, which a checkpointer changes, does not count as a difference.
         """
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = supported_traits(case)

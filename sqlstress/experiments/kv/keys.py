@@ -24,7 +24,7 @@ DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
-"""Function that draws a number of keys; it returns their numbers as an array("q")."""
+"""Function from a number N to an array("q") with the numbers of N keys that were drawn."""
 
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
@@ -78,7 +78,8 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with equal probability; it computes all keys in one long integer.
+    """Return a function that draws keys with equal probability. The function computes all keys of a call in
+    one long integer.
 
     A key is a random fraction times the key space, computed with 64 bits. The product needs as many bits as
     the key space has; the other bits are the random fraction. With 100,000 keys the probabilities differ by
@@ -101,7 +102,8 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """Constants of Gray's method for a key space, and the step that spreads ranks over the key space."""
+    """Constants of Gray's method for drawing from a key space with a Zipf distribution, and the step that
+    spreads ranks over the key space."""
 
     total: float
     second: float
@@ -119,8 +121,8 @@ def zipf(key_space: int) -> Zipf:
 
 
 def _zipfian(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with a Zipf distribution: a rank, mapped to a key by a fixed
-    permutation.
+    """Return a function that draws keys with a Zipf distribution. It draws the rank of a key, and a fixed
+    permutation maps the rank to the key.
 
     Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, as used by
     YCSB; theta is 0.99 as in YCSB.
@@ -169,7 +171,8 @@ _MASK_32 = (1 << 32) - 1
 
 
 def key_bytes(key: Key) -> bytes:
-    """Return the bytes of a key that are hashed: big-endian two's complement, UTF-8, or the blob itself."""
+    """Return the bytes of a key, of which the hash is computed. An integer becomes big-endian two's
+    complement, a text becomes UTF-8, and a blob stays as it is."""
     if isinstance(key, int):
         return key.to_bytes(8, "big", signed=True)
     return key.encode() if isinstance(key, str) else key
@@ -196,16 +199,18 @@ def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
 
 
 class Placement:
-    """The keys of each bucket. The parent computes them and shares them, unless there is only one bucket.
+    """The keys of each bucket. The parent computes and shares the lists of keys, unless there is only one
+    bucket.
 
     If a transaction replaces several rows, the keys of a bucket form pairs. Both keys of a pair are always
-    written in the same transaction, so that a torn transaction is visible. If the number of rows is odd, the
-    transaction also writes a key without a partner: the last keys of each bucket belong to no pair.
+    written in the same transaction, so that a torn transaction is visible. If the number of rows per
+    transaction is odd, a transaction also writes a key without a partner: the last keys of each bucket belong
+    to no pair.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
-        """`bucket_table` has the bucket of each key, `order` the keys sorted by bucket; both None with one
-        bucket."""
+        """`bucket_table` has the bucket of each key. `order` has the keys sorted by bucket. Both are None if
+        there is only one bucket."""
         self.buckets, self.batch = case.buckets, case.spec.batch
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None

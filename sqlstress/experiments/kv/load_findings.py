@@ -37,23 +37,25 @@ from sqlstress.target import takes
 from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds, to report that an operation waited during the whole window.
+"""Minimum length of a window, in seconds, for a report that an operation waited during the whole window.
 
-In shorter windows, uneven shares of the processes reveal such waits.
+In shorter windows, uneven shares of the processes show such waits.
 """
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window that is certain to show a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Waits that are shorter than USUAL_BUSY_TIMEOUT_S by this factor are no sign of such a long wait."""
+"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait at which the waits are no sign of a wait as long
+as this timeout."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations. COMMITS write, or end with a write; GETS only read."""
 MIN_SUGGESTED_BUCKETS = 20
 """Minimum number of buckets (files) to suggest: every process then usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""More files are not suggested if their throughput, as a share of that with fewer files, is below this
-value."""
+"""Minimum throughput with more files, as a share of the throughput with fewer files: below this share more
+files are not suggested."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files above which more files are not suggested: each costs every process a connection."""
+"""Number of files above which more files are not suggested, because every process needs a connection to each
+file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -84,7 +86,7 @@ def waiting(group: Group) -> Iterator[Finding]:
     if group.case.server:
         yield from _server_waits(group)
         return
-    # At a rate, operations mostly wait in the queue, not for the lock.
+    # With --rate, operations mostly wait in the queue, not for the lock.
     yield from _usual_timeout(group)
     yield from starvation(group, lambda cases: _remedy(group, cases))
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
@@ -104,10 +106,11 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return the remedy for starvation; None unless the report shows that the write lock caused it.
+    """Return the remedy for starvation; None unless the report shows that the write lock caused the
+    starvation.
 
-    Uneven shares of the processes show this, and so does a recorded time with enough waiting for the lock. A
-    long wait alone does not.
+    Two figures show that the write lock is the cause: uneven shares of the processes, or a recorded time of
+    which a large part is waiting for the lock. A long wait alone does not show it.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -121,9 +124,10 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    None if not meaningful. If shares are uneven, the few processes that got the lock dominate the p99 of all
-    operations. None if shares are even or unknown, or if a pass has no figures per process. All passes count,
-    as in the p99 of all operations, so that the result is never below that p99.
+    Return None if the processes' shares of the operations are even or unknown, or if a pass has no figures
+    per process. If shares are uneven, the few processes that got the lock dominate the p99 of all operations,
+    so the p99 of the slowest process is shown instead. All passes count, as in the p99 of all operations, so
+    that the result is never below that p99.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -183,9 +187,10 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 @closed_loop_only
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield a finding on waits longer than the usual busy timeout, which the case's longer timeout hides.
+    """Yield a finding on waits longer than the usual busy timeout. The case does not report them as errors,
+    because its own busy timeout is longer.
 
-    If there is no such wait, yield a finding on the cases whose window was too short to show one.
+    If there is no such wait, yield a finding on the cases whose window was too short to show such a wait.
     """
     waits = takes(group.case.driver, "busy-timeout")
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
@@ -207,7 +212,8 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A transaction that is retried waits several times, and each wait is shorter than their sum.
+            # A transaction that is retried waits several times, and each wait is shorter than the sum of its
+            # waits.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
@@ -220,11 +226,12 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 
 
 def longer_window_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each case that has an additional, longer window: signs of waits above the usual
+    """Yield a finding for each case that was also measured in a longer window, to find waits above the usual
     timeout.
 
-    A wait above USUAL_BUSY_TIMEOUT_S would begin in this window but not end in it: while a process waits,
-    each of its attempts is as likely to find the lock taken as the attempt before.
+    A wait above USUAL_BUSY_TIMEOUT_S would begin in the longer window and still last when it closes. The
+    reason: however long a process has waited, its next attempt is as likely to find the lock taken as the
+    attempt before.
     """
     for run in group.runs:
         trial = run.longer
@@ -286,9 +293,10 @@ def _try(ways: Sequence[str]) -> str:
 
 
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether more files were measured for these cases and improved neither throughput nor fairness.
+    """Return whether the report has measurements of these cases with more files that improved neither
+    throughput nor fairness.
 
-    The measured number of files nearest to `files` decides, preferably a larger number.
+    The measured number of files nearest to `files` decides. If possible, this number is larger than `files`.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -304,8 +312,8 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether more files help: no loss of throughput, and fairer shares, or shorter waits if shares
-    were fair."""
+    """Return whether more files help. They help if they cost no throughput and make the shares of the
+    processes fairer. If the shares were already fair with few files, waits must be shorter."""
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
     few_fairness, many_fairness = _fairness(few), _fairness(many)
@@ -411,7 +419,8 @@ def _limit(case: Case, trial: Trial) -> int:
 MIN_LISTED_SHARE = 0.05
 """Minimum share of the slowest operations' time at which a cause is listed."""
 LARGE_SHARE = 0.2
-"""Minimum share of the time of a part for which a remedy is given."""
+"""Minimum share of a part in the time, from 0 to 1: a remedy is given only for parts with at least this
+share."""
 MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
@@ -453,10 +462,10 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case with the largest share of waits for a processor, if this is its largest
-    part.
+    """Yield a finding on the case whose processes wait for a processor for the largest share of their time.
 
-    With fewer processes such a case performs as well.
+    Only cases count in which this waiting is larger than every other part of the time. Such a case performs
+    as well with fewer processes.
     """
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
@@ -467,8 +476,9 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 def _is_crowded(run: Run) -> bool:
     """Return whether our processes compete with each other for the processors.
 
-    False if other programs occupy the processors, because fewer processes would get even less. False at a
-    rate, because the load does not depend on the number of processes.
+    Return False if other programs occupy the processors, because fewer processes of ours would get even less
+    processor time. Return False with --rate, because the load then does not depend on the number of
+    processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False

@@ -136,7 +136,8 @@ WORST_MARK = "*"
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the percentile columns; it includes WORST_MARK if a figure has the mark."""
+    """Return the meaning of the percentile columns. The text explains WORST_MARK if a figure in the table has
+    this mark."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -146,7 +147,7 @@ def _percentile_meaning(group: Group) -> str:
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the column with the p99 of a kind of operation.
 
-    If shares were uneven, it shows the slowest process.
+    If the processes did uneven shares of the operations, the cell shows the p99 of the slowest process.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -162,7 +163,8 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of checkpoints and WALs, and a picture of the sizes; nothing without a WAL watcher."""
+    """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes. Yield nothing if the group
+    has no WAL watcher."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
         columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)
@@ -181,8 +183,8 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # If there are too few operations for this percentile, mark the cell as missing: other cells may have a
-    # value.
+    # If there are too few operations for this percentile, mark the cell as missing, because other cells of
+    # the column may have a value.
     return ms_cell(latency.p999_ns) or MISSING
 
 
@@ -215,7 +217,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
         count_cell,
         meaning="stuck: the most in a row that left frames in the WAL and made no progress",
     ),
-    # This column is only in the CSV: the table shows it as a share of time.
+    # This column is only in the CSV, because the table shows the time in checkpoints as a share of time.
     Column(
         "time in checkpoints",
         csv="checkpoints_ns",
@@ -267,7 +269,8 @@ def _sizes(group: Group) -> list[tuple[Case, Series]]:
 
 
 def picture(group: Group) -> Iterator[str]:
-    """Yield a heading, then a line per case with its WAL size over the window; nothing without samples."""
+    """Yield a heading, then a line for each case with its WAL size over the window. Yield nothing if no case
+    has samples of the WAL size."""
     names = []
     for case, _ in _sizes(group):
         # In a group with parts, `group.place` already names the value that differs.
@@ -282,9 +285,9 @@ def picture(group: Group) -> Iterator[str]:
 
 
 def bars(sizes: Series, window_ns: int) -> str:
-    """Return WIDTH characters, each as high as the largest value in its part of the window.
+    """Return WIDTH characters. The height of a character shows the largest value in its part of the window.
 
-    A part without samples keeps the height of the part before. If `window_ns` is 0 (unknown), the window ends
+    A part without samples has the height of the part before. If `window_ns` is 0 (unknown), the window ends
     with the last value.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
@@ -420,7 +423,8 @@ _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield the other options that differ from their default in some part, such as "made-up 1 or 5"."""
+    """Yield a text on each option that is not in `described` and differs from its default in some part, such
+    as "made-up 1 or 5"."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)

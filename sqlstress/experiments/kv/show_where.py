@@ -1,5 +1,5 @@
-"""Presentation of the recorded times of `--where`, case by case: all passes together, as shares and as
-plots."""
+"""Presentation of the recorded times of `--where`: shares and plots for each case, over all passes
+together."""
 
 from __future__ import annotations
 

@@ -32,13 +32,13 @@ from sqlstress.targets.place import Place
 Row = tuple[str, int | None, Stamp | None]
 """A row that was read: (its key as text, its slot or None, its write or None).
 
-The slot is None if the key's last write is not recorded; the write is None if no write of ours made the
+The slot is None if the key's last write is not recorded. The write is None if no write of sqlstress made the
 value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials: 6 MB each
-time."""
+"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials: 6 MB for this
+number of keys."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
@@ -46,9 +46,10 @@ _WORDS = "acknowledgements"
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
     """Return (bucket of each key, keys sorted by bucket) as shared arrays.
 
-    Return (None, None) with one bucket, and for the published script, whose buckets are remainders of keys.
-    Millions of keys take seconds: `pulse` is called often, and may raise. `carry` keeps the arrays for later
-    trials with the same keys, unless there are more than MAX_KEPT_KEYS keys.
+    Return (None, None) if there is only one bucket, and for the published script, in which the bucket of a
+    key is the remainder of a division. The computation takes seconds for millions of keys: it calls `pulse`
+    often, which may raise. `carry` keeps the arrays for later trials with the same keys, unless there are
+    more than MAX_KEPT_KEYS keys.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -103,7 +104,7 @@ class KeyValueWork(ProvenWork):
     def _zeros(self, length: int) -> Any:
         """Return a shared array of at least `length` 64-bit words, all 0.
 
-        The array of an earlier trial is used again if it is long enough.
+        If the array of an earlier trial is long enough, that array is used again.
         """
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
@@ -129,9 +130,10 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add the cost of a binding call and, with --where, the account of the time."""
+        """Add to a trial the cost of a call into the binding and, with --where, the workers' time by
+        cause."""
         trial = super().complete(trial, pulse)
-        if not any(worker.error for worker in trial.workers):  # a worker that failed may still run and write
+        if not any(worker.error for worker in trial.workers):  # A worker that failed may still run and write.
             self.carry[_WORDS] = self.words
         trial = replace(trial, bare_call_ns=self.carry.get(self._bare_call))
         if self.trace is None:
@@ -169,9 +171,9 @@ class KeyValueWork(ProvenWork):
     ) -> Iterator[Callable[[], Check | None]]:
         """Let the C code check all rows while the block runs. Yield a function that waits for the result.
 
-        The function returns the passed check. It returns None if the C code found a problem or could not
-        check; if so, `check_keys` must check in Python. C is not used if a worker died: Python must first
-        store the acknowledgements of the dead worker's last chunk.
+        The function returns the passed check, or None if the C code found a problem or could not check. After
+        None, `check_keys` must check the rows in Python. The C code is not used if a worker died, because
+        Python must first store the acknowledgements of the dead worker's last chunk.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -185,7 +187,7 @@ class KeyValueWork(ProvenWork):
         }
         right = Check("last write", "ok", load.key_space, note=self._tracking_note())
         with self.place.proving(plan, pulse) as count_rows:
-            # No key occurred twice, so `key_space` rows mean that all keys are present.
+            # No key occurs in two rows, so `key_space` rows mean that all keys are present.
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:
@@ -246,7 +248,8 @@ class KeyValueWork(ProvenWork):
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield every key without a row, as text. `key_flags` has a 0 for each."""
+        """Yield every key without a row, as text. `key_flags` has an item for each key: 0 if no row was
+        found."""
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -268,8 +271,8 @@ class KeyValueWork(ProvenWork):
 class PresetWork(KeyValueWork):
     """The parent's part of the published script.
 
-    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials,
-    with which later trials are compared.
+    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials:
+    later trials look for changes of these rows that their own writes do not explain.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -300,8 +303,8 @@ class PresetWork(KeyValueWork):
         """Keep the files for the rest of the sweep."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Return the check of this trial's rows against its acknowledged writes, and of older rows for
-        changes."""
+        """Return one check of all rows: this trial's rows are compared with its acknowledged writes, and
+        older rows are checked for changes."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -315,7 +318,8 @@ class PresetWork(KeyValueWork):
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
         """Return the keys of this trial, and the history with keys instead of slots.
 
-        In this history each key is its own slot. A key that was never set has no entry, which counts as 0.
+        In this history each key is its own slot. A key that was never set has no entry, which counts as
+        sequence number 0: no write.
         """
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
@@ -363,7 +367,7 @@ PRELOADED = Stamp(0, 0)
 
 
 Column = Sequence[int] | Mapping[int, int]
-"""A number for each slot."""
+"""A number for each slot (the record of the last write to one key)."""
 
 
 @dataclass(slots=True)
@@ -380,15 +384,13 @@ class ReadHistory:
     latest: Column
     """Latest begin of an acknowledged write of any worker, by slot; 0 means that there is none."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write that was in progress when its worker died: it may be stored or not."""
+    """Slot of each write that was in progress when its worker died. The database may or may not have such a
+    write."""
     over: Mapping[int, int] = field(default_factory=dict)
     """Time at which a dead worker was known to have ended, by worker. The worker wrote nothing afterwards."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why the write `found` cannot be the last write to a slot.
-
-        None if the write can be the last.
-        """
+        """Return the reason why the write `found` cannot be the last write to a slot; None if it can be."""
         worker, sequence = found
         latest = self.latest[slot]
         if self.unknown.get(found) == slot:  # The write was in progress when its worker died.
@@ -417,8 +419,8 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the times at which dead workers were known to have ended, by worker; unknown times are left
-    out."""
+    """Return the times at which dead workers were known to have ended, by worker. A worker without a known
+    time has no entry."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
@@ -437,9 +439,10 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check of counters: stored values against acknowledged updates, both by name.
+    """Return the check that compares the stored values of counters with their acknowledged updates, both by
+    name.
 
-    `maybe` is the number of updates by dead workers that may be stored although they were not acknowledged.
+    `maybe` is the number of updates of dead workers that may be stored although they were not acknowledged.
     """
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}

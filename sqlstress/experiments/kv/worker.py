@@ -46,7 +46,8 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the results of gets; `params` are their parameters, which only counter-examples use."""
+        """Check the results of gets. `params` are the parameters of the gets, which are used only in
+        counter-examples."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -91,8 +92,8 @@ class ReadCheck:
 
 
 def foreign_read_text(key: Any, value: Any) -> str:
-    """Return a text on a get that read a value of no write of this trial; `value` None means that no row was
-    found."""
+    """Return a text on a get that read a value which no write of this trial made. `value` is None if the get
+    found no row."""
     result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
     return f"a get of key {key!r} read {result}"
 
@@ -103,7 +104,8 @@ def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
 
 
 def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Return a text on a torn pair. Each row is (key, value, its write or None)."""
+    """Return a text on a torn pair. Each row is (key, value, write that made the value); the write is None if
+    no write of the trial made the value."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
@@ -131,7 +133,7 @@ class KeyValueSource:
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
     single_statements: tuple[int, ...] = (GET, REPLACE, PAIR)
-    """Kinds of operations without BEGIN and COMMIT. The store counts the failures of the others."""
+    """Kinds of operations without BEGIN and COMMIT. Failures of all other kinds are counted by the store."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -228,9 +230,11 @@ class KeyValueSource:
             self._check_patience(chunk.kinds[:done])
 
     def _check_patience(self, kinds: bytearray) -> None:
-        """Raise EnvironmentFailure if no write has succeeded for PATIENCE_S.
+        """Raise EnvironmentFailure if operations have failed for PATIENCE_S in all, and no write succeeded in
+        between.
 
-        Otherwise a fixed number of operations might never end.
+        Each failure counts as a wait for the whole busy timeout. Without this check a trial with a fixed
+        number of operations might never end.
         """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
@@ -263,7 +267,7 @@ def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
     """Return the failed statements of a worker as sightings."""
     if not refusals:
         return []
-    from sqlstress.user_work.failures import refusal_records  # It is not needed without failures.
+    from sqlstress.user_work.failures import refusal_records  # Without failures the module is not needed.
 
     return list(refusal_records(refusals, case.settings))
 
@@ -288,9 +292,10 @@ PAIRS_AMONG_GETS = 4
 
 
 class TransactionSource(KeyValueSource):
-    """Source of transactions with several statements. It prepares its operations one by one.
+    """Source of transactions with several statements. The source prepares its operations one by one.
 
-    This costs more per operation, but little in comparison with a transaction of several statements.
+    This costs more per operation than preparing a whole chunk at once, but little in comparison with a
+    transaction of several statements.
     """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
@@ -305,7 +310,11 @@ class TransactionSource(KeyValueSource):
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
     def _counting_update(self, bucket: int) -> Operation:
-        """Return an update that acknowledges itself at once, because a count must not be added twice."""
+        """Return an update that counts its own acknowledgement as soon as it is done.
+
+        Other acknowledgements are stored after the chunk. That may happen twice, which is harmless for a last
+        write, but would make a count wrong.
+        """
         update, counts = self.store.updates[bucket], self.area.counts
 
         def update_and_count(counter: tuple[int]) -> None:
@@ -336,7 +345,8 @@ class TransactionSource(KeyValueSource):
         return UPDATE if drawn < self._update_below else REPLACE
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
-        """Return (call, parameters, slots of its rows) of one operation; `number` is the drawn key."""
+        """Return (function to call, its parameters, slots of the rows that it uses) for one operation.
+        `number` is the number of the drawn key."""
         bucket, encode, member = self.placement.bucket(number), self.encode, self.placement.member
         nothing = [acks.UNTRACKED] * self.shape.width
         if kind == GET:
@@ -364,7 +374,7 @@ class TransactionSource(KeyValueSource):
 
     def _batch(self, bucket: int, number: int) -> list[int]:
         """Return the distinct keys of a transaction: whole pairs, and a key without a partner if the number
-        is odd.
+        of rows is odd.
 
         The drawn key `number` determines the first pair.
         """

@@ -44,7 +44,8 @@ ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the case with a driver from which the other cases with this driver follow. Raises UsageError."""
+    """Return the case with the driver `driver`. The other cases with this driver are made from it. Raises
+    UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -114,9 +115,9 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Raise UsageError if a transaction of a script never ends, or if it does not suit --ledger.
+    """Raise UsageError if a transaction of a script never ends, or if the transaction does not suit --ledger.
 
-    Conditional statements are checked when they run.
+    The statements of conditional branches are checked when they run.
     """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
@@ -203,7 +204,7 @@ class SqlExperiment(UserExperiment):
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
         """Yield the cases, sorted by concurrency, then target and rate. Raises UsageError.
 
-        With --ledger all cases without a ledger come first, so that the report shows its cost.
+        With --ledger all cases without a ledger come first, so that the report shows the cost of the ledger.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]
@@ -214,7 +215,7 @@ class SqlExperiment(UserExperiment):
                     yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
-        # Two scripts may have the same name, so the script is not identified by it alone.
+        # Two scripts may have the same name, so the name alone does not identify a script.
         return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:
@@ -224,7 +225,8 @@ class SqlExperiment(UserExperiment):
         try:
             scripts = read_scripts(case.spec, case.driver)
         except UsageError:
-            # A report is shown whatever texts it contains. A text that cannot be parsed may write.
+            # A report is also shown if a text in it cannot be parsed. Such a text counts as a script that may
+            # write.
             return True
         return any(_may_write(sql) for script in scripts for sql in statements(script.commands))
 

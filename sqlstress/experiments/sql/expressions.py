@@ -99,7 +99,7 @@ def _to_integer(value: float) -> int:
     return value if isinstance(value, int) else _fit(round(value))
 
 
-# Functions. They never receive NULL: `Evaluator` returns NULL for a call with a NULL argument.
+# Functions. A function never receives NULL, because `Evaluator` returns NULL for a call with a NULL argument.
 
 
 _EXACT = 1 << 53
@@ -147,8 +147,8 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return the image of an integer under a pseudorandom permutation of 0 to `size` - 1.
 
-    It is a Feistel network, repeated until its result is below `size`. `default` is the seed if `seed` is
-    None.
+    The permutation is a Feistel network, repeated until the result is below `size`. `default` is the seed if
+    `seed` is None.
     """
     count = _to_integer(size)
     if count < 1:
@@ -270,8 +270,8 @@ _KEYWORDS = {
 }
 _NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
 _PREFIX = "pgbench_"
-"""Prefix of the functions' names in SQL: SQLite itself has other functions with some of the names, such as
-random."""
+"""Prefix of the functions' names in SQL. The prefix is needed because SQLite has other functions with some of
+these names, such as random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
 """Begin of a call that gets the variable default_seed as an additional first argument."""
 _LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")
@@ -345,7 +345,8 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return `call` as an SQL function that stores its exception: sqlite3 does not report the reason."""
+        """Return `call` as an SQL function that stores the exception of a failed call, because sqlite3 does
+        not report the reason of the failure."""
 
         def run(*values: Any) -> Number:
             self._arguments = values
@@ -367,14 +368,14 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue for a result that is a double although all operands were integers: it has
-        overflowed."""
+        """Raise NoValue because of an overflow: the result is a double although all operands were
+        integers."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue for a result that is NULL although no operand was NULL: a division by zero."""
+        """Raise NoValue because of a division by zero: the result is NULL although no operand was NULL."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")
@@ -422,7 +423,8 @@ class Evaluator:
         differs from 7 / 2.0.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
-        held: list[tuple[str, object]] = [("", None)]  # The first call needs SQLite.
+        # No variable has the name "", so the first call asks SQLite.
+        held: list[tuple[str, object]] = [("", None)]
 
         def draw(variables: Variables) -> Number:
             nonlocal first, count, held

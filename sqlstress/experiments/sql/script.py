@@ -1,8 +1,9 @@
 """Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
 
-A script is parsed and checked with the positions in its file, then compiled to steps: functions of the
-variables. Steps must be cheap, because their time counts as latency. Variables are bound to statements and
-never pasted into the SQL. Source: https://www.postgresql.org/docs/current/pgbench.html
+A script is parsed and checked, and errors name the position in its file. Then it is compiled to steps, which
+are functions of the variables. Steps must be cheap, because their time counts as latency. Variables are bound
+to the parameters of statements and never pasted into the SQL. Source:
+https://www.postgresql.org/docs/current/pgbench.html
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Sleep(NamedTuple):
 class Sql(NamedTuple):
     statement: Statement
     prefix: str | None = None
-    r"""Prefix of the variables that \gset makes of the columns; None if no \gset follows the statement."""
+    r"""Prefix of the variables that a \gset after the statement sets, one for each column; None if no \gset
+    follows the statement."""
 
 
 class Branch(NamedTuple):
@@ -104,7 +106,7 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after commands that began in one of `states`, over all branches.
+    """Return the possible states after commands, over all branches. The commands begin in one of `states`.
 
     `moved` returns the state after a statement.
     """
@@ -120,9 +122,10 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return a checked script; `variables` are names that are defined before the script starts.
+    """Return the script that a text contains, parsed and checked. `variables` are the names that are defined
+    before the script starts.
 
-    Raises UsageError.
+    Raises UsageError if the script is not valid.
     """
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
@@ -139,7 +142,8 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            # The names of variables from \gset are unknown here; they are checked when the script runs.
+            # The names of the variables that \gset sets are unknown here. Uses of variables after a \gset are
+            # checked when the script runs.
             break
         defined |= {command.name} if isinstance(command, Set) else set()
     return script
@@ -217,8 +221,11 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands up to the next \elif, \else or \endif of this level, and that line; None at
-        the end."""
+        r"""Return the commands up to the next \elif, \else or \endif of this level, and the line with this
+        command.
+
+        The line is None if the script ends before such a command.
+        """
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -254,7 +261,8 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return the condition of an \else or \endif, which accepts no text."""
+        r"""Return the condition of an \else or \endif, which is always true. Raises UsageError if text
+        follows the command."""
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
                 f"unexpected text after \\{meta.name}"
@@ -298,15 +306,19 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        r"""`around` returns the step to run for a statement; its default returns the step itself.
+        r"""`around` may wrap the step of an SQL statement: it returns the step to run instead. Its default
+        changes nothing.
 
-        `sleep` runs a \sleep.
+        `sleep` waits for a number of seconds; it runs each \sleep.
         """
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
-        """Return the steps of commands, in order."""
+        """Return a step for each command, in the order of the commands.
+
+        A step is a function of the variables that runs the command.
+        """
         return [self._step(command) for command in commands]
 
     def _step(self, command: Command) -> Step:
@@ -371,7 +383,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return `step` with its position added to the errors that it raises."""
+    """Return `step`, extended: each error that it raises has the position `place`."""
 
     def placed(variables: Variables) -> T:
         try:

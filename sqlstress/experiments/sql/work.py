@@ -55,7 +55,7 @@ class SqlWork(UserWork):
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
             key = "PRIMARY KEY (worker, number)"
-            # Without rowids, if the target supports such tables.
+            # The ledger has no rowids if the target supports tables without rowids.
             options = "" if serves(self.case.driver) else " WITHOUT ROWID"
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
@@ -86,8 +86,8 @@ def check_ledger(
 ) -> Check:
     """Return the check that the ledger has exactly the acknowledged commits, numbered from 1 for each worker.
 
-    A worker that died may have committed one more row. `found` is (number of rows, least number, largest
-    number) by worker; `acknowledged` and `dead` have an item per worker, beginning with worker 1.
+    The ledger may have one more row of a worker that died. `found` is (number of rows, least number, largest
+    number) by worker. `acknowledged` and `dead` have an item per worker, beginning with worker 1.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""Name of our table. Its row for each writing transaction shows that the commit is stored exactly once."""
+"""Name of the ledger, a table of sqlstress with a row for each writing transaction. The row shows that the
+commit is stored exactly once."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
@@ -60,7 +61,7 @@ _LONGEST_NAME = 60
 class SqlSource(UserSource):
     r"""Source (a worker's operations) that runs scripts.
 
-    The \set commands with which a script begins run before its time is measured.
+    The \set commands with which a script begins run before the time of the script is measured.
     """
 
     def __init__(
@@ -106,7 +107,8 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Wrap a statement: time it, write to the ledger before a commit, or check a checkpoint's answer."""
+        """Wrap the step of a statement: measure its time, write to the ledger before a commit, or check the
+        answer of a checkpoint."""
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -116,9 +118,10 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        """Return the variables of each transaction, which begin as the variables of the previous transaction.
+        """Return the variables of each transaction. They begin with the values of the previous transaction's
+        variables.
 
-        If scripts also set variables while they run, all transactions share the same mapping.
+        If scripts set variables not only at their start, all transactions share one mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -131,7 +134,11 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return the function that runs a script. After BUSY it restarts the script with the same values."""
+        """Return the function that runs a script.
+
+        If the database is busy, the function runs the script again, with the same values, up to `max_tries`
+        times in all.
+        """
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -165,7 +172,8 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once` with a rollback of variables and random numbers if it fails."""
+        """Return `once`, extended: if it fails, the variables and the state of the random numbers are
+        restored."""
         stream = self.random
 
         def attempt(variables: Variables) -> None:
@@ -182,7 +190,8 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            # Without a database, a script may lack a value from a row: its operation counts as failed.
+            # Without a database no row exists, so a script may lack the value of a column. Its operation then
+            # counts as failed.
             return True
         if self._client.was_busy(error):
             return True
@@ -193,7 +202,8 @@ class SqlSource(UserSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def error_name(self, error: Exception) -> str:
-        # Only the standard library names the code; other drivers have no such attribute.
+        # Only exceptions of the standard library's binding have the name of the result code. Other drivers
+        # have no such attribute.
         return str(getattr(error, "sqlite_errorname", ""))
 
     def hear(self, window: Window) -> None:
@@ -240,7 +250,7 @@ def _variable_value(text: str) -> Value:
 def _changes_late(script: Script) -> bool:
     r"""Return whether a script changes variables after the \set commands with which it begins.
 
-    A condition that draws a random number counts, too, because a retry must draw the same number.
+    A condition that draws a random number counts as a change, because a retry must draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -275,12 +285,13 @@ class ScriptLedger:
     counts."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
-        """`acknowledged` is the worker's word in shared memory: the number of its acknowledged commits."""
+        """`acknowledged` is the worker's word in shared memory, which counts the acknowledged commits."""
         self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return the commit with the row written before it, and the commit counted after it."""
+        """Return a step that writes the ledger's row, then commits, then counts the commit as
+        acknowledged."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -299,7 +310,7 @@ class StatementTimes:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return `run` wrapped in a timer. The times are kept until `fold` records them."""
+        """Return `run` wrapped in a timer. The timer keeps the times until `fold` records them."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
@@ -310,7 +321,8 @@ class StatementTimes:
         return timed
 
     def fold(self, window: Window) -> None:
-        """Record the latencies of executions that ended within the window; forget the others."""
+        """Record the latencies of executions that ended within the window; discard the latencies of all other
+        executions."""
         opens, closes = window.opens_ns, window.closes_ns
         self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()
@@ -356,7 +368,7 @@ class ScriptFailures:
         self._failures.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
 
     def checkpoint(self, sql: Sql, run: Step) -> Step:
-        """Return the step of a checkpoint, which records that it was busy."""
+        """Return a step that runs a checkpoint, and records a failure if the checkpoint was busy."""
         text, place = sql.statement.text, sql.statement.place
         kind = Kind(BUSY, short_sql(text), f"{place.file}:{place.line}")
 
@@ -371,7 +383,10 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on the last of these statements, which failed, from the statements before it."""
+        """Return facts on the failed statement, which is the last of `steps`.
+
+        The statements before it determine the state of its transaction.
+        """
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -403,7 +418,7 @@ class RehearsalSource(SqlSource):
         super().__init__(case, place, 1, 0, (acknowledged,))
 
     def sleep(self, seconds: float) -> None:
-        """Do not sleep."""
+        """Do not sleep, because a rehearsal measures no latencies."""
 
     def _around(self, sql: Sql, run: Step) -> Step:
         run, tracer, place = super()._around(sql, run), self._tracer, sql.statement.place

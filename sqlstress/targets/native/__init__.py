@@ -60,7 +60,7 @@ def extension() -> ModuleType:
 
 
 def lacking(reach: Callable[[], object]) -> str | None:
-    """Call `reach`; return the message if it raises NativeUnavailable, else None."""
+    """Call `reach`; return the message of NativeUnavailable if `reach` raises it, else None."""
     try:
         reach()
     except NativeUnavailable as reason:
@@ -83,8 +83,8 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Endings of a run of the C loop, as in loop.h: completed, stopped by an error, too many failed writes in a
-row."""
+"""Results of a run of the C loop, as in loop.h. RAN: the loop was completed. STOPPED: an error stopped it.
+OUT_OF_PATIENCE: too many writes in a row failed."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -105,10 +105,11 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """`plan` has the addresses of the connections of `view`. Raises NativeUnavailable.
+        """`plan` has the addresses of the connections of `view`. Raises NativeUnavailable if the C extension
+        cannot be imported.
 
-        `explained` makes a sentence from a result code of SQLite and the store's message. `histories` has,
-        for each statement of the plan, the statements before it in its transaction.
+        `explained` makes a sentence from a result code of SQLite and the store's message. `histories` has an
+        item for each statement of the plan: the statements before it in its transaction.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -116,10 +117,10 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan`, made by the worker of kv, and return its results by name.
+        """Run the loop with `plan`, made by the worker of kv, and return the loop's results by name.
 
-        Raises EnvironmentFailure if an error of the store or too many failed writes in a row stopped the
-        loop.
+        Raises EnvironmentFailure if the loop was stopped by an error of the store, or by too many failed
+        writes in a row.
         """
         result: dict[str, Any] = self._native.run({**plan, **self.plan})
         if result["ending"] == STOPPED:

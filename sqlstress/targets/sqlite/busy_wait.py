@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 HELD_S = 0.05
 """Time after which the lock is released, in seconds."""
 COARSE_S = 0.5
-"""Wait from which on the busy handler is considered to sleep whole seconds, in seconds."""
+"""Minimum wait, in seconds, at which the busy handler is considered to sleep whole seconds."""
 _TIMEOUT_MS = 3000
 
 
 def measure_wait(driver: str, folder: Path) -> float:
     """Return how long a writer waited for a lock that was held for HELD_S, in seconds.
 
-    A database is created in `folder`, and removed.
+    The function creates a database in `folder` for this measurement, and removes it.
     """
     path, connect = folder / "wait.db", load_driver(driver).connect
     try:

@@ -38,9 +38,9 @@ class SqliteClient:
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker` only seeds the jitter of retries.
+        """`worker` is the number of the worker. It only seeds the random sleeps before retries.
 
-        `watch` records operations that fail with BUSY; None if off.
+        `watch` records operations that fail with BUSY; None if `--where` is off.
         """
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
@@ -50,13 +50,13 @@ class SqliteClient:
     def connect(self, bucket: int) -> Connection:
         """Open a bucket's file with the case's settings.
 
-        Raises EnvironmentFailure, which names SQLite's code.
+        Raises EnvironmentFailure if the file cannot be opened; the message names SQLite's result code.
         """
         settings, path = self.case.settings, self._paths[bucket]
         try:
             connection = self._driver.connect(path, settings.busy_timeout_ms)
             try:
-                # The first connection to a WAL sets it up. Until it is done, other connections get BUSY.
+                # The first connection to a WAL sets the WAL up. Until then, other connections get BUSY.
                 self.retried(lambda _: pragmas.apply(connection, settings), connection.rollback)(None)
             except BaseException:
                 connection.close()
@@ -110,7 +110,8 @@ _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
-    """Return the statements that precede one of the above in its transaction, which `begin` starts."""
+    """Return the statements that precede `sql` in a transaction of the key-value data. `begin` is the first
+    statement of this transaction."""
     earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
     return (begin, *earlier.get(sql, ()))
 
@@ -118,7 +119,7 @@ def statements_before(sql: str, begin: str) -> tuple[str, ...]:
 class SqliteStore(ClientStore):
     """The key-value store of a worker, connected to every bucket.
 
-    Raises EnvironmentFailure, which names SQLite's code, if a bucket's file cannot be opened.
+    Raises EnvironmentFailure if a bucket's file cannot be opened; the message names SQLite's result code.
     """
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
@@ -192,15 +193,16 @@ _JITTER_BITS = 62
 
 
 def native_store(client: SqliteClient, begin: str) -> NativeStore:
-    """Return the key-value store for the C loop. Raises EnvironmentFailure, which names SQLite's code.
+    """Return the key-value store for the C loop.
 
-    `begin` is the mode of multi-statement transactions, one of BEGINS.
+    `begin` is the mode of multi-statement transactions, one of BEGINS. Raises EnvironmentFailure if a file
+    cannot be opened, with SQLite's result code in the message, or if the driver has no C loop on this system.
     """
     case, waiting = client.case, client.waiting
     with require_native(case.driver):
         _, handles = connect_with_handles(case.driver, client.connect_all)
     start = f"BEGIN {begin.upper()}"
-    # The order is that of Sql in loop.h.
+    # The order of the statements must match the enum Sql in loop.h.
     statements = (GET, PAIR, PUT, start, COMMIT, "ROLLBACK", COUNT, SET_COUNT)
     plan = {
         "stores": True,
@@ -229,7 +231,8 @@ def native_unavailable(driver: str) -> str | None:
 
 
 def driver_handle(driver: str) -> Handle:
-    """Return a handle with the functions of the driver's SQLite. Its connection is already closed.
+    """Return a handle with the functions of the driver's SQLite library. The connection of the handle is
+    already closed.
 
     Raises NativeUnavailable if the C extension cannot use the driver.
     """
@@ -243,9 +246,10 @@ def driver_handle(driver: str) -> Handle:
 def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Call `connect` to open connections; return them and their handles, in the same order.
+    """Call `connect` to open connections; return the connections and their handles, in the same order.
 
-    On failure close them and raise NativeUnavailable, or the error of `connect`.
+    A handle has the addresses with which the C extension uses a connection. If the C extension cannot use a
+    connection, close all connections and raise NativeUnavailable. An error of `connect` is raised as it is.
     """
     native = extension()
     native.handed_over()
@@ -295,8 +299,9 @@ def _load_extension(driver: str, connection: Connection) -> None:
 def _load_on_open() -> Iterator[None]:
     """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    This is for connections that cannot load an extension themselves. The functions of Python's SQLite are
-    found in the library of Python's `_sqlite3` module. Raises NativeUnavailable.
+    This function is for drivers whose connections cannot load an extension. It finds the functions of
+    Python's SQLite in the library of Python's `_sqlite3` module. Raises NativeUnavailable if the C extension
+    cannot be loaded in this way.
     """
     import _sqlite3
 
@@ -321,7 +326,8 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements in a plan, as in loop.h. Here the first is _ALL, and the others are not used."""
+"""Number of statements in a plan, as in loop.h. In this check the first statement is _ALL, and the others are
+not used."""
 
 
 class _ConnectionGroup(NamedTuple):
@@ -344,8 +350,8 @@ def check_in_parallel(
 ) -> Iterator[Callable[[], int | None]]:
     """Check all rows in C while the block runs. Yield a function that waits for the result.
 
-    The function returns the number of rows if all rows are right; None if a row is wrong or the check is
-    impossible. `plan` has the parameters for C.
+    The function returns the number of rows if all rows are right; None if a row is wrong or C cannot check
+    the rows. `plan` has the parameters for the C code.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -359,9 +365,10 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files and return the handles for the C extension; None if that is impossible.
+    """Connect to all files and return the handles for the C extension; None if the C extension cannot use the
+    connections.
 
-    The connections are also added to `connections`, so that the caller can close them in any case.
+    The connections are also added to `connections`, so that the caller can close them even after an error.
     """
     driver = load_driver(case.driver)
 

@@ -1,9 +1,10 @@
-"""Copies of a case's prepared files, restored for later trials: copying is much faster than filling.
+"""Copies of a case's prepared files, which are restored for later trials, because copying is much faster than
+filling.
 
 The databases are kept in memory. The WAL is larger and has no valid frame, so its file on the disk is used
-again. When the last connection closes, SQLite deletes the WAL, so `files.spare_wals` gives the file a second
-name before. Each trial starts with the same bytes in each database, a WAL of the same size without a valid
-frame, and no other file.
+again. SQLite deletes the WAL when the last connection closes; to keep the file, `files.spare_wals` gives it a
+second name before. Each trial starts with the same bytes in each database, a WAL of the same size without a
+valid frame, and no other file.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class Copy:
         self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
         """Size of each WAL, in bytes; 0 if the database has no WAL."""
         self.seal = Seal(paths)
-        """Identities of our files. If they have changed, `restore` does not overwrite the files but creates
-        new files."""
+        """Identities of the files that sqlstress created. If they have changed, another program has replaced
+        the files: then `restore` creates new files and does not overwrite the current ones."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
         """Restore all database files from the copy; return the paths whose WAL must be created again.
@@ -70,16 +71,17 @@ def layout_key(case: Case) -> Case:
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy the files of a case into `copies`, and return the copy; None if the copy would be too large.
+    """Copy the files of a case into `copies`, and return the copy; None if the copy would be larger than
+    MOST.
 
-    The WALs must have no valid frame, because only their sizes are stored. The oldest copies are removed if
-    there is not enough room for the new copy.
+    The WALs must have no valid frame, because only their sizes are stored. If there is not enough room for
+    the new copy, the oldest copies are removed.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
         return None
     while copies and size + sum(copy.size for copy in copies.values()) > MOST:
-        copies.pop(next(iter(copies)))  # Removes the oldest copy.
+        copies.pop(next(iter(copies)))  # The first item is the oldest copy.
     copy = copies[layout_key(case)] = Copy(paths)
     return copy
 
@@ -107,9 +109,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Rename the spare file to the WAL and invalidate its frames; return whether this succeeded.
+    """Rename the spare file (the second name of the last WAL) to the WAL and invalidate its frames.
 
-    It fails unless the spare file has `size` bytes and no other name.
+    Return whether this succeeded. It fails unless the spare file has `size` bytes and no other name.
     """
     spare = _with_suffix(path, SPARE)
     try:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
     from sqlstress.targets.sqlite.copies import Copy
 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection keeps open. It opens a rollback journal only in a transaction."""
+"""Suffixes of the files that a connection keeps open. A rollback journal is not among them, because a
+connection opens the journal only in a transaction."""
 SPARE = "-spare"
 """Suffix of the second name of a WAL's file, which keeps the file for the next trial."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
@@ -48,7 +49,7 @@ def opened(case: Case, path: Path) -> Iterator[Connection]:
     """Open a file with the case's driver and busy timeout, and with SQLite's default settings.
 
     Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps a
-    lock: neither says anything about the data.
+    lock. Such an error says nothing about the data.
     """
     driver = load_driver(case.driver)
     try:
@@ -68,7 +69,8 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with the case's settings and these tables. Raises an error if a setting has no effect."""
+    """Create a file with the case's settings and these tables. Raises EnvironmentFailure or UsageError if a
+    setting has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -109,9 +111,10 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL's file a second name, so that it survives when the last connection deletes the WAL.
+    """Give each WAL's file a second name. The file then survives when the last connection deletes the WAL.
 
-    Errors are ignored: some file systems have no hard links.
+    Errors are ignored, because some file systems have no hard links. Without a second name the WAL is created
+    again.
     """
     from os import link
 
@@ -140,7 +143,7 @@ class SqliteTable:
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
-        """Whether the files stay for the next trial."""
+        """Whether the files remain on the disk for the next trial."""
         key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
         self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
         self._is_wal = self._settings.journal_mode == "wal"
@@ -157,10 +160,10 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or restore the files of an earlier trial; then each WAL has its full size.
+        """Fill the files, or restore them from the copy of an earlier trial. Then each WAL has its full size.
 
         `buckets` has the rows of each file. An idle connection to each file stays open until the trial has
-        been verified: when the last connection closes, SQLite deletes the WAL.
+        been verified, because SQLite deletes the WAL when the last connection closes.
         """
         from sqlstress.targets.sqlite import copies
 
@@ -184,7 +187,8 @@ class SqliteTable:
         if by_layout is not None and (new_copy := copies.take(by_layout, self._case, paths)):
             self.stays = True
             self.release()
-            self._restore(new_copy, pulse)  # So the first trial starts in the same way as later trials.
+            # The files are restored so that the first trial starts in the same way as later trials.
+            self._restore(new_copy, pulse)
 
     def _restore(self, copy: Copy, pulse: Pulse) -> None:
         """Restore the filled files, and open an idle connection to each file."""
@@ -205,9 +209,9 @@ class SqliteTable:
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections, after all other connections.
+        """Close the idle connections. Call it after all other connections have been closed.
 
-        They do not sync, because the data is not needed.
+        The idle connections do not sync when they close, because the data is no longer needed.
         """
         if self._idle and self.stays:
             spare_wals(self._paths)
@@ -234,7 +238,8 @@ class SqliteTable:
 
         fill_settings = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
         with opened(self._case, path) as connection:
-            connection.rows("PRAGMA synchronous=off")  # The change to WAL mode would sync, too.
+            # With another value, the change to WAL mode would sync the file.
+            connection.rows("PRAGMA synchronous=off")
             pragmas.apply(connection, fill_settings)
             # With a smaller cache, keys in random order would write the same pages repeatedly.
             connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
@@ -246,8 +251,8 @@ class SqliteTable:
                 connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
                 connection.rows("COMMIT")
             self._insert(connection, rows)
-            # No process writes this last page of the file. So SQLite notices if another program truncates the
-            # file.
+            # This table takes the last page of the file, which no process writes. So SQLite notices if
+            # another program truncates the file.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
@@ -257,7 +262,7 @@ class SqliteTable:
     def _open_idle(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms)
         try:
-            # With a locking mode, another connection may keep its lock.
+            # If the case sets locking_mode, the connection that filled the file may keep its lock.
             if "locking_mode" not in dict(self._settings.pragmas):
                 idle.rows("PRAGMA synchronous=off")
                 idle.rows("SELECT count(*) FROM sqlite_schema")
@@ -278,10 +283,11 @@ class SqliteTable:
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Extend the WAL to the size at which SQLite does a checkpoint and restarts the WAL.
+        """Extend the WAL to the size at which SQLite runs a checkpoint and restarts the WAL.
 
-        Otherwise the workers would extend it, which costs several times more than overwriting. SQLite ignores
-        all bytes after the last valid frame, because the end of a restarted WAL has old frames, too.
+        Without this, the workers would have to extend the WAL, which costs several times more than
+        overwriting it. SQLite ignores all bytes after the last valid frame, because old frames also remain at
+        the end of a restarted WAL.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
@@ -295,7 +301,7 @@ class SqliteTable:
 
 
 def _checkpoint(connection: Connection) -> None:
-    """Copy the unsynced WAL into the database, and sync the database."""
+    """Copy the WAL, which was written without syncs, into the database, and sync the database."""
     connection.rows("PRAGMA synchronous=full")
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     connection.rows("PRAGMA synchronous=off")
@@ -310,7 +316,7 @@ def _checkpoint(connection: Connection) -> None:
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
 """Pragmas whose values no worker changes.
 
-Each change of a table, an index or a trigger increases schema_version, and so does VACUUM.
+schema_version increases with each change of a table, an index or a trigger, and with VACUUM.
 """
 LOCK_TIMEOUT_MS = 1000
 """Maximum wait for a lock, in ms. No worker is connected, so only another program can hold a lock."""
@@ -346,7 +352,11 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Compare the current values of WATCHED_PRAGMAS with those after the preparation."""
+        """Return a change of a file by another program; None if there is none.
+
+        The change is a value of WATCHED_PRAGMAS that differs from `recorded`, a lock on the file, or damage
+        of the file.
+        """
         try:
             current = self._read_marks(path)
         except Exception as error:
@@ -363,7 +373,8 @@ class SqliteSnapshot:
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
-        """Return the values of WATCHED_PRAGMAS. The write lock is held, so that they cannot change."""
+        """Return the values of WATCHED_PRAGMAS. The function holds the write lock, so that no other process
+        changes the values."""
         with closing(load_driver(self._driver).connect(path, LOCK_TIMEOUT_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in WATCHED_PRAGMAS}

@@ -22,13 +22,15 @@ from sqlstress.targets.sqlite.space import trees_of
 MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
-"""Size in bytes up to which a check takes only a few hundredths of a second."""
+"""Size of a file, in bytes, up to which a check takes only a few hundredths of a second."""
 _HEADING = "*** in database main ***"
-"""First line of SQLite's output if there are problems; the same row contains the first problem."""
+"""First line of SQLite's output if there are problems. SQLite returns this line and the first problem in one
+row."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
-    """Run PRAGMA quick_check, or integrity_check at the level "full", on every file; return one Check."""
+    """Run PRAGMA quick_check on every file, or PRAGMA integrity_check if `level` is "full". Return one Check
+    for all files."""
     tally = CheckCounter("integrity_check" if level == "full" else "quick_check")
     for path in paths:
         pulse()
@@ -42,23 +44,26 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If an error ended the pragma, also read the file without SQLite, to name the unreadable pages and records.
+    If the pragma ended with an error, the function also reads the file without SQLite, to name the unreadable
+    pages and records.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the row before an error. With a limit of 1 problem, SQLite stops before the
-        # error.
+        # A binding may lose the result row that precedes an error. With a limit of 1 problem, SQLite returns
+        # the row and stops before the error.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
-    # For damage in rows that it finds after the check of all pages, SQLite reports only this text.
+    # If SQLite finds damage in rows only after the check of all pages, it reports nothing but the text
+    # MALFORMED.
     if error or MALFORMED in complaints:
         complaints += _unreadable(case, path, pulse)
     return complaints
 
 
 def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
-    """Return the problems that the pragma reports, and the error that ended it; "" if no error did."""
+    """Return the problems that the pragma reports, and the error with which the pragma ended; "" if it ended
+    without an error."""
     rows: list[Row] = []
     error = ""
     try:
@@ -80,7 +85,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return the faults that our own reading of the file's pages and records finds."""
+    """Return the faults that sqlstress finds when it reads the file's pages and records without SQLite."""
     complaints = []
     try:
         with opened(case, path) as connection:
@@ -116,7 +121,8 @@ def schema(case: Case, path: Path) -> list[Definition]:
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return the definitions of the schema, oldest first: (label with number, type, name and table; SQL)."""
+    """Return the definitions of the schema, oldest first. Each definition is (label, SQL), and the label has
+    the number, type, name and table of the object."""
     # The columns are read as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")

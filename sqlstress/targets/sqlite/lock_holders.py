@@ -62,14 +62,15 @@ _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123
 _PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
 _MAGIC = b"SQLite format 3\0"
 _VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
-"""Offset and value of the header byte for WAL mode, and the position of the change counter."""
+"""Offset of a byte in the file header, value of this byte in WAL mode, and a struct that reads the change
+counter from the file header."""
 _HEADER = 28
 # Fields of struct flock in each system's order: start, length, pid, type and whence.
 _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
 _TRIES = 3
 _LOCK_LIST = Path("/proc/locks")
 ELSEWHERE = 0
-"""Process number of a lock held in another container, whose processes are not visible here."""
+"""Process ID for a lock that is held in another container, whose processes are not visible here."""
 
 
 class Lock(NamedTuple):
@@ -78,7 +79,7 @@ class Lock(NamedTuple):
     name: str
     """Name of the lock, one of LOCKS."""
     pid: int
-    """Process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
+    """ID of the process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
     slot: int = 0
     """Index of the read lock of the WAL, 0 to 4; 0 for other locks."""
 
@@ -89,9 +90,9 @@ class LockSample(NamedTuple):
     state: str
     """WAL, ROLLBACK, CLOSED, EMPTY or MISSING."""
     locks: tuple[Lock, ...] = ()
-    """Locks held. A shared lock appears once, with one of its holders."""
+    """Locks that processes hold. A shared lock appears once, with one of its holders."""
     changes: int | None = None
-    """Counter of commits, modulo 2^32; None if it could not be read at this moment."""
+    """Counter of commits, modulo 2^32; None if the counter could not be read at this moment."""
     wal: WalIndex | None = None
     """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
@@ -106,7 +107,7 @@ def lacking() -> str | None:
 
 
 class _File:
-    """The file at a path, opened for reading. If another file replaces it, the other file is opened."""
+    """The current file at a path, opened for reading. If another file replaces it, the new file is opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -164,7 +165,8 @@ class _File:
         return None if conflict == fcntl.F_UNLCK else int(pid)
 
     def close(self) -> None:
-        """Close the file. This process holds no locks on the file, so it cannot lose any."""
+        """Close the file. Closing drops all locks of this process on the file, but this process holds
+        none."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -276,22 +278,22 @@ class LockedFile:
 def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
     """Yield the read locks on a wal-index with all holders, from /proc/locks.
 
-    Nothing on other systems than Linux. `identity` is the device and inode number of the wal-index.
+    Yield nothing on other systems than Linux. `identity` is the device and inode number of the wal-index.
     """
     if sys.platform != "linux":
         return
     file = f"{os.major(identity[0]):02x}:{os.minor(identity[0]):02x}:{identity[1]}"
     for line in _LOCK_LIST.read_text(encoding="ascii", errors="replace").splitlines():
         fields = line.split()
-        # 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
+        # A line such as 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
         if len(fields) == 8 and fields[1:6:2] == ["POSIX", "READ", file] and fields[7] != "EOF":
             first, last = int(fields[6]) - _READ_AT, int(fields[7]) - _READ_AT
             yield from (Lock(READ, int(fields[4]), slot) for slot in range(_READERS) if first <= slot <= last)
 
 
 def has_hot_journal(database: Path) -> bool:
-    """Return whether a rollback journal must be rolled back: it exists, and its header is not zeroed or
-    truncated."""
+    """Return whether the database has a rollback journal that must be rolled back: the journal exists, and
+    its header is neither zeroed nor truncated."""
     try:
         with database.with_name(f"{database.name}-journal").open("rb") as journal:
             return journal.read(1) not in (b"", b"\0")
@@ -342,20 +344,22 @@ def _refuse_own(path: Path) -> None:
 
 
 class TimedSample(NamedTuple):
-    """The locks of a database, read between two times. Times are in seconds from the start of sampling."""
+    """A sample of the locks of a database, with the times before and after it. Times are in seconds from the
+    start of sampling."""
 
     asked_s: float
     """Time just before the locks were read."""
     answered_s: float
-    """Time just after the locks were read. The difference includes time in which this process did not run."""
+    """Time just after the locks were read. The time between `asked_s` and `answered_s` may include time in
+    which this process did not run."""
     look: LockSample
 
 
 def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSample]:
-    """Yield `rate` samples per second, forever; sleep until each sample is due. `look` reads the locks.
+    """Yield `rate` samples per second, without end; sleep until each sample is due. `look` reads the locks.
 
-    Each sample is taken at a random time in its interval. Otherwise sampling could coincide with a rhythm of
-    the watched programs.
+    Each sample is taken at a random time in its interval. At regular times, samples could coincide with a
+    rhythm of the watched programs.
     """
     interval_s, random, turn = 1 / rate, Random(), 0
     started_s = time.perf_counter()
@@ -385,10 +389,10 @@ class HoldTracker:
     _changes: int | None = None
 
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
-        """Add a sample in which the lock was held; `before_s` is the `asked_s` of the sample before.
+        """Add a sample in which the lock was held; `before_s` is the field `asked_s` of the previous sample.
 
-        `changes` is the counter of commits, or None. If it differs from the last sample, there was a commit
-        in between, so a new hold has begun.
+        `changes` is the counter of commits; None if unknown. If it differs from its value in the previous
+        sample, a transaction was committed in between, so a new hold has begun.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:

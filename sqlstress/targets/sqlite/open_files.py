@@ -24,8 +24,11 @@ _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
 SAME, DELETED, OTHER = "same", "deleted", "other"
-"""WAL that a process uses. SAME: the WAL at the watched path. DELETED: its WAL or its index is a deleted
-file. OTHER: the WAL next to another name of the database."""
+"""WAL that a process uses, compared with the WAL at the watched path.
+
+SAME: the same WAL. DELETED: the process's WAL or wal-index is a deleted file. OTHER: the WAL next to another
+name of the database.
+"""
 
 Identity = tuple[int, int]
 """Device and inode number of a file."""
@@ -44,7 +47,8 @@ class Opener(NamedTuple):
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted. A process deletes the index for a moment when it closes normally."""
+    """Whether the WAL itself is deleted, and not only the wal-index: a process that closes normally also has
+    a deleted wal-index open for a moment."""
 
 
 class Openers(NamedTuple):
@@ -137,11 +141,11 @@ def _opener(
 
 
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
-    """Return the number of hard links of the file, and whether the file itself is a mount point.
+    """Return the number of hard links of the file, and whether the file itself is a mount point; 0 and False
+    if the file is missing.
 
     A file with several hard links, or a mounted file, has several names. SQLite keeps a separate WAL next to
-    each name, so that processes with different names do not see each other's commits. The values are 0 and
-    False if the file is missing.
+    each name, so processes that use different names do not see each other's commits.
     """
     try:
         links = database.stat().st_nlink
@@ -151,6 +155,6 @@ def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
         text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return links, False
-    # 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
+    # A line such as 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
     points = {fields[4] for fields in parse_mountinfo(text) if len(fields) > 4}
     return links, str(database) in points

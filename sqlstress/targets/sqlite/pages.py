@@ -48,7 +48,8 @@ class BtreePage(NamedTuple):
     kind: str
     """Kind of the page: LEAF, INTERNAL or OVERFLOW."""
     cells: int
-    """Number of cells. A cell is an entry; on an internal page of a rowid table it is only a divider."""
+    """Number of cells. A cell is an entry of the b-tree; on an internal page of a rowid table a cell is no
+    entry, only a divider between child pages."""
     payload: int
     """Size of the parts of records that are on this page, in bytes."""
     unused: int
@@ -97,9 +98,11 @@ _POINTER = 5
 
 
 class PageFile:
-    """The pages of a database file. Each page can be claimed once: a page with two references is damage.
+    """The pages of a database file. Each page can be claimed (marked as used) only once: a page with two
+    references is damage.
 
-    So every walk through the pages ends, whatever the content of the file. All methods raise DamagedFile.
+    Because of this, every walk through the pages ends, whatever the content of the file. All methods raise
+    DamagedFile.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -145,7 +148,7 @@ class PageFile:
             raise DamagedFile(f"its free list should have {count} pages and has {claimed}")
 
     def claim(self, number: int) -> None:
-        """Mark a page as used. Raises DamagedFile if it is already marked or does not exist."""
+        """Mark a page as used. Raises DamagedFile if the page is already marked or does not exist."""
         if not 1 <= number <= self.page_count:
             raise DamagedFile(f"something leads to page {number}, and there are {self.page_count}")
         if self._taken[number]:
@@ -162,7 +165,7 @@ class PageFile:
         return self._file.read(self.page_size)
 
     def check_all_taken(self) -> None:
-        """Raise DamagedFile if a page was not claimed: it is neither used nor free."""
+        """Raise DamagedFile if no walk has claimed a page: it is neither used nor free."""
         lost = self._taken.count(False)
         if lost:
             raise DamagedFile(f"{lost} of its {self.page_count} pages are neither used nor free")
@@ -176,14 +179,15 @@ _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (
 """Kind of a page, by (`Tree.keyed`, first byte of the page)."""
 _PAGE_HEADER = struct.Struct(">BHHHB")
 _FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Size of a column's value in bytes, by serial type: NULL, six integers, a float, the constants 0 and 1."""
+"""Size of a column's value in bytes. The index is the serial type, which is SQLite's code for the type and
+size of a value: NULL, integers of six sizes, a float, and the constants 0 and 1."""
 
 
 def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
     """Return the space that each b-tree takes. Raises DamagedFile if a page is neither used nor free.
 
-    Never call it in a process that has a connection to the file: that would drop the connection's locks. The
-    content of a WAL is not read. Also raises OSError.
+    Never call this function in a process that has a connection to the file, because closing the file here
+    would drop the connection's locks. The content of a WAL is not read. Also raises OSError.
     """
     with path.open("rb") as file:
         database = PageFile(file)
@@ -195,8 +199,8 @@ def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
 def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
     """Return a list with the first fault in the pages of these b-trees; empty if there is no fault.
 
-    Never call it in a process that has a connection to the file: that would drop the connection's locks.
-    Raises OSError.
+    Never call this function in a process that has a connection to the file, because closing the file here
+    would drop the connection's locks. Raises OSError.
     """
     with path.open("rb") as file:
         try:
@@ -230,7 +234,8 @@ def _check_records(file: PageFile, page: BtreePage, tree: Tree) -> None:
 
 
 def _size_by_header(local: bytes, size: int) -> int:
-    """Return the size of a record that its header implies, in bytes. It should equal `size`.
+    """Return the size of a record as computed from its header, in bytes. In an undamaged file it equals
+    `size`.
 
     `local` is the part of the record in its cell. Raises IndexError if the header ends after this part.
     """
@@ -272,7 +277,8 @@ def pages(file: PageFile, tree: Tree) -> Iterator[BtreePage]:
 
 
 def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int], list[tuple[int, int]]]:
-    """Return a page, its child pages, and (first page, number of bytes) for each overflow of a record."""
+    """Return three results: a page, the numbers of its child pages, and (first page, number of bytes) for the
+    overflow pages of each record."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
     first_byte, free_block, cells, content, fragments = _PAGE_HEADER.unpack_from(data, start)
@@ -304,7 +310,8 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int]
 def _payload(
     data: bytes, entries: Sequence[int], usable: int, keyed: bool
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of records on a page, and (first page, number of bytes) for each overflow.
+    """Return the number of bytes of records that are on a page, and (first page, number of bytes) for the
+    overflow pages of each record.
 
     `entries` has the offset of each entry on the page.
     """
@@ -332,7 +339,8 @@ def _max_local(usable: int, keyed: bool) -> int:
 
 
 def local_bytes(size: int, usable: int, keyed: bool) -> int:
-    """Return how many bytes of a record of `size` bytes are in its cell; the others are on overflow pages."""
+    """Return the number of bytes that a record of `size` bytes has in its cell. Its other bytes are on
+    overflow pages."""
     max_local = _max_local(usable, keyed)
     if size <= max_local:
         return size

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class SqlitePlace(Place):
     """One process's access to the files of a case.
 
-    In addition to a Place, it has their paths and opens them for SQL.
+    In addition to the methods of a Place, it has the paths of the files, and opens the files for SQL.
     """
 
     stores: Literal[True] = True
@@ -80,7 +80,7 @@ class SqlitePlace(Place):
     # Methods for a worker.
 
     def client(self, worker: int) -> SqliteClient:
-        """Return a worker's client, not connected yet."""
+        """Return a worker's client. The client is not connected yet."""
         return SqliteClient(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
@@ -125,7 +125,7 @@ class SqlitePlace(Place):
         return check_in_parallel(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
-        """Remove every file and create it again, with the settings of the case and these tables."""
+        """Remove every file and create the file again, with the settings of the case and these tables."""
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:
@@ -151,7 +151,7 @@ class SqlitePlace(Place):
     def _other_databases(self) -> list[Path]:
         """Return the databases that a user program created in the trial's folder, except for the buckets.
 
-        Empty if the trial has no folder of its own.
+        The result is empty if the trial has no folder of its own.
         """
         from sqlstress.targets.sqlite.integrity import databases_in
 

@@ -1,7 +1,7 @@
-"""Access to the VFS shim: C code between SQLite and the system that records times and locks, and makes
-pauses.
+"""Access to the VFS shim. A VFS is SQLite's interface to the system's files. The shim is C code that wraps a
+VFS: it records times and locks, and makes pauses.
 
-`--where` shows the recorded times. A VFS is SQLite's interface to the system's files.
+`--where` shows the recorded times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Sampling interval: one of this number of statements is timed."""
+"""Sampling interval: one in STATEMENTS_PER_SAMPLE statements is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
 """Kinds of spans (periods in which a process did, held or waited for one thing). ALONE means an exclusive
@@ -39,12 +39,11 @@ lock."""
 
 MAX_SPANS = 1 << 15
 MAX_BYTES = 64 << 20
-"""Maximum size of the areas of all processes together, in bytes."""
+"""Maximum size of the memory in which all processes together record their time, in bytes."""
 
 
 def room(processes: int) -> int:
-    """Return the number of spans for which each process's area has room, if there are `processes`
-    processes."""
+    """Return the maximum number of spans that the memory of each of `processes` processes can hold."""
     return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
@@ -100,7 +99,8 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time in ns from which on no span was overwritten: the ring has all spans that ended later."""
+        """Time, in ns, after which no span is missing: the ring has all spans that ended later, because it
+        overwrites the oldest spans."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -116,13 +116,14 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """The recording of this process's time. Create it before opening a database, at most once per process."""
+    """Recorder of this process's time. Create the recorder before opening a database, at most once per
+    process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """Record the connections that are opened from now on.
+        """Record the time of all connections that are opened from now on.
 
-        Raises EnvironmentFailure if recording is impossible. `words` is the shared memory of all `processes`
-        processes; `process` is the number of this process, from 1.
+        `words` is the shared memory of all `processes` processes. `process` is the number of this process,
+        from 1. Raises EnvironmentFailure if recording is impossible.
         """
         self._area = SpanArea(words, process, processes)
         try:
@@ -135,10 +136,11 @@ class ShimRecorder:
         if problem := self._native.where_begin(handle.functions, address):
             raise EnvironmentFailure(f"--where is not available: {problem}")
         self.gave_up = self._native.where_gave_up
-        """Function: record that an operation failed with BUSY, so that it no longer waits for a lock."""
+        """Function of the C code that records that an operation has failed with BUSY, so that the operation
+        no longer waits for a lock."""
         self.end = self._native.where_end
-        """Function: record that all operations are done. Spans that have not ended get the end of the
-        window."""
+        """Function of the C code that records that all operations are done. Spans that have not ended get the
+        end of the window."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
@@ -149,7 +151,7 @@ class ShimRecorder:
 
 
 SIDES = 2
-"""Number of places for a pause around a VFS call: before it and after it."""
+"""Number of places for a pause around a VFS call: before the call and after the call."""
 LENGTH_COUNT = 256
 """Number of pause lengths in a schedule. Each pause draws one of these lengths."""
 
@@ -157,9 +159,9 @@ LENGTH_COUNT = 256
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
-    `rates` has a number for each point of native/pauses.h: one of this number of calls pauses; 0 means no
-    pause. The logarithms of the lengths are distributed uniformly between those of `shortest_ns` and
-    `longest_ns`.
+    `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. Each
+    length is at least `shortest_ns` and at most `longest_ns`; the logarithms of the lengths are distributed
+    uniformly.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]
@@ -167,7 +169,8 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Make pauses, by a schedule, in all connections that this process opens from now on.
+    """Make pauses in all connections that this process opens from now on. `words` is the schedule of the
+    pauses.
 
     Raises EnvironmentFailure if the VFS of the driver's SQLite library cannot be wrapped.
     """

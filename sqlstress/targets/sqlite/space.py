@@ -1,5 +1,5 @@
-"""The space of a database file by b-tree: from SQLite's dbstat table, or else from our own reading of the
-pages.
+"""The space that each b-tree takes in a database file, from SQLite's dbstat table. If the SQLite library has
+no dbstat table, sqlstress reads the pages itself.
 
 Source: https://www.sqlite.org/dbstat.html
 """
@@ -36,10 +36,10 @@ ORDER BY name
 
 
 def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
-    """Return the space of each b-tree of a database. Call it while no process uses the database.
+    """Return the space that each b-tree of a database takes. Call it while no process uses the database.
 
-    First the WAL is copied into the file. `pulse` is called often, and may raise. Raises DamagedFile or
-    EnvironmentFailure.
+    First the function copies the WAL into the file. It calls `pulse` often, which may raise. Raises
+    DamagedFile or EnvironmentFailure.
     """
     if not path.is_file() or path.stat().st_size == 0:
         raise _impossible(path, "no such database")
@@ -73,7 +73,7 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
 def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
     spaces = None
     with opened(case, path) as connection:
-        # The result is 0 in other journal modes.
+        # In journal modes other than WAL the result is 0.
         if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
             raise _impossible(path, "another connection reads or writes it")
         page_size, page_count, free_pages = (
@@ -116,6 +116,7 @@ def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[BtreePage]:
     for number, kind, cells, payload, unused, begins_overflow in rows:
         if kind not in (LEAF, INTERNAL, OVERFLOW):
             raise DamagedFile(f"page {number} is not a page of {tree.name}")
-        # In an empty page of 65,536 bytes the content offset is stored as 0. dbstat computes with the 0.
+        # In an empty page of 65,536 bytes the offset of the content is stored as 0. dbstat takes this 0 as
+        # the offset, so its number of unused bytes is negative.
         true_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
         yield BtreePage(number, kind, cells, payload, true_unused, bool(begins_overflow))

@@ -1,4 +1,5 @@
-"""Observer of a database's WAL during a load, in a process that may have a connection to the database."""
+"""Observer that samples a database's WAL during a load. It may run in a process that has a connection to the
+database."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex, wal_bytes
 
 
 class WalObserver:
-    """Samples of a WAL. The index stays open until `close`, because closing it drops the process's locks."""
+    """Samples of a WAL. The wal-index stays open until `close`, because closing it drops the locks of this
+    process."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -22,7 +24,7 @@ class WalObserver:
         self._end: WalIndex | None = None
 
     def look(self) -> None:
-        """Take a sample. Nothing happens if the database has no WAL, or its index is not readable."""
+        """Take a sample. A WAL or a wal-index that does not exist or is unreadable is no error."""
         self._end_bytes = wal_bytes(self._database)
         self._largest_bytes = max(self._largest_bytes, self._end_bytes)
         index = self._open_index()
@@ -32,7 +34,8 @@ class WalObserver:
                 self._peak = state
 
     def _open_index(self) -> OpenIndex | None:
-        """Return the index; open it again if it was deleted and created since the last look."""
+        """Return the wal-index; None if it is unreadable. Open it again if it was deleted and created since
+        the last sample."""
         try:
             if self._identity != (identity := self._identity_now()):
                 self.close()
@@ -60,14 +63,16 @@ class WalObserver:
             self.close()
 
     def close(self) -> None:
-        """Close the index: after the connections of this process, unless its file was deleted."""
+        """Close the wal-index. Call it after the connections of this process were closed, unless the file of
+        the wal-index was deleted."""
         if self._index:
             with suppress(OSError):
                 self._index.close()
         self._index = self._identity = None
 
     def use(self) -> WalUse | None:
-        """Return the use of the WAL; None if there was no sample."""
+        """Return the sizes of the WAL, and its numbers of frames, at the peak and at the end; None if there
+        was no sample."""
         peak, end = self._peak, self._end
         if not peak or not end:
             return None

@@ -1,9 +1,10 @@
 """The state of a WAL, read from the wal-index without SQLite.
 
-The wal-index is the file with the suffix -shm. The size of a WAL does not show its content, because the file
-is used again after a checkpoint; the wal-index shows it. On POSIX a process that opens and closes a
-database's files drops the locks of its own connections. So a process with connections, such as a worker, must
-use OpenIndex and nothing else of this module.
+The wal-index is the file with the suffix -shm. The wal-index shows how many frames of a WAL are valid. The
+size of the WAL does not show this, because the file is used again after a checkpoint.
+
+On POSIX a process that opens and closes a database's files drops the locks of its own connections. So a
+process with connections, such as a worker, must use OpenIndex and nothing else of this module.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """
@@ -21,13 +22,14 @@ from typing import NamedTuple
 
 _VERSION = 3_007_000
 _HEADER = Struct("=I4xIBxHI12x4s4x2I")
-"""Header in native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0], aCksum[2]. A copy
-follows it."""
+"""Header of a wal-index in native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0] and
+aCksum[2]. A copy of the header follows."""
 _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _MARKS = Struct("=5I")
 LENGTH = 2 * _HEADER.size + _BACKFILLED.size + _MARKS.size
-"""Size of the two headers, nBackfill and aReadMark, in bytes. The bytes that SQLite locks follow them."""
+"""Size of the two headers, nBackfill and aReadMark together, in bytes. The next bytes are those that SQLite
+locks."""
 _ATTEMPTED_AT = 128
 """Offset of nBackfillAttempted, the number of frames that a checkpoint has begun to copy."""
 _TRIES = 20
@@ -40,16 +42,17 @@ class WalIndex(NamedTuple):
     frames: int
     """Number of valid frames (mxFrame), including frames that a checkpoint has already copied."""
     checkpointed: int
-    """Number of these frames that are already in the database file (nBackfill)."""
+    """Number of frames that checkpoints have already copied into the database file (nBackfill)."""
     salt: int
-    """First salt of the WAL. It grows by 1 modulo 2^32 each time the WAL restarts, so it identifies the WAL's
-    frames."""
+    """First salt of the WAL. The salt grows by 1 modulo 2^32 each time the WAL restarts, so an equal salt
+    means that the WAL did not restart."""
     page_size: int
     """Size of a database page, in bytes."""
     commits: int = 0
     """Counter of commits that wrote, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Number of frames that a reader with this lock can see, for each of the five read locks (aReadMark)."""
+    """Number of frames that a reader can see, for each of the five read locks that the reader may hold
+    (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
@@ -68,7 +71,7 @@ class OpenIndex:
     """The wal-index of a database, kept open by a process that has a connection to the database."""
 
     def __init__(self, database: Path) -> None:
-        """Open the wal-index. Raises OSError or ValueError if it is missing or incomplete."""
+        """Open the wal-index. Raises OSError or ValueError if the wal-index is missing or incomplete."""
         self._file = database.with_name(f"{database.name}-shm").open("rb", buffering=0)
         self._words = None
         # Other processes map the file into their memory. On Windows only a mapping is sure to show their
@@ -97,8 +100,8 @@ class OpenIndex:
 def is_mid_checkpoint(database: Path) -> bool:
     """Return whether the last process that had the wal-index open died during a checkpoint.
 
-    Call it while no process has the wal-index open: it reads without locks. It ignores the checksums, because
-    the header may be half written.
+    Call it while no process has the wal-index open, because the function reads without locks. It ignores the
+    checksums, because the dead process may have written only a part of the header.
     """
     try:
         with database.with_name(f"{database.name}-shm").open("rb") as file:
@@ -141,8 +144,8 @@ def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
 
 
 def parse(words: bytes) -> WalIndex | None:
-    """Parse the first LENGTH bytes of a wal-index; return None if its two headers differ or a checksum is
-    wrong."""
+    """Return the state of a WAL from the first LENGTH bytes of a wal-index; None if the two headers differ or
+    a checksum is wrong."""
     if len(words) < LENGTH:
         return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]

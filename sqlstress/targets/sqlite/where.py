@@ -1,4 +1,5 @@
-"""The analysis of a trial's time for `--where`: pure functions of the memory that its processes filled.
+"""The analysis of a trial's time for `--where`: pure functions of the shared memory that the processes of the
+trial have filled.
 
 A span is a period in which one process did, held or waited for one thing.
 """
@@ -35,7 +36,8 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite import shim as recording
 from sqlstress.targets.sqlite.shim import Span, SpanArea
 
-# The lock holders during a wait: the waits of one process are intersected with the holds of other processes.
+# The lock holders during a wait: the waits of one process are intersected with the spans in which other
+# processes held the lock.
 
 
 BLOCKS = {
@@ -110,22 +112,23 @@ class TrialSpans:
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return the syncs or the checkpoints (`kind`) of a process in an interval, clipped to the
-        interval."""
+        """Return the syncs or the checkpoints of a process in an interval, clipped to the interval. `kind` is
+        SYNC or CHECKPOINT."""
         row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
-        """Yield the other processes' holds of the lock during a wait, clipped to the wait."""
+        """Yield the spans in which other processes held the lock during a wait, clipped to the wait."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
                 yield from row.over(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
-        """Yield the parts of a wait in which other processes held the lock, with the activity of each.
+        """Yield the parts of a wait in which other processes held the lock, each part with the activity of
+        the lock holder.
 
-        If several readers held the lock at once, each of them has its own part. Syncs in a checkpoint count
-        as checkpoint.
+        If several readers held the lock at once, each reader has its own part. Syncs in a checkpoint count as
+        checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
@@ -163,12 +166,12 @@ def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
 
 
 MIN_OPERATIONS = 100
-"""Minimum number of operations: from this number on, 1% of them is at least one operation."""
+"""Minimum number of operations for which the slowest 1% is at least one operation."""
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of parts into which the picture's time is divided. Spans with a smaller gap between them are
-merged."""
+"""Number of parts into which the time of the picture is divided. If the gap between two spans is shorter than
+a part, the spans are merged."""
 WAIT = "wait"
 """Activity of a span in the picture, in addition to commit, sync, checkpoint and read."""
 
@@ -176,7 +179,7 @@ WAIT = "wait"
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
     """Return the time of the slowest 1% of operations, by cause.
 
-    None for fewer than MIN_OPERATIONS operations. `operations` are sorted, the slowest first.
+    Return None if there are fewer than MIN_OPERATIONS operations. `operations` are sorted, the slowest first.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
@@ -224,7 +227,8 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the operation `worst` with the activities of all processes on its file during the operation."""
+    """Return the picture of the operation `worst`: the activities of all processes on the operation's file
+    while the operation ran."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -247,7 +251,8 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
             yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
-        # This wait of process 0, which does not exist, is blocked by the holds of all processes.
+        # Process 0 does not exist. So the other processes, which block its wait, are all processes that held
+        # the lock.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.doing(number, recording.CHECKPOINT, begin, end):
@@ -255,7 +260,7 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
 
 
 def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Return the intervals; intervals with a gap of at most `gap` ns between them are merged."""
+    """Merge neighbouring intervals whose gap is at most `gap` ns; return the resulting intervals."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(stretches):
         if merged and low - merged[-1][1] <= gap:
@@ -269,21 +274,23 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts that are divided further: waits for locks, and the work of SQLite and the binding together."""
+"""Parts of the time that are divided later: waits for locks, and the time inside SQLite and the binding
+together."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Words with the samples of a part: the sampled time, and the time in it in which the process waited for a
-processor."""
+"""Words in the shared memory with the samples of a part: the sampled time, and the part of the sampled time
+in which the process waited for a processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
     """Return the workers' time by cause.
 
-    None if no worker finished, or if recorded spans contradict each other. `words` is the shared memory of
-    all `processes` processes: the workers, and companions (additional processes), which may also hold locks.
+    Return None if no worker finished, or if recorded spans contradict each other. `words` is the shared
+    memory of all `processes` processes: the workers, and the companions (additional processes), which may
+    also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -298,7 +305,8 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         )
         for worker in complete
     ]
-    # Operations of the workers for which all spans are in the ring, the slowest first.
+    # Operations of the workers, the slowest first. An operation counts only if the rings still have all spans
+    # from its begin on.
     operations = sorted(
         (
             operation
@@ -321,8 +329,9 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return the time that a worker spent on each cause in its window, in ns.
 
-    The sum is the length of the window. `held_share` is the share of the worker's waits for locks in which
-    another process held the lock.
+    The sum of these times is the length of the window. `harness_ns` is the time in which the code of
+    sqlstress ran. `held_share`, from 0 to 1, is the share of the worker's waits for locks in which another
+    process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -339,11 +348,11 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Subtract from each part the time in which the process waited for a processor; add this time as its own
-    part.
+    """Subtract from each part the time in which the process waited for a processor; add this time as a part
+    of its own.
 
-    In parts in which a process sleeps, samples give this time. The rest is distributed over the parts that
-    use a processor, in proportion to their lengths.
+    In a part in which the process also sleeps, samples show the time in which it waited for a processor. The
+    rest of this time is distributed over the other parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -372,10 +381,10 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that had not ended when the window closed, in ns.
+    """Return the length of the longest wait that had not ended when the window closed, in ns; 0 if there is
+    none.
 
-    0 if there is none. It counts up to the end of the window, because the wait of a worker that died has no
-    end.
+    Only the part of the wait inside the window counts, because the wait of a worker that died has no end.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

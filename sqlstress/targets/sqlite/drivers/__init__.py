@@ -1,5 +1,5 @@
-"""Drivers: Python bindings of SQLite. Each is imported only when a case uses it, because some are
-optional."""
+"""Drivers: Python bindings of SQLite. A driver is imported only when a case uses it, because some bindings
+are optional."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ Named = dict[str, Any]
 class Connection(Protocol):
     """One connection in true autocommit: the driver never begins a transaction by itself.
 
-    Several threads may use it, but not at the same time. Only `interrupt` may be called while another thread
-    uses it.
+    Several threads may use the connection, but only one at a time. The method `interrupt` is an exception: it
+    may be called while another thread uses the connection.
     """
 
     _connection: Any
     """The binding's own connection object."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the single value of the first row.
+        """Return a function of parameters that returns the single value of the first row; None if there is no
+        row.
 
-        None if there is no row. The function runs the statement to its end, so that no snapshot stays open.
+        The function runs the statement to its end, so that no snapshot stays open.
         """
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
@@ -68,8 +69,8 @@ class Connection(Protocol):
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Register `call` as an SQL function with `arity` arguments, not deterministic: SQLite calls it for
-        every row."""
+        """Register `call` as an SQL function with `arity` arguments. SQLite calls it for every row, because
+        the function is not registered as deterministic."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
@@ -107,7 +108,7 @@ class Driver(Protocol):
 
 
 def load_driver(name: str) -> Driver:
-    """Import a driver by its name in DRIVERS. Raises NotInstalled."""
+    """Import a driver by its name in DRIVERS. Raises NotInstalled if the binding is not installed."""
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
@@ -115,6 +116,7 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return a description of the error with a remedy. For an error of SQLite it names the result code."""
+    """Return a description of the error with a remedy. For an error of SQLite the description names the
+    result code."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, error_message(error))

@@ -24,7 +24,7 @@ class ApswConnection(Connection):
         execute = self._connection.cursor().execute
 
         def read(params: Row) -> Any:
-            # `get` reads to the end, which ends the statement and its snapshot.
+            # `get` reads all rows, which ends the statement and its snapshot.
             return execute(sql, params).get
 
         return read

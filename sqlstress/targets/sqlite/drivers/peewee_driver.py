@@ -31,9 +31,9 @@ def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return SQLite's extended result code of an exception; None if it is not from SQLite.
+    """Return SQLite's extended result code of an exception; None if the exception is not from SQLite.
 
-    An exception of Peewee has the binding's exception as `orig`.
+    An exception of Peewee has the exception of the binding as its attribute `orig`.
     """
     return sqlite3_driver.result_code(getattr(error, "orig", error))
 

@@ -1,5 +1,5 @@
-"""Settings as PRAGMAs: they are set, and read back after the first write. Reports have the values read
-back."""
+"""Settings as PRAGMAs. Settings are set, and read back after the first write; reports have the values that
+were read back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REPORTED = (
     "locking_mode",
     "busy_timeout",
 )
-KEPT = "kept"  # as in sqlstress.report.case
+KEPT = "kept"  # The same value as in sqlstress.report.case.
 
 _NAMED_LEVELS = {
     "synchronous": (
@@ -32,7 +32,7 @@ _NAMED_LEVELS = {
         "normal",
         "full",
         "extra",
-    ),  # copy of SYNCHRONOUS, whose module workers do not import
+    ),  # A copy of SYNCHRONOUS, because workers do not import the module of SYNCHRONOUS.
     "temp_store": ("default", "file", "memory"),
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),
@@ -44,9 +44,9 @@ _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "
 def requested_pragmas(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (pragma, value) in the order in which the pragmas must be set.
 
-    The page size and auto_vacuum determine the format of the file, and cannot change in WAL mode; the page
-    size cannot change after auto_vacuum either. `synchronous` comes after the journal mode, on which its
-    meaning depends.
+    The page size and auto_vacuum determine the format of the file, and cannot change in WAL mode, so they
+    come before the journal mode. The page size cannot change after auto_vacuum was set, so it comes first.
+    `synchronous` comes after the journal mode, because its meaning depends on the journal mode.
     """
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
@@ -71,8 +71,8 @@ def apply(connection: Connection, settings: Settings) -> None:
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
     """Return the effective value of every reported and every requested pragma, in lower case.
 
-    Numbers with names, such as those of `synchronous`, become their names. A value is "" if SQLite returns no
-    row.
+    A number that has a name, such as a value of `synchronous`, becomes this name. A value is "" if SQLite
+    returns no row.
     """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
     rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
