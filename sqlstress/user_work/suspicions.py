@@ -55,6 +55,7 @@ _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-
 
 UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two processes may make the same.
 """
+_SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
@@ -127,6 +128,8 @@ class TracedStatement(NamedTuple):
     """Whether a query searches for a value that the call drew at random, so that no other call has it."""
     summarises: bool = False
     """Whether a query's result depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
+    counts: bool = False
+    """Whether a query returns only a count or a sum, so that no key of a row follows from it."""
     forked: bool = False
     """Whether the connection was opened by another process and inherited through a fork."""
     locks: frozenset[tuple[int, int, int]] = frozenset()
@@ -473,6 +476,10 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
+        if query.counts and not _SELECTS.search(statement.sql):
+            # The key comes from elsewhere: only a check, such as for the last row, makes the race.
+            guard = guard_between(query.calls, statement.calls, columns, columns, by_rows=False)
+            return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not _is_new(write):
         # If the query found no row, there is nothing to overwrite, or the same value of another process.

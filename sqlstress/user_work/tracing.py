@@ -63,6 +63,7 @@ _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
+_COUNTS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(count|sum|total|avg)\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """Pattern of the statements for which EXPLAIN is run.
@@ -378,6 +379,7 @@ class TracedConnection:
             found=self._has_row(sql),
             seeks_drawn=searches_for_any(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._shows_first_rows(sql),
+            counts=bool(_COUNTS.match(sql)) and len(self._connection.rows(sql, 1)[0]) == 1,
             rows=self._rows_read(sql, reads),
         )
 

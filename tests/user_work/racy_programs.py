@@ -505,6 +505,62 @@ def limit_with_old_ones_removed_immediate(file: str) -> None:
         _limit_after_removing(connection)
 
 
+# A count, then a row deleted by its key: only a check of the count makes it a race.
+
+
+def last_one_stays_wrong(file: str) -> None:
+    with opened(file) as connection:
+        if connection.execute("SELECT count(*) FROM job WHERE status = 'new'").fetchone()[0] > 1:
+            connection.execute("DELETE FROM job WHERE id = 1")
+
+
+def last_one_raises_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT count(*) FROM job")
+        if number <= 1:
+            raise ValueError("the last job stays")
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("DELETE FROM job WHERE id = 1")
+
+
+def lowest_is_deleted_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((lowest,),) = connection.execute("SELECT min(id) FROM job")
+        connection.execute("DELETE FROM job WHERE id = ?", (lowest,))
+
+
+def oldest_beyond_a_count_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT count(*) FROM job")
+        oldest = "SELECT id FROM job ORDER BY id LIMIT ?"
+        connection.execute(f"DELETE FROM job WHERE id IN ({oldest})", (number - 1,))
+
+
+def count_is_shown_and_a_row_deleted(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT count(*) FROM job")
+        connection.execute("DELETE FROM job WHERE id = 1")
+        _show(f"1 of {number} was deleted")
+
+
+def sum_is_shown_and_a_row_deleted(file: str) -> None:
+    with opened(file) as connection, connection:
+        ((number,),) = connection.execute("SELECT coalesce(sum(stock), 0) FROM product")
+        _show(f"{number} are left")
+        connection.execute("DELETE FROM product WHERE id = 1")
+
+
+def last_one_stays_in_a_transaction(file: str) -> None:
+    with immediate(file) as connection:
+        if connection.execute("SELECT count(*) FROM job").fetchone()[0] > 1:
+            connection.execute("DELETE FROM job WHERE id = 1")
+
+
+def _show(text: str) -> None:
+    """Stand for a page or a log that shows a text."""
+
+
 def number_wrong(file: str) -> None:
     with opened(file) as connection:
         ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM ticket")
