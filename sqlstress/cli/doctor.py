@@ -20,7 +20,6 @@ from sqlstress.options.dsn import dsn as read_dsn
 from sqlstress.options.parsing import sentence
 from sqlstress.report import Warning
 from sqlstress.report.case import COMMON
-from sqlstress.report.environment import Environment
 from sqlstress.show.endings import FINE
 
 LONGEST_PID = 10
@@ -75,10 +74,14 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
     with RunFolder(directory, keep=False) as folder:
         lacking = not_native(case)
         environment = fingerprint(
-            folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
+            folder.path,
+            [build] if build else [],
+            [case.settings],
+            1,
+            [lacking] if lacking else [],
+            waiting=[case.driver],
         )
         free = shutil.disk_usage(folder.path).free
-        environment = _with_wait(environment, case.driver, folder.path)
     other_drivers = [*_other_drivers(case.driver, address)]
     sharing = ""
     try:
@@ -111,21 +114,6 @@ def _show_builds(program: str) -> int:
     if not builds:
         print_text(f"No SQLite in {'process ' if is_process else ''}{program}.")
     return FINE
-
-
-def _with_wait(environment: Environment, driver: str, folder: Path) -> Environment:
-    """Return the environment, with a warning if the driver's SQLite waits for locks in steps of 1 s."""
-    from sqlstress.targets.sqlite.busy_wait import COARSE_S, HELD_S, measure_wait
-    from sqlstress.targets.sqlite.drivers import DRIVERS
-
-    if driver not in DRIVERS or (waited_s := measure_wait(driver, folder)) < COARSE_S:
-        return environment
-    text = (
-        f"This SQLite waits for locks in steps of a second: a lock held for {HELD_S:g} s was taken after "
-        f"{waited_s:.2f} s. It was built without usleep. A busy timeout below 1 s has no effect."
-    )
-    warning = Warning("coarse-busy-wait", text, True)
-    return replace(environment, warnings=(warning, *environment.warnings))
 
 
 def _hunt(driver: str, directory: Path) -> int:

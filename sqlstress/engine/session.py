@@ -68,7 +68,8 @@ class MeasuringSession:
                     [case.settings for case in self.cases if takes(case.driver, "journal-mode")],
                     max(case.concurrency for case in self.cases),
                     [*dict.fromkeys(filter(None, map(not_native, self.cases)))],
-                    0 if is_omitted(COSTS) else BUDGET_NS,
+                    sync_budget_ns=0 if is_omitted(COSTS) else BUDGET_NS,
+                    waiting=[] if is_omitted(COSTS) else waiting_drivers(self.cases),
                 )
                 created = datetime.now(UTC).isoformat(timespec="seconds")
                 report = Report(created, self.command, environment)
@@ -88,6 +89,17 @@ def not_native(case: Case) -> str | None:
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
+
+
+def waiting_drivers(cases: Sequence[Case]) -> list[str]:
+    """Return the drivers of workers that open the database and have a busy timeout."""
+    return [
+        *dict.fromkeys(
+            case.driver
+            for case in cases
+            if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
+        )
+    ]
 
 
 # File descriptors: every process needs some for its data, and the parent some for each worker.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sqlstress.machine import host, sync_cost
+from sqlstress.machine.lock_wait import wait_warnings
 from sqlstress.machine.warnings import MachineFacts, durability_settings, warn
 from sqlstress.report import Environment, SqliteBuild
 from sqlstress.report.case import Settings
@@ -20,13 +21,15 @@ def fingerprint(
     most_workers: int,
     not_native: Sequence[str] = (),
     sync_budget_ns: int = sync_cost.BUDGET_NS,
+    waiting: Sequence[str] = (),
 ) -> Environment:
     """Return the environment of databases in `folder`. It takes about 0.3 s on a common disk.
 
     `builds` has the SQLite libraries that will be used; a driver that stores no data uses no library.
     `settings` and `most_workers` (the highest concurrency) are those of all planned cases, for the warnings.
     `not_native` has the reasons why the Python loop runs a load that the C loop could run. `sync_budget_ns`
-    limits the time for the samples of a sync.
+    limits the time for the samples of a sync. `waiting` has the drivers whose wait for a lock is timed, which
+    takes 0.05 s each.
 
     Raises EnvironmentFailure if the folder is not writable.
     """
@@ -37,4 +40,5 @@ def fingerprint(
     facts = MachineFacts(
         machine, mounted, tuple(builds), sync, tuple(settings), most_workers, tuple(not_native)
     )
-    return Environment(machine, mounted, tuple(builds), sync, warn(facts))
+    warnings = (*wait_warnings(waiting, folder), *warn(facts))
+    return Environment(machine, mounted, tuple(builds), sync, warnings)

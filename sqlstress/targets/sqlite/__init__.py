@@ -24,7 +24,7 @@ _GETS = 2_000
 
 
 class SqliteTarget(Target):
-    FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal|-spare)?"
+    FILES = r"(kv(_\d+)?|wait)\.db(-wal|-shm|-journal|-spare)?"
     DESCRIPTORS = 6
     """Descriptors per file of the parent, which needs more than a worker.
 
