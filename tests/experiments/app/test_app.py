@@ -18,7 +18,7 @@ from sqlstress.errors import SqlstressError
 from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml
 from sqlstress.report import read
-from sqlstress.user_work import AFTER, OURS, UNDER, UNKNOWN
+from sqlstress.user_work import AFTER, CALL_COST, OURS, UNDER, UNKNOWN
 from tests.pages import ROOT
 from tests.rows import fault
 
@@ -602,3 +602,27 @@ def test_query_that_stays_open_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, STAYS_OPEN, concurrency=1, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "open-statement"]
     assert finding.text.startswith("SELECT x FROM t (own.py:")
+
+
+def test_calls_are_reported_with_their_openings_and_commits(tmp_path: Path) -> None:
+    text = """
+@transaction
+def many(c):
+    for _ in range(20):
+        c.execute("UPDATE t SET x = x + 1")
+@transaction
+def opens():
+    with closing(sqlite3.connect(os.environ["SQLSTRESS_DATABASE"], timeout=30)) as c:
+        c.execute("SELECT * FROM t").fetchall()
+"""
+    report = measured(tmp_path, f"from contextlib import closing\n{text}")
+    costs = {
+        sighting.what: sighting.traits
+        for run in report.runs
+        for trial in run.trials
+        for sighting in trial.sightings
+        if sighting.topic == CALL_COST
+    }
+    assert float(costs["opens"]["connections"]) >= 1 and costs["opens"]["objects"] == "1"
+    assert float(costs["opens"]["least_opening_s"]) > 0
+    assert any("A call of many makes" in finding.text for finding in report.findings)
