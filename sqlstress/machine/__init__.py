@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sqlstress.machine import host, sync_cost
-from sqlstress.machine.lock_wait import wait_warnings
 from sqlstress.machine.warnings import MachineFacts, durability_settings, warn
 from sqlstress.report import Environment, SqliteBuild
 from sqlstress.report.case import Settings
@@ -40,5 +39,7 @@ def fingerprint(
     facts = MachineFacts(
         machine, mounted, tuple(builds), sync, tuple(settings), most_workers, tuple(not_native)
     )
+    from sqlstress.machine.lock_wait import wait_warnings
+
     warnings = (*wait_warnings(waiting, folder), *warn(facts))
     return Environment(machine, mounted, tuple(builds), sync, warnings)

@@ -19,7 +19,7 @@ EXAMPLE = example_report()
 
 @pytest.fixture(autouse=True)
 def _examined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "fingerprint", lambda *_: EXAMPLE.environment)
+    monkeypatch.setattr(sessions, "fingerprint", lambda *_, **__: EXAMPLE.environment)
 
 
 def test_bench_has_an_empty_report_and_a_temporary_folder(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.folder import RunFolder
-from sqlstress.engine.session import waits_for_locks
+from sqlstress.engine.session import waiting_drivers
 from sqlstress.machine import lock_wait
 from sqlstress.machine.lock_wait import TRIES, wait_warnings
 from sqlstress.report.case import Case, Settings
@@ -49,9 +49,9 @@ def test_this_sqlite_waits_in_short_steps(tmp_path: Path) -> None:
 
 def test_case_without_a_timeout_or_a_database_is_not_timed() -> None:
     case = Case()
-    assert waits_for_locks(case)
-    assert not waits_for_locks(replace(case, settings=Settings(busy_timeout_ms=0)))
-    assert not waits_for_locks(Case(workload="exec"))
+    assert waiting_drivers([case, case]) == [case.driver]
+    assert waiting_drivers([replace(case, settings=Settings(busy_timeout_ms=0))]) == []
+    assert waiting_drivers([Case(workload="exec")]) == []
 
 
 def test_file_of_a_killed_run_is_removed_by_the_next(tmp_path: Path) -> None:

@@ -91,10 +91,6 @@ class AppSource(UserSource):
             problem_of,
         )
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
-        from sqlstress.user_work.call_costs import CallCosts
-        from sqlstress.user_work.callers import UserFrames
-        from sqlstress.user_work.failed_statements import FailedStatements
-        from sqlstress.user_work.lost_locks import LostLocks
         from sqlstress.user_work.notes import take
 
         spec, address = self.case.spec, directions.address
@@ -103,11 +99,7 @@ class AppSource(UserSource):
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
-        self._statements = FailedStatements(UserFrames(Path(spec.file).parent), CallCosts())
-        self._locks = LostLocks(address, self._statements)
-        if not self.case.server:
-            self._statements.install()
-            self._locks.install()
+        statements = self._watch_statements(address)
         self._modules = frozenset(sys.modules)
         declarations = import_declarations(spec.file)
         if not spec.situation and tuple(declarations.transactions) != self.kinds:
@@ -115,7 +107,7 @@ class AppSource(UserSource):
         self._unraised.watch()
         self._notes = take(where, self.worker, self.case.concurrency)
         if spec.situation:
-            return [_guarded(CONNECT, lambda: self._keep(declarations.connected(address)), self._statements)]
+            return [_guarded(CONNECT, lambda: self._keep(declarations.connected(address)), statements)]
         openings = Openings(words)
         openings.meet(self.worker)
         started_s = time.perf_counter()
@@ -133,9 +125,23 @@ class AppSource(UserSource):
         if finish := declarations.single.get(FINISH):
             self._finish = bind_argument(finish, given)
         return [
-            _guarded(name, bind_argument(function, given), self._statements)
+            _guarded(name, bind_argument(function, given), statements)
             for name, function in declarations.transactions.items()
         ]
+
+    def _watch_statements(self, address: str) -> FailedStatements:
+        """Return the recorder of failed statements, which watches the connections to SQLite from now on."""
+        from sqlstress.user_work.call_costs import CallCosts
+        from sqlstress.user_work.callers import UserFrames
+        from sqlstress.user_work.failed_statements import FailedStatements
+        from sqlstress.user_work.lost_locks import LostLocks
+
+        statements = FailedStatements(UserFrames(Path(self.case.spec.file).parent), CallCosts())
+        self._statements, self._locks = statements, LostLocks(address, statements)
+        if not self.case.server:
+            statements.install()
+            self._locks.install()
+        return statements
 
     def _keep(self, connection: Any) -> None:
         """Keep the result of connect open, as an application does."""
