@@ -53,7 +53,10 @@ LONG_OPEN_S = 0.2
 
 _STATEMENTS = ("execute", "executemany", "executescript")
 _PROBE = "sqlstress_probe"
-"""Name of a collation: SQLite refuses to replace it while a statement of the connection is open."""
+"""Name of a collation, which shows whether a statement of the connection is open.
+
+If so, SQLite refuses to replace the collation.
+"""
 
 
 class Transaction(NamedTuple):
@@ -330,10 +333,10 @@ class FailedStatements:
         return ""
 
     def check_left_open(self, call: str) -> None:
-        """Check, after a call of the user's function, whether this thread has a transaction open. Record it.
+        """Record the transactions that this thread has open after a call of the user's function.
 
-        `call` is the name of the function. If the transaction was open before the call, it is attributed to
-        the function that left it open first. At most every LOOK_S, also search for open statements.
+        `call` is the name of the function. A transaction that was already open before the call is attributed
+        to the function that left it open first. At most every LOOK_S, also search for open statements.
         """
         if perf_counter() >= self._next_look_s:
             self._next_look_s = perf_counter() + LOOK_S

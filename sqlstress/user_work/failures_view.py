@@ -163,7 +163,10 @@ def lock_losses(group: Group) -> Iterator[Finding]:
 
 
 def wal_growth_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the largest WAL of a group, with the kind of its growth; nothing if no WAL grew."""
+    """Yield a finding on the largest WAL in the runs of a group, with the kind of its growth.
+
+    Yield nothing if no WAL grew.
+    """
     growths = [
         (trial.wal, kind, run.case)
         for run in group.runs

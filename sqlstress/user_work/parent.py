@@ -48,7 +48,7 @@ class FailedBeforeLoad(SqlstressError):
 
 
 class UserWork(ProvenWork):
-    """Preparation and verification of a trial. A subclass adds those of its experiment."""
+    """Preparation and verification of a trial, in the parent process. Experiments have subclasses."""
 
     place: SqlPlace
 

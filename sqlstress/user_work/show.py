@@ -465,7 +465,7 @@ _UNKNOWN_LABEL = "(ended, or not visible here)"
 
 @dataclass(frozen=True, slots=True)
 class HolderRow(case_table.Row):
-    """Row for a program that held the write lock, over all passes of a run."""
+    """Row for a program that held the write lock, over all passes (trials) of a case."""
 
     holder: Holder
     share: float

@@ -158,7 +158,7 @@ class Tracer:
         self.draws.texts.clear()
 
     def tells_lines_of(self, folder: Path) -> None:
-        """Record the line of the user's code that runs each statement, from now on.
+        """Start to record the line of the user's code that runs each statement.
 
         `folder` contains the user's code.
         """

@@ -23,7 +23,7 @@ class Weighted:
     name: str
     """Name of its function."""
     weight: int = 1
-    """Relative frequency of its calls."""
+    """Frequency of its calls, relative to the other transactions."""
 
 
 def parse_app_file(value: Any) -> str:

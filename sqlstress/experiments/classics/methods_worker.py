@@ -41,7 +41,7 @@ SCHEMA = (
 """SQL with which Peewee creates the tables of the models in orm.py, with an index for each foreign key."""
 
 PATH = "/dataset/{:06}.mat"
-"""Format of a sample's path; its argument is the place of the sample, an index from 0."""
+"""Format of a sample's path; its argument is the place of the sample: its index from 0, in order of id."""
 PENDING = -1.0
 """Value of a result that was allocated but not computed."""
 VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
@@ -169,7 +169,10 @@ EXAMPLES = 3
 
 
 def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findings: Findings) -> None:
-    """Check an answer, and add the number of its pairs and its problems to the findings of the worker."""
+    """Check the rows of an answer against the queried pairs, and add its problems to `findings`.
+
+    `findings` are the results that the worker sends to the parent process.
+    """
     findings.reads_checked += len(wanted)
     for text in objections(found, wanted, seed):
         findings.bad_reads += 1
@@ -343,11 +346,14 @@ class Binding:
         return self.run(text, tuple(chain.from_iterable(rows)))
 
     def get(self, a: int, b: int) -> Any:
-        """Return the result of a pair of sample ids, for `row`; None if there is none."""
+        """Return the result of a pair of sample ids, in a form that `row` converts; None if there is none."""
         return next(iter(self._connection.rows(GET_RESULT, (a, b))), None)
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:
-        """Return the results of these pairs by a single query, in the form of BLK or VALUES, for `row`."""
+        """Return the results of these pairs by a single query, in a form that `row` converts.
+
+        The query has the form of the method BLK or VALUES.
+        """
         return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
 
     def row(self, found: Any) -> Row:

@@ -19,7 +19,7 @@ from sqlstress.report.results import CheckCounter
 Placed = tuple[Any, int | None]
 """Row with its place, the index in the lists of all workers; None if the row should not exist."""
 Named = Callable[[int], str]
-"""Function that returns the name of the row at a place, for the description of a problem."""
+"""Function from the place (index) of a row to the name of the row, for the description of a problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Acknowledged:
     writer: str
     """Name of the worker, for the description of a problem."""
     places: range
-    """Places of the worker's rows, in the order in which it writes them."""
+    """Places of the worker's rows: their indexes in the lists of all workers, in the order of writing."""
     acknowledged: int
     """Number of rows, from the beginning of `places`, that were acknowledged."""
     step: int = 0

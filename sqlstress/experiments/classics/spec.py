@@ -1,4 +1,4 @@
-"""Options and specs of methods, keys and cycles."""
+"""Options and specs of methods, keys and cycles. A spec is the part of a case that one experiment defines."""
 
 from __future__ import annotations
 

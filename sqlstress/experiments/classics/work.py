@@ -346,7 +346,7 @@ class KeysPlan:
         """Place of each pick: its index in `picks`."""
         self.writers: list[Acknowledged] = []
         self.ids_by_place: dict[int, Any] = {}
-        """Ids of the stored picks, by place."""
+        """Ids of the stored picks, by place (index in `picks`)."""
         self._case = case
         self._transactions: list[list[range]] = []
         """For each worker, the places of the picks of each of its transactions."""
