@@ -47,7 +47,10 @@ class Pages:
     drawn: Callable[[Block], str]
     """Function that returns a block as text in the format; "" leaves the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Function that returns the last text of a page, such as the option that shows omitted blocks."""
+    """Function that returns the last text of a page, given its blocks; "" for no such text.
+
+    For example, the text names the option that shows the omitted blocks.
+    """
 
     def report(self, *reports: Report) -> str:
         """Return reports as text: the conditions, the tables, and the findings of each."""

@@ -407,7 +407,7 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    """Yield the sentences that describe a search, and its warnings. `last` is the group with the rates."""
+    """Yield the sentences that describe a search, and its warnings. `last` is the group of tried rates."""
     what = presenter_of(last.case).activity(last)
     yield heading.describe(
         f"Search for the highest rate with {promise_clause(search.promise)}. {what}", last, report

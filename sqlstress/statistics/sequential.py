@@ -54,7 +54,7 @@ class InterimLook(NamedTuple):
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:
-    """Return the looks of a test, with equal parts of ALPHA.
+    """Return the planned looks (interim tests) of a test. Each look gets an equal part of ALPHA.
 
     `most` is the maximum number of pairs, FEWEST or more.
     """
