@@ -151,7 +151,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the texts of the paragraphs among blocks, then a sentence for the case that there are none."""
+    """Yield the texts of the paragraphs among `blocks`, then a sentence to use if there are no paragraphs."""
     for block in blocks:
         match block:
             case Lines():

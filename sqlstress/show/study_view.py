@@ -331,7 +331,7 @@ def left_out(checked: BaselineCheck) -> str:
 
 
 def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
-    """Return sentences on the verdict of a check, with its reason and the next step."""
+    """Return sentences on the verdict of a check, the reason for the verdict, and the next step."""
     if checked.failed is not None:
         return f"FAIL: {checked.failed}."
     if checked.wrong is not None or checked.ratio is None:

@@ -102,8 +102,8 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 def direction_alpha(look: int, alpha: float) -> float:
     """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    Each look gets half of what earlier looks left of DIRECTION_ALPHA, but at least `alpha`, the error rate of
-    the verdict at this look.
+    DIRECTION_ALPHA is divided among the looks. Each look gets half of the part that the earlier looks did not
+    use, but at least `alpha`, the error rate of the verdict at this look.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
