@@ -188,8 +188,8 @@ def from_toml(path: Path) -> tuple[Case, ...]:
     options_by_workload = {name: {option.name for option in options_of_command(name)} for name in workloads}
     planned: list[Case] = []
     named = (table.get("workload", document.get("workload")) for table in tables)
-    # Options of all workloads in the plan. A default at the top of the file need not be an option of all of
-    # them.
+    # Names of the options of all workloads in the plan. A default at the top of the file is allowed if at
+    # least one workload has this option.
     plan_options = {
         name
         for workload in named

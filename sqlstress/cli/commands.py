@@ -64,7 +64,7 @@ The lines are in this table, so that `--help` imports no command.
 
 
 def summaries() -> dict[str, str]:
-    """Return the line for the list of commands of each command, by name."""
+    """Return the line that describes each command in the list of commands, by name of the command."""
     lines = {name: experiment.command.summary for name, experiment in commands().items()}
     return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
@@ -338,7 +338,7 @@ def read_options(words: Sequence[str], options: Iterable[Option], where: str) ->
 
 
 UNEXPECTED = 4
-"""Exit code of an error that no code expects."""
+"""Exit code after an exception that is neither a SqlstressError nor an error of click."""
 LONGEST = 400
 """Maximum length of an error message, in characters."""
 

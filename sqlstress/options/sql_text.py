@@ -26,8 +26,8 @@ class Dialect(NamedTuple):
     """Characters that open a quoted text. If such a character is a token of the kind other, the text is never
     closed."""
     body: re.Pattern[str]
-    """Pattern of the first words of a statement that may contain semicolons before its END: CREATE
-    TRIGGER."""
+    """Pattern of the first words of a statement that may contain semicolons before its last word, END. An
+    example is CREATE TRIGGER."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
         """Yield the tokens of a text, including spaces and comments, from `start` to `end`."""

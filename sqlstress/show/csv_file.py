@@ -219,8 +219,8 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs of a name and a function.
 
     Some columns appear only if a run has such figures. Pairs are used instead of a dict, because names may
-    occur twice: if the user calls a transaction "sync_append", a column of its latencies is called like one
-    of REPORT.
+    occur twice: if the user calls a transaction "sync_append", a column of its latencies has the same name as
+    a column of REPORT.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}

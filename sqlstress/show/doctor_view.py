@@ -48,9 +48,9 @@ def doctor_text(
 ) -> str:
     """Return the text: a verdict, the properties of the environment, then warnings, the serious ones first.
 
-    `loop` is the loop that drives a load on this system: native or python. `others` has texts on other stores
-    that can be measured, or what they lack. `free_bytes` is the free space of the folder's file system; None
-    if unknown. `sharing` is the folder of shared memory; empty if unknown.
+    `loop` is the loop that drives a load on this system: native or python. `others` has a text on each other
+    store: it can be measured, or something that it needs is missing. `free_bytes` is the free space of the
+    folder's file system; None if unknown. `sharing` is the folder of shared memory; empty if unknown.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
     for label, text in _surroundings(environment, loop, free_bytes, sharing):
@@ -88,7 +88,7 @@ Entry = tuple[str | None, str]
 def _surroundings(
     environment: Environment, loop: str, free_bytes: int | None, sharing: str
 ) -> Iterator[Entry]:
-    """Yield the properties of the environment. The arguments are those of `doctor_text`."""
+    """Yield an entry for each property of the environment. The parameters are explained in `doctor_text`."""
     host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""
@@ -126,7 +126,10 @@ def _surroundings(
 
 
 def _sync_line(kind: str, *percentiles_ns: int) -> str:
-    """Return the line on the cost of a sync. `kind` is append or overwrite, then p50 and p99 in ns."""
+    """Return the line on the cost of a sync.
+
+    `kind` is append or overwrite. `percentiles_ns` are p50 and p99, in ns.
+    """
     p50, p99 = (format_ms(ns) if ns >= 1000 else "< 0.001" for ns in percentiles_ns)
     return f"{'':{LABEL}} {kind:<9}  p50 {p50:>7} ms   p99 {p99:>7} ms"
 

@@ -52,7 +52,7 @@ def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) 
 
 
 def exit_code(found: Sequence[Ending]) -> int:
-    """Return the exit code for these problems: that of the first; FINE if there is no problem."""
+    """Return the exit code of the first of some problems; FINE if there is no problem."""
     return found[0].code if found else FINE
 
 

@@ -36,9 +36,10 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return the function of a format that can only hold figures of cases, like `_lazy`.
+    """Return the function `name` of a module of `show`, for a format that can only hold figures of cases.
 
-    The function raises UsageError for the result of a study. `form` is the name of the format.
+    The module is imported when the function is called. The function raises UsageError for the result of a
+    study. `form` is the name of the format.
     """
 
     def render(*reports: Report) -> str:

@@ -117,9 +117,9 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield a workflow command for each annotation (title, text), at most MOST.
+    """Yield a workflow command for each annotation, but at most MOST commands.
 
-    `kind` is error or warning.
+    `kind` is error or warning. An annotation is a pair of a title and a text.
     """
     if len(annotations) > MOST:
         annotations = [

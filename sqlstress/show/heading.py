@@ -25,7 +25,7 @@ from sqlstress.statistics.units import format_count, format_duration
 from sqlstress.target import product, serves, stores_nothing, takes
 
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
-"""Codes of warnings on the SQLite library that was measured."""
+"""Codes of the warnings that concern the measured SQLite library."""
 _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
 """Fields of `Settings` that the description mentions only if they are set."""
 
@@ -181,9 +181,9 @@ def _window(group: Group) -> Iterator[str]:
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield the handling of a locked database, and whether it is the usual one.
+    """Yield a clause on the handling of a locked database, and whether this handling is usual.
 
-    If there are several targets, the handling of each target is yielded.
+    If there are several targets, a clause on each target is yielded.
     """
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
@@ -203,9 +203,9 @@ def _settings(group: Group) -> Iterator[str]:
 
 
 def _all_libraries(group: Group, report: Report) -> Iterator[str]:
-    """Yield the drivers with their libraries.
+    """Yield texts on the drivers and their libraries.
 
-    If the arms of an A/B test differ in them, yield a text per arm.
+    If the arms (variants) of an A/B test have different drivers or libraries, each arm has a text.
     """
     environment, arms = report.environment, report.ab.arms if report.ab else ()
     by_arm = {

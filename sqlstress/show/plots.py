@@ -159,8 +159,8 @@ def marks(
     }
 
 
-# Plots of several reports side by side. If the cases are numbers of processes, there is a line for each
-# report and number of buckets. Other cases get bars: one for each case and report.
+# Plots of several reports side by side. If the cases differ in the number of processes, there is a line for
+# each report and number of buckets (files). Other cases get bars: one for each case and report.
 
 
 Figure = Callable[[int, int], float | None]

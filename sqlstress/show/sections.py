@@ -47,7 +47,10 @@ class Pages:
     drawn: Callable[[Block], str]
     """Function that returns a block as text in the format; "" leaves the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Function that returns the last text of a page, such as the option that shows omitted blocks."""
+    """Function that returns the last text of a page, given its blocks; "" for no such text.
+
+    For example, the text names the option that shows the omitted blocks.
+    """
 
     def report(self, *reports: Report) -> str:
         """Return reports as text: the conditions, the tables, and the findings of each."""
@@ -148,7 +151,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the texts of the paragraphs among blocks, then a sentence for the case that there are none."""
+    """Yield the texts of the paragraphs among `blocks`, then a sentence to use if there are no paragraphs."""
     for block in blocks:
         match block:
             case Lines():

@@ -331,7 +331,7 @@ def left_out(checked: BaselineCheck) -> str:
 
 
 def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
-    """Return sentences on the verdict of a check, with its reason and the next step."""
+    """Return sentences on the verdict of a check, the reason for the verdict, and the next step."""
     if checked.failed is not None:
         return f"FAIL: {checked.failed}."
     if checked.wrong is not None or checked.ratio is None:
@@ -407,7 +407,7 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    """Yield the sentences that describe a search, and its warnings. `last` is the group with the rates."""
+    """Yield the sentences that describe a search, and its warnings. `last` is the group of tried rates."""
     what = presenter_of(last.case).activity(last)
     yield heading.describe(
         f"Search for the highest rate with {promise_clause(search.promise)}. {what}", last, report

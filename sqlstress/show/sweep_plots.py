@@ -220,7 +220,10 @@ def _spread_note(data: Iterable[Plain]) -> str:
 
 
 def _name(layout: int, runs: Iterable[Run]) -> str:
-    """Return the name of the line of a layout: "20 buckets"; "measured" if the experiment uses one file."""
+    """Return the name of the line that shows a layout, such as "20 buckets".
+
+    It is "measured" if the experiment always uses one file.
+    """
     return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 

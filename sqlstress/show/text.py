@@ -87,7 +87,7 @@ MARKS = "±~*"
 
 
 def _marks(blocks: Sequence[Block]) -> str:
-    """Return a sentence on the meanings of the marks in the tables of a brief page; "" without marks."""
+    """Return a sentence that explains the marks in the tables of a brief page; "" if there are no marks."""
     tables = [_fit(block) for block in blocks if isinstance(block, Table)]
     texts = [block.text for block in blocks if isinstance(block, Legend | Note)]
     clauses = [clause for text in texts for clause in text.rstrip(".").split("; ")]
@@ -97,7 +97,10 @@ def _marks(blocks: Sequence[Block]) -> str:
 
 
 def _left_out(blocks: Sequence[Block]) -> str:
-    """Return the closing text of a brief page: the meanings of marks, and the option for left out details."""
+    """Return the last text of a brief page.
+
+    It explains the marks in tables, and names the option that shows the omitted details.
+    """
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     details = [plural(more, "more finding")] * bool(more)
     details += ["all settings"] * any(isinstance(block, Note) for block in blocks)

@@ -1,1 +1,1 @@
-"""Statistics: comparisons, the sequential test of the gate, search, histograms, series, and units."""
+"""Statistics: comparisons, sequential test of A/B tests, search for a rate, histograms, series, and units."""

@@ -69,7 +69,10 @@ class Ratio(NamedTuple):
 
 
 def ratio_of(log: float, reach: float, pairs: int) -> Ratio:
-    """Return the ratio with the logarithm `log`, and the interval from `log - reach` to `log + reach`."""
+    """Return a ratio whose logarithm is `log`.
+
+    The logarithms of the ends of its interval are `log - reach` and `log + reach`.
+    """
     return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), pairs)
 
 

@@ -132,8 +132,8 @@ MIN_AGREEING_WINDOWS = 6
 """Minimum number of windows at a rate with a surprising result, before the result is believed.
 
 It is surprising if most windows at a rate above the limit keep the promise, or if most windows at a rate
-below the limit break it. If no tried rate breaks the promise, the result of the highest rate is surprising;
-if no tried rate keeps the promise, that of the lowest rate is.
+below the limit break it. If no tried rate breaks the promise, the result of the highest rate is surprising.
+If no tried rate keeps the promise, the result of the lowest rate is surprising.
 """
 NEARBY_FACTOR = 1.5
 """Largest factor between the dividing rate and a rate whose windows are used for the line."""

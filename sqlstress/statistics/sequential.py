@@ -54,7 +54,7 @@ class InterimLook(NamedTuple):
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:
-    """Return the looks of a test, with equal parts of ALPHA.
+    """Return the planned looks (interim tests) of a test. Each look gets an equal part of ALPHA.
 
     `most` is the maximum number of pairs, FEWEST or more.
     """
@@ -102,8 +102,8 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 def direction_alpha(look: int, alpha: float) -> float:
     """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    Each look gets half of what earlier looks left of DIRECTION_ALPHA, but at least `alpha`, the error rate of
-    the verdict at this look.
+    DIRECTION_ALPHA is divided among the looks. Each look gets half of the part that the earlier looks did not
+    use, but at least `alpha`, the error rate of the verdict at this look.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 

@@ -122,16 +122,16 @@ def page(title: str, body: Sequence[str], plots: Plots) -> str:
 
 
 class Plots:
-    """Plots of a page. Each has a number, by which the page's script finds its data."""
+    """Plots of a page. Each plot has a number, by which the page's script finds the data of the plot."""
 
     def __init__(self) -> None:
         self.views: list[list[Plain]] = []
         """Data of each plot's views, for the script. The index is the number of the plot."""
 
     def place(self, plots: Iterable[Plot]) -> str:
-        """Add plots to the page, and return their placeholders as HTML, which the script fills.
+        """Add plots to the page, and return the HTML of their placeholders. The script draws the plots there.
 
-        Empty if there are no plots.
+        The result is empty if there are no plots.
         """
         places = []
         for plot in plots:

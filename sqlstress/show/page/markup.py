@@ -82,7 +82,7 @@ def _short(plain: Any) -> Any:
 LONG_TEXT = 240
 """Number of characters above which a text is shown in two columns if the page is wide enough."""
 Said = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
-"""Block other than a table."""
+"""Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
 """Prefix of a line with a warning."""
 
@@ -134,8 +134,8 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield blocks as HTML. Tables are folded if all tables have more than MAX_OPEN_ROWS rows in total.
 
     If so, all tables with a caption (a paragraph that ends with a colon) are folded, including the first one:
-    a single open table among folded tables would look like the most important one. Tables without a caption
-    are folded only from MAX_OPEN_ROWS rows on.
+    a single open table among folded tables would look like the most important one. Tables without a
+    caption stay open until MAX_OPEN_ROWS rows are shown; further tables are folded.
     """
     parts = list(_captioned(blocks))
     total = sum(len(table.rows) for _, tables in parts for table in tables)
@@ -154,9 +154,9 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
-    """Yield consecutive tables together with their caption. Other blocks are yielded alone, without tables.
+    """Yield pairs: a caption, and the consecutive tables below it. Tables without a caption have None.
 
-    The caption is None for tables without one.
+    Any other block is yielded in the place of a caption, with an empty list of tables.
     """
     caption: Said | None = None
     tables: list[Table] = []
