@@ -25,6 +25,7 @@ _CONDITIONS = {
     ("open_cursor", True): "a SELECT of the connection is open",
     ("open_cursor", False): "no SELECT is open",
     ("shared_cache", True): "`cache=shared`",
+    ("exclusive", True): "`locking_mode=EXCLUSIVE`",
     ("holder", "this process"): "the holder is idle in the same process",
 }
 

@@ -38,6 +38,8 @@ class Facts:
     """Whether another statement of the connection was open."""
     shared_cache: bool | None = None
     """Whether connections of the process share a cache."""
+    exclusive: bool | None = None
+    """Whether the connection uses PRAGMA locking_mode = EXCLUSIVE, as all connections of its code do."""
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock."""
 
@@ -110,11 +112,19 @@ RULES: tuple[Rule, ...] = (
         "Begin with BEGIN IMMEDIATE. Repeat the transaction from BEGIN, never the statement alone.",
     ),
     Rule(
+        "exclusive-mode",
+        (5,),
+        Facts(waited="the timeout", exclusive=True),
+        "The program sets PRAGMA locking_mode=EXCLUSIVE: the first connection never releases its locks.",
+        "Remove that PRAGMA; no busy timeout helps.",
+    ),
+    Rule(
         "waits-for-itself",
         (5,),
         Facts(waited="the timeout", holder="this process"),
         "An idle connection of the same process held the lock: the process waited for itself.",
-        "Let writers queue before SQLite, as with one writer connection; a longer timeout only waits longer.",
+        "Write with that connection, or commit its transaction first; let threads queue before they begin to"
+        " write. A longer timeout only waits longer.",
     ),
     Rule(
         "held-longer",

@@ -306,6 +306,7 @@ class FailedStatements:
         """Return the facts of a failed statement: from its text, and read from its connection."""
         self._examines, connection = True, history.connection()
         try:
+            holder = self._holder(connection, history.name)
             return FailureFacts(
                 _pragma(connection, "busy_timeout"),
                 _pragma(connection, "journal_mode"),
@@ -314,13 +315,15 @@ class FailedStatements:
                 began,
                 _has_open_statement(history),
                 "yes" if "cache=shared" in history.name else "no",
-                self._holder(connection, history.name),
+                "this process" if holder else "",
+                _beginning(holder),
+                _pragma(connection, "locking_mode"),
             )
         finally:
             self._examines = False
 
-    def _holder(self, failed: Any, name: str) -> str:
-        """Return "this process" if another connection of this process holds the write lock; else "".
+    def _holder(self, failed: Any, name: str) -> Transaction | None:
+        """Return the transaction of another connection of this process that holds the write lock, or None.
 
         That connection has written in a transaction that is still open, and runs no statement now.
         """
@@ -328,9 +331,10 @@ class FailedStatements:
             connection = history.connection()
             if connection is failed or history.name != name or not _is_in_transaction(connection):
                 continue
-            if history.transaction().state == "written" and not _runs(history):
-                return "this process"
-        return ""
+            transaction = history.transaction()
+            if transaction.state == "written" and not _runs(history):
+                return transaction
+        return None
 
     def check_left_open(self, call: str) -> None:
         """Record the transactions that this thread has open after a call of the user's function.
@@ -426,6 +430,13 @@ def _is_in_transaction(connection: Any) -> bool:
         return bool(connection.in_transaction)
     except Exception:  # The connection was closed, or no longer exists.
         return False
+
+
+def _beginning(transaction: Transaction | None) -> str:
+    """Return the statement that began a transaction, with its line if known; empty without a transaction."""
+    if transaction is None:
+        return ""
+    return f"{transaction.began} ({transaction.at})" if transaction.at else transaction.began
 
 
 def _runs(history: History) -> bool:

@@ -37,6 +37,7 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         journal=None if not journal else "wal" if journal == "wal" else "rollback",
         open_cursor=yes_or_no.get(traits["open_cursor"]),
         shared_cache=yes_or_no.get(traits["shared_cache"]),
+        exclusive=traits.get("locking_mode") == "exclusive",
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
     )
 

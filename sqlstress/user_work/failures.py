@@ -82,6 +82,10 @@ class FailureFacts(NamedTuple):
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
     """"this process" if another, idle connection of this process held the write lock."""
+    held_since: str = ""
+    """Statement that began the holder's transaction, with its line, if the holder is this process."""
+    locking_mode: str = ""
+    """Locking mode of the connection: "normal" or "exclusive"."""
 
 
 class Occurrences:

@@ -24,6 +24,8 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 MAX_CAUSES = 3
 """Maximum number of causes that are explained."""
 NS_PER_MS = NS_PER_S // 1000
+HELD_LONGER, WAITS_FOR_ITSELF = "held-longer", "waits-for-itself"
+"""Names of rules."""
 
 
 class Failure(NamedTuple):
@@ -40,6 +42,8 @@ class Failure(NamedTuple):
     longest_ms: float
     """Duration of the longest failed call in ms, of all workers."""
     timeout_ms: int | None
+    held_since: str
+    """Statement that began the transaction of the idle holder in the same process; empty if there is none."""
 
 
 def failures_of(group: Group) -> list[Failure]:
@@ -60,7 +64,10 @@ def _failure(sighting: Sighting) -> Failure:
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
     facts = facts_of(traits, waited_ms, timeout_ms)
     code, at, message = int(traits["code"]), traits["at"], sighting.example
-    return Failure(code, sighting.what, at, message, facts, sighting.count, waited_ms, longest_ms, timeout_ms)
+    times, held_since = sighting.count, traits.get("held_since", "")
+    return Failure(
+        code, sighting.what, at, message, facts, times, waited_ms, longest_ms, timeout_ms, held_since
+    )
 
 
 def _merged(failures: Sequence[Failure]) -> Failure:
@@ -113,14 +120,17 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 
 
 def failure_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each cause of failed statements, with its cure; first that of the most failures."""
+    """Yield a finding for each cause of failed statements, with its cure; first that of the most failures.
+
+    A lock that was held for too long may be the consequence of another cause, and comes after it.
+    """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     for failure in failures_of(group):
         if failure.code == ERROR:
             continue  # The message of such an error already explains the cause.
         diagnosis = diagnose(failure.code, failure.facts)
         by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
-    largest = sorted(by_cause.values(), key=lambda group: -sum(failure.times for failure, _ in group))
+    largest = sorted(by_cause.values(), key=_order)
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
         yield Finding(
@@ -131,8 +141,25 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             message=None if diagnosis.cause else first.message,
             count=sum(failure.times for failure, _ in kinds),
             others=len(kinds) - 1,
-            explanation=f"{diagnosis.cause.cause} {diagnosis.cause.cure}" if diagnosis.cause else None,
+            explanation=_explanation(first, diagnosis),
         )
+
+
+def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
+    """Return the key that sorts the causes: those that are certain first, then by the number of failures."""
+    _, diagnosis = kinds[0]
+    is_certain = diagnosis.cause is not None and diagnosis.cause.name != HELD_LONGER
+    return not is_certain, -sum(failure.times for failure, _ in kinds)
+
+
+def _explanation(failure: Failure, diagnosis: Diagnosis) -> str | None:
+    """Return cause and cure of a failure, with the holder's transaction if it is known; None if unknown."""
+    if not diagnosis.cause:
+        return None
+    holder = ""
+    if diagnosis.cause.name == WAITS_FOR_ITSELF and failure.held_since:
+        holder = f" Its transaction began with {failure.held_since}."
+    return f"{diagnosis.cause.cause}{holder} {diagnosis.cause.cure}"
 
 
 def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:

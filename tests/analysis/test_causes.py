@@ -24,6 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "journal": "wal",
     "open_cursor": False,
     "shared_cache": False,
+    "exclusive": False,
     "holder": "another process",
 }
 """Values of the facts that a rule does not name."""
@@ -61,7 +62,14 @@ def test_extended_code_without_rules_has_those_of_its_primary_code() -> None:
 
 
 def test_failure_that_no_rule_explains_is_unknown() -> None:
-    facts = Facts(waited="at once", timeout="set", statement="write", transaction="none", open_cursor=False)
+    facts = Facts(
+        waited="at once",
+        timeout="set",
+        statement="write",
+        transaction="none",
+        open_cursor=False,
+        exclusive=False,
+    )
     assert diagnose(5, facts).possible == ()
 
 
@@ -150,8 +158,7 @@ def test_cause_of_a_real_failure(situation: Situation, name: str, tmp_path: Path
             with pytest.raises(sqlite3.OperationalError) as caught:
                 this.execute(sql)
             late = time.perf_counter() - start_s >= timeout_s
-            complete_facts = replace(
-                facts, waited="the timeout" if late else "at once", timeout="set", journal="wal"
-            )
+            waited = "the timeout" if late else "at once"
+            complete_facts = replace(facts, waited=waited, timeout="set", journal="wal", exclusive=False)
             cause = diagnose(caught.value.sqlite_errorcode, complete_facts).cause
             assert cause and cause.name == name

@@ -86,6 +86,13 @@ def held_longer(file: Path) -> None:
         this.execute(INSERT)
 
 
+def exclusive_mode(file: Path) -> None:
+    with open_file(file) as this, other_process(HOLD_EXCLUSIVELY, file):
+        this.execute("PRAGMA locking_mode = EXCLUSIVE")
+        with refused:
+            this.execute(INSERT)
+
+
 def commit_behind_reader(file: Path) -> None:
     with rollback_journal(file) as this, open_file(file) as other:
         this.execute("BEGIN")
@@ -239,6 +246,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "no-timeout": no_timeout,
     "waits-for-itself": waits_for_itself,
     "held-longer": held_longer,
+    "exclusive-mode": exclusive_mode,
     "commit-behind-reader": commit_behind_reader,
     "wal-switch": wal_switch,
     "recovery": recovery,
@@ -290,6 +298,15 @@ HOLD_WRITE_LOCK = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
+print(flush=True)
+sys.stdin.read()
+"""
+
+HOLD_EXCLUSIVELY = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+connection.execute("INSERT INTO t VALUES (1)")
 print(flush=True)
 sys.stdin.read()
 """

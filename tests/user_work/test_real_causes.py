@@ -33,3 +33,9 @@ def test_cause_of_a_caught_failure(name: str, file: Path, recorder: FailedStatem
     assert diagnose(int(traits["code"]), facts).cause == rule
     assert count == 1 and traits["at"].startswith("failing_programs.py:")
     assert explain(sql, traits).endswith(f"{rule.cause} {rule.cure}")
+
+
+def test_holder_in_the_same_process_is_named_with_its_line(file: Path, recorder: FailedStatements) -> None:
+    PROGRAMS["waits-for-itself"](file)
+    ((_, _, _, _, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    assert traits["held_since"].startswith("BEGIN IMMEDIATE (failing_programs.py:")
