@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 from sqlstress.engine.protocols import FAILED, Chunk, SelfDriven, Source, Stamps
 from sqlstress.statistics.histogram import Recorder
 
-# Counting: only operations that complete inside the window count. Bisection of the stamps finds them.
+# Counting: only operations that end inside the window count. A binary search in the stamps (begin and end of
+# each operation) finds these operations.
 
 
 FOREVER_NS = 1 << 62

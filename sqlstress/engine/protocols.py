@@ -107,7 +107,7 @@ class SelfDriven:
 class Findings(SimpleNamespace):
     """One worker's findings: errors in the data, its settings, and the experiment's own results.
 
-    Plain data for the pipe.
+    The fields have only built-in types, so that a worker can send the findings to the parent through a pipe.
     """
 
     effective: dict[str, str]

@@ -129,7 +129,7 @@ class StallDetector:
         self._slept_before = self._asleep()
         self._last = clock()
         self._longest = (self._last, self._last)
-        """Begin and end of the longest interval between two readings, in seconds of `clock`."""
+        """Begin and end of the longest interval between two consecutive readings of `clock`, in seconds."""
 
     def look(self) -> None:
         """Read the clock."""
@@ -255,7 +255,7 @@ class RetryReason(NamedTuple):
 
 
 CROWDED_PROCESSES_PER_CORE = 50
-"""Number of processes per core from which on a process may wait seconds for a processor."""
+"""Minimum number of processes per core at which a process may wait several seconds for a processor."""
 
 
 def retry_reason(
@@ -281,7 +281,7 @@ def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
 
     The operations may be too slow for the window, or the disk has stalled.
     """
-    # In an open loop unfinished operations count as queued, which the table shows.
+    # In an open loop (operations due at a given rate) the table shows unfinished operations as queued.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
         return None
@@ -297,12 +297,14 @@ class TrialMeasurement(NamedTuple):
     start_s: float
     """Seconds from the first call until all processes were connected.
 
-    If the processes have no common start (published script), the time counts from the start of the processes.
+    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
+    from the start of the processes.
     """
     whole_s: float
     """Seconds from the first call until all processes had ended.
 
-    If the processes have no common start (published script), the time counts from the start of the processes.
+    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
+    from the start of the processes.
     """
     series: list[Series]
     """Values over time that the companions (additional processes) recorded."""
@@ -402,7 +404,8 @@ class TrialRunner:
             extra_s += 2 * flaw.late_s
 
     def _attempts(self, case: Case) -> int:
-        # The published script uses its files for a whole sweep of cases, so a trial cannot be repeated.
+        # Without a common start the experiment imitates a published benchmark script. The script uses the
+        # same files for a whole sweep of cases, so a trial cannot be repeated.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
@@ -519,7 +522,7 @@ class TrialRunner:
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
-            # The published script has no common start: each process begins as soon as it has started.
+            # The imitated script has no common start: each process begins as soon as it has started.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
             pool.go(window)

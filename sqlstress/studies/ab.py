@@ -195,7 +195,7 @@ class AbStudy:
         return None if differ else same_environment(a, b)
 
     def _ended(self) -> bool:
-        """Return whether the test is decided, or ended because a slice could not be measured."""
+        """Return whether the test is decided, or a slice (one trial of one arm) could not be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
@@ -224,8 +224,8 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
 """Defaults and help of the experiment's options that differ in an A/B test, where a slice is a single
 trial."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options of the experiment that an A/B test does not support, because it measures slices of A and B in
-turns."""
+"""Options of the experiment that an A/B test does not support: the test itself repeats slices (single trials)
+of A and B in turns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
 """Maximum window, in seconds. Rates that would need a longer window are not tried."""
 DUE_MARGIN = 4.0
-"""Number of operations that are due in addition to the required number, in standard deviations of random
+"""Planned surplus over the required number of operations, in standard deviations of the number of random
 arrivals."""
 PATIENCE = 2
 """Number of consecutive windows that allow no conclusion after which the search ends."""
@@ -201,7 +201,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     },
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help of the experiment's options that differ in a search."""
+"""Defaults and help of the experiment's options that differ in a search for the highest rate."""
 _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
 """Options of the experiment that the search sets itself, or that would change the question it answers."""
 

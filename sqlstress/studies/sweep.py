@@ -308,7 +308,8 @@ class Sweep:
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # After the first pass only the case's own run decides, so that a case that was begun gets all passes.
+        # After the first trial of a case only its own run decides, so that a case that was begun gets all
+        # passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -326,7 +327,8 @@ class Sweep:
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)
-        # A worker that hangs would probably hang again in the next pass, which takes long.
+        # A worker that hangs would probably hang again in the next pass. It takes long to detect a hang, so
+        # the case gets no further trial.
         hung = any((worker.error or "").startswith(HUNG) for worker in trial.workers)
         self._runs[turn.case] = replace(
             run, trials=(*run.trials, trial), error=trial.error if hung else run.error
