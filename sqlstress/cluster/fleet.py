@@ -59,7 +59,8 @@ def security_of(address: str) -> distributed.Security:
 def connected(address: str) -> Iterator[distributed.Client]:
     """Yield a client of Dask.
 
-    Raises UsageError for the address, EnvironmentFailure if no scheduler answers.
+    Raises UsageError if others on the network could use the connection, EnvironmentFailure if no scheduler
+    answers.
     """
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.

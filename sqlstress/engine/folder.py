@@ -137,7 +137,7 @@ def remove_our_files(path: Path) -> bool:
             remove(path / MARKER)
         path.rmdir()
     except OSError:
-        return False  # it holds other files, or another sqlstress was faster
+        return False  # the folder holds other files, or another sqlstress has removed the folder
     return True
 
 

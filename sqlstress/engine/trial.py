@@ -223,7 +223,7 @@ class RetryReason(NamedTuple):
     """Effect of the container's CPU quota if it was used up; else None."""
 
     def message(self, attempts: int) -> str:
-        """Return a message on the last of `attempts` attempts, which includes a remedy."""
+        """Return an error message with a remedy. `attempts` is the number of attempts at the trial."""
         if self.missing:
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
@@ -279,7 +279,7 @@ def retry_reason(
 def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
     """Return the reason to repeat a trial in whose window no operation ended, or None if some did.
 
-    The operations may be too slow for the window, or the disk has stalled.
+    Possible causes: the operations are too slow for the window, or the disk has stalled.
     """
     # In an open loop (operations due at a given rate) the table shows unfinished operations as queued.
     done = trial.transactions or trial.failed or trial.arrived
@@ -334,7 +334,7 @@ MAX_RERUNS = 3
 class TrialRunner:
     """Runner of the trials of one measurement.
 
-    Each trial gets its own salt, which changes its random draws.
+    Each trial gets its own salt: a number that changes the random draws of the trial.
     """
 
     def __init__(
@@ -362,8 +362,8 @@ class TrialRunner:
     def run(self, case: Case, index: int) -> Trial:
         """Run a trial.
 
-        If other programs took a large share of the machine, run it again and return the better trial. The
-        better trial is the trial with the smaller share of other programs; wrong data always wins.
+        If other programs took a large share of the machine, run the trial again and return the better trial:
+        the trial in which other programs took the smaller share. A trial with wrong data is always returned.
         """
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
@@ -384,10 +384,10 @@ class TrialRunner:
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
         """Run a trial once.
 
-        Used if its verdict matters and its figures do not, so that an invalid trial suffices.
+        Used if only the trial's verdict matters, not its figures: a trial with invalid figures suffices.
         """
         trial, flaw = self._attempt(case, index, 0.0, pauses)
-        # A trial without operations proves nothing, so it gets an error.
+        # A trial without operations says nothing about the data, so the trial gets an error.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
@@ -400,7 +400,7 @@ class TrialRunner:
             # A trial with wrong data is never repeated: a repeat would hide the fault.
             if flaw is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
                 return replace(trial, attempts=attempt, error=flaw.message(attempt) if flaw else trial.error)
-            # With many busy workers it takes a while until each of them has had a processor.
+            # With many busy workers it takes a while until each worker has had a processor.
             extra_s += 2 * flaw.late_s
 
     def _attempts(self, case: Case) -> int:
@@ -452,8 +452,8 @@ class TrialRunner:
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
         """Prepare the data while the processes start; return the snapshot of the data.
 
-        Processes without a common start (published script) start after the preparation, because the script's
-        time includes their start.
+        If the experiment imitates a published benchmark script, the processes have no common start. They
+        start after the preparation, because the script's time includes their start.
         """
         common_start = experiment_of(case).common_start
         if common_start:

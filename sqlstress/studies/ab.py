@@ -200,7 +200,7 @@ class AbStudy:
 
 
 SAME_CODE = "Both arms ran the same code."
-"""Reason why the other runs of a refused test have no trials."""
+"""Reason why the other runs have no trials if the test was refused because both arms ran the same code."""
 
 
 def _has_imported_file(run: Run) -> bool:
@@ -372,7 +372,10 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the study. `gate` has unparsed values of COMPARISON_OPTIONS. Raises UsageError."""
+    """Return the A/B test as a study. `gate` has the unparsed values of COMPARISON_OPTIONS, by name.
+
+    Raises UsageError if a value is not valid.
+    """
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(

@@ -34,7 +34,7 @@ CLOSED_S = 2.0
 FIRST_RATE_SHARE = 0.7
 """First rate, as a share of the rate that the closed loop reached."""
 CHECKPOINTS_PER_WINDOW = 3
-"""Number of checkpoints that a window spans at half of the closed loop's rate."""
+"""Number of checkpoints that a window must span at half of the rate that the closed loop reached."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
 """Maximum window, in seconds. Rates that would need a longer window are not tried."""
@@ -42,7 +42,7 @@ DUE_MARGIN = 4.0
 """Planned surplus over the required number of operations, in standard deviations of the number of random
 arrivals."""
 PATIENCE = 2
-"""Number of consecutive windows that allow no conclusion after which the search ends."""
+"""Maximum number of consecutive windows that allow no conclusion: after these windows the search ends."""
 TYPICAL_WINDOWS = 20
 """Typical number of windows of a search on a quiet machine, for the estimate of the time left."""
 

@@ -64,8 +64,8 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
     The first pass has the cases in their given order, the second in reverse order. The seed draws the order
     of each later pass: if each pass reversed the order, a periodic effect could meet a case in the same way
-    each time. Cases without a common start (published script) all use the same files, so they are not
-    measured in passes: all trials of a case follow each other.
+    each time. An experiment that imitates a published benchmark script uses the same files for all cases. Its
+    cases are not measured in passes: all trials of a case follow each other.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -82,8 +82,8 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
     """Return the trial with a longer window, for the case with the longest waits; empty if no case needs it.
 
-    A short window may hide long waits. The case is the one with the most processes and, among equals, the
-    fewest files.
+    A short window may hide long waits. Of the cases that may have hidden waits, the case with the most
+    processes is chosen; among equals, the case with the fewest files.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -106,7 +106,7 @@ NOTE_WIDTH = len("1,234,567 TPS")
 def expected_trial_s(case: Case) -> float:
     """Return the estimated duration of a trial, in seconds.
 
-    SweepProgress corrects it by the trials that ended.
+    SweepProgress corrects the estimate, using the actual durations of finished trials.
     """
     return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
@@ -391,7 +391,10 @@ def run_study(
 def run_on_bench(
     study: Study[B], bench: B, save: Save = save_nothing, clock: Callable[[], float] = time.monotonic
 ) -> Report:
-    """Run a study on an open bench and return its report. `clock` returns the time in seconds."""
+    """Run a study and return the study's report. `bench` has the tools with which the study measures.
+
+    `clock` returns the seconds since some fixed time.
+    """
     saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:
