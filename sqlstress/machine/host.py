@@ -27,7 +27,7 @@ _SYSCTL_TIMEOUT_S = 2.0
 
 
 def describe_host() -> Host:
-    """Return a description of this machine. It takes SLEEPS sleeps of 1 ms."""
+    """Return a description of this machine. The call takes the time of SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
         system=system,

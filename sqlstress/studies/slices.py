@@ -232,8 +232,8 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices by the Python of the arm.
 
-    The costs of the first test count for all slices. A case is rehearsed in its first slice; later slices
-    repeat the result, as trials of one process do.
+    The costs of a sync and of the harness are taken from the first test of the interpreter. A case is
+    rehearsed in its first slice. Later slices repeat the result, as later trials of one process do.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:

@@ -114,7 +114,8 @@ def expected_trial_s(case: Case) -> float:
 class SweepProgress(Observer):
     """Observer of trials that forwards their events to `observer`, and adds the progress of the sweep.
 
-    Progress is measured in expected seconds of trials; finished trials correct the expectation.
+    Progress is the elapsed time as a share of the estimated total time. The estimate is the sum of the
+    trials' expected durations, corrected by the actual durations of finished trials.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class SweepProgress(Observer):
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_trial_s(turn.measured(cases)) for turn in order)]
-        """Sum of the expected seconds of all trials before each trial; the last value is the total."""
+        """Sum of the expected durations of all trials before each trial, in seconds; last, the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=AVERAGED_TICKS)
