@@ -45,7 +45,7 @@ STOP_S = GRACE_S + 3 * POLL_S
 def security_of(address: str) -> distributed.Security:
     """Return the security settings of a connection, from Dask's configuration.
 
-    Raises UsageError if others on the network could use the connection.
+    Raises UsageError for a malformed address, or if others on the network could use the connection.
     """
     if not _ADDRESS.fullmatch(address):
         raise UsageError(
@@ -59,7 +59,8 @@ def security_of(address: str) -> distributed.Security:
 def connected(address: str) -> Iterator[distributed.Client]:
     """Yield a client of Dask.
 
-    Raises UsageError for the address, EnvironmentFailure if no scheduler answers.
+    Raises UsageError if the address is malformed or unsafe (see `security_of`), EnvironmentFailure if no
+    scheduler answers.
     """
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.

@@ -36,7 +36,7 @@ POLL_S = 2.0
 SILENT_S = 60.0
 """Time without a new heartbeat after which a task stops, in seconds."""
 STOP = -1
-"""Value of the heartbeat that stops all tasks."""
+"""Value of the heartbeat with which the client stops all tasks."""
 _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -120,7 +120,7 @@ def measure(run: str) -> tuple[int, str, bytes]:
 
 
 def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], err: IO[bytes]) -> int:
-    """Run a guard to its end; return its exit code.
+    """Run a guard (the process that measures the plan for this job) to its end; return the guard's exit code.
 
     Raises EnvironmentFailure if the measurement has to stop.
     """
@@ -158,8 +158,8 @@ class HeartbeatMonitor:
         self._heard, self._last = clock(), 0
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if the measurement has to stop: the fleet was stopped, or the client is
-        silent."""
+        """Raise EnvironmentFailure if the measurement has to stop: the fleet was stopped, or the client
+        sends no heartbeat any more."""
         now, beat = self._clock(), self._last
         with suppress(Exception):  # The connection may be lost for a moment.
             beat = self._read()

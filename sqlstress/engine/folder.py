@@ -117,9 +117,9 @@ def _is_abandoned(path: Path) -> bool:
 def remove_our_files(path: Path) -> bool:
     """Delete our files in `path`, one of our folders, then the folder; return whether the folder is gone.
 
-    Other programs' files stay, and so does the folder if it holds any. If another program has one of our
-    files open, the file may stay. If so, the marker stays too, so that a later start of sqlstress can delete
-    both.
+    Files of other programs stay; if there are any, the folder stays. If another program has one of our files
+    open, the file may stay. If so, the marker file, which identifies the folder as ours, stays too: a later
+    start of sqlstress can then delete the file and the folder.
     """
     for file in _our_files(path):
         with suppress(OSError):
@@ -137,7 +137,7 @@ def remove_our_files(path: Path) -> bool:
             remove(path / MARKER)
         path.rmdir()
     except OSError:
-        return False  # it holds other files, or another sqlstress was faster
+        return False  # the folder holds other files, or another sqlstress has removed the folder
     return True
 
 

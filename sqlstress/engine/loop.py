@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 from sqlstress.engine.protocols import FAILED, Chunk, SelfDriven, Source, Stamps
 from sqlstress.statistics.histogram import Recorder
 
-# Counting: only operations that complete inside the window count. Bisection of the stamps finds them.
+# Counting: only operations that end inside the window count. A binary search in the stamps (begin and end of
+# each operation) finds these operations.
 
 
 FOREVER_NS = 1 << 62
@@ -106,8 +107,8 @@ class LoopTally:
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk that ended inside the window.
 
-        `kinds` may be longer than `stamps`: the last operations were not run. `sizes` has the number of rows
-        of each operation; None if the kind determines it.
+        `kinds` may be longer than `stamps`, because the last operations were not run. `sizes` has the number
+        of rows of each operation; None if the kind determines it.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -119,7 +120,7 @@ class LoopTally:
         high = bisect_left(ends, window.closes_ns)
         began = bisect_left(begins, window.closes_ns)
         durations = list(map(sub, ends, begins))
-        if high < began:  # pending when the window closed
+        if high < began:  # an operation was running when the window closed
             totals.longest_wait_ns = max(totals.longest_wait_ns, durations[high])
         if low < high:
             counted = kinds[low:high]
@@ -162,7 +163,7 @@ class LoopTally:
             low = following
 
     def finish(self) -> Totals:
-        """Return the totals, completed by the histograms and the longest wait."""
+        """Add the histograms and the longest wait to the totals; return the totals."""
         for kind, name in enumerate(self._kinds):
             if name in self.totals.operations:
                 self.totals.buckets[name] = self._recorders[kind].buckets()
@@ -213,7 +214,7 @@ def timed_loop(
     """Run operations until the window closes, `limit` are done, the source has no more, or stop[0] is set.
 
     Return the worker's totals. After every chunk progress[0] grows by the number of operations done, without
-    failed operations. `run` runs one chunk.
+    failed operations. `run` is the function that runs one chunk.
     """
     tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit

@@ -1,6 +1,7 @@
-"""Measurements that a slice of an A/B test leaves out, because the test uses those of an earlier slice.
+"""Measurements that a slice of an A/B test leaves out, because the test has them from an earlier slice.
 
-A variable of the environment names them: an older sqlstress ignores it, but would refuse an unknown option.
+An environment variable names the omitted measurements. An older version of sqlstress ignores the variable,
+but would refuse an unknown option.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 VARIABLE = "SQLSTRESS_OMIT"
 """Variable of the environment with the names of omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Name of the costs of a sync and of the harness. The report needs a cost of a sync: it has few samples."""
+"""Name of the costs of a sync and of the harness. A report must have a sync cost, so a few samples remain."""
 REHEARSAL = "rehearsal"
 """Name of the rehearsal."""
 RERUNS = "reruns"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 IDLE_NS = 50_000_000
-"""Longest wait without a look at the window's end and the stop flag, in ns."""
+"""Maximum time between two checks whether the window has ended or the stop flag is set, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
 """Minimum and maximum of DueSleeper's margin, in ns: the worker wakes up this long before the due time."""
 
@@ -76,8 +76,10 @@ class DueSleeper:
 
 
 class OpenTotals(SimpleNamespace):
-    """Counts and latencies of one worker's operations that were due inside the window; plain data for the
-    pipe."""
+    """Counts and latencies of one worker's operations that were due inside the window.
+
+    The fields hold only plain data, which a worker can send to the parent through a pipe.
+    """
 
     due: int
     skipped: int
@@ -97,8 +99,10 @@ class OpenTotals(SimpleNamespace):
 
 
 class OpenLoop:
-    """A Run of `timed_loop` that begins each operation when it is due, or at once if it is already
-    overdue."""
+    """Run function of `timed_loop`: it runs the operations of a chunk, each when it is due.
+
+    An operation that is already overdue begins at once.
+    """
 
     def __init__(
         self,

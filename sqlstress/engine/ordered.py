@@ -41,10 +41,10 @@ class OperationLedger:
         self._position, self.ends = slot[:1], slot[1:]
 
     def announce(self, first: int, operations: int) -> None:
-        """Publish that the worker is about to run `operations` operations; `first` is the number of the
-        first, from 0."""
+        """Publish that the worker is about to run `operations` operations; `first` is the index of the
+        first operation in the worker's list."""
         self.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
-        # Both numbers in one store: a reader never sees one of them without the other.
+        # One 64-bit store writes both numbers, so that a reader never sees one of them without the other.
         self._position[0] = first << _LENGTH_BITS | operations
 
     def settle(self, done: int) -> None:

@@ -59,7 +59,7 @@ class WorkerExit:
     worker: int
     done: Done | None = None
     reason: str | None = None
-    """Clause on what happened to the worker, such as "was killed"; None if there are results."""
+    """Reason why there are no results, as a clause such as "was killed"; None if there are results."""
     over_ns: int = field(default=0, compare=False)
     """Time at which a worker without results was known to have ended, in ns of `perf_counter_ns`; 0 means
     unknown."""
@@ -73,7 +73,7 @@ def clause(reason: str | None) -> str:
 
 
 def death_clause(exitcode: int | None) -> str:
-    """Return a clause on the end of a process without a result, with cause and cure of SIGBUS."""
+    """Return a clause on the end of a process without a result, with the cause of SIGBUS and a remedy."""
     ending = processes.exit_clause(exitcode)
     if not ending.endswith("SIGBUS"):
         return ending
@@ -214,8 +214,10 @@ class Pool:
                 pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait for the results of all workers, sorted by worker; give up if none makes progress for
-        `timeout_s`."""
+        """Wait for the results of all workers, and return them by worker number.
+
+        Give up if no worker makes progress for `timeout_s`.
+        """
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [
             sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
@@ -281,7 +283,8 @@ class Pool:
     def _receive(self, pipe: Pipe) -> Any:
         """Return a process's message.
 
-        Return None if the message has not arrived completely, and a WorkerExit if it never will.
+        Return None if the message has not arrived completely yet. Return a WorkerExit if the process has died
+        or failed.
         """
         number = self._pipes[pipe]
         try:

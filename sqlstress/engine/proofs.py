@@ -22,7 +22,7 @@ Found = TypeVar("Found", bound=Check | None)
 def examined(name: str, check: Callable[[], Found]) -> Found | Check:
     """Return the result of `check`, which reads the database; if the reading fails, return a failed check.
 
-    Re-raises errors that do not concern the database: our own errors, system errors and lack of memory.
+    Re-raises errors that do not concern the database: SqlstressError, OSError and MemoryError.
     """
     try:
         return check()
@@ -95,7 +95,7 @@ class ProvenWork(Work):
         return replace(trial, wal=self._wal.use()) if self._wal else trial
 
     def release(self) -> None:
-        """Close what is open. A subclass first closes its connections to the database."""
+        """Close open resources. A subclass first closes its own connections to the database."""
         if self._wal:
             self._wal.close()
 
@@ -112,8 +112,8 @@ class ProvenWork(Work):
         return Verdict(checks, time.perf_counter() - start_s)
 
     def sound(self, pulse: Pulse) -> list[Check]:
-        """Return the target's own checks of the data: its integrity, and whether its schema is still as
-        created."""
+        """Return the target's own checks of the data: integrity, and whether the schema has stayed as the
+        experiment created it."""
         checks = [self.place.integrity(self.case.verify, pulse)]
         if self._created:
             checks.append(examined("schema", lambda: self.place.redefined(self._created, pulse)))

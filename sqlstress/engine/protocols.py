@@ -107,7 +107,8 @@ class SelfDriven:
 class Findings(SimpleNamespace):
     """One worker's findings: errors in the data, its settings, and the experiment's own results.
 
-    Plain data for the pipe.
+    The worker sends the findings to the parent through a pipe. So the fields hold only plain data, such as
+    numbers, texts and lists.
     """
 
     effective: dict[str, str]

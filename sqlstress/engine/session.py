@@ -50,10 +50,10 @@ class MeasuringSession:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[Bench]:
-        """Yield a bench. Inside the block its runner raises Interrupted after a stop signal.
+        """Yield a bench. Inside the block the bench's runner raises Interrupted after a stop signal.
 
-        Raises UsageError for `keep` with a server, else SqlstressError if measuring is impossible in
-        `directory`.
+        Raises UsageError if `keep` is set and a case uses a server, and another SqlstressError if `directory`
+        does not allow a measurement.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")

@@ -161,7 +161,7 @@ def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
-    """Merge histograms; each part is (histogram, its largest value in ns)."""
+    """Merge histograms; each part is a pair of a histogram and its largest value in ns."""
     buckets = histogram.merge(buckets for buckets, _ in parts)
     return Latency.from_buckets(buckets, max(largest for _, largest in parts))
 
@@ -169,7 +169,7 @@ def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
 def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
     """Return the fates of the due operations (done, skipped, queued), summed over workers.
 
-    None for a closed loop.
+    Return None for a closed loop, in which no operation has a due time.
     """
     arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
@@ -194,7 +194,8 @@ def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
     """Return the settings that workers read back, by name.
 
-    If workers differ, all their values joined by " / ". A worker that could not read a setting is left out.
+    If workers read different values of a setting, the values are joined by " / ". Workers that could not read
+    the setting are ignored.
     """
     answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
@@ -213,9 +214,9 @@ def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
 
 
 def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
-    """Return the observed events of all workers, each kind once; in a topic the most frequent comes first.
+    """Return the observed events of all workers, added up by topic, kind and traits.
 
-    At most MOST_SIGHTINGS.
+    In each topic the most frequent event comes first. The result has at most MOST_SIGHTINGS events.
     """
     by_key: dict[Any, Sighting] = {}
     for finding in findings:

@@ -129,7 +129,7 @@ class StallDetector:
         self._slept_before = self._asleep()
         self._last = clock()
         self._longest = (self._last, self._last)
-        """Begin and end of the longest interval between two readings, in seconds of `clock`."""
+        """Begin and end of the longest interval between two consecutive readings of `clock`, in seconds."""
 
     def look(self) -> None:
         """Read the clock."""
@@ -223,7 +223,7 @@ class RetryReason(NamedTuple):
     """Effect of the container's CPU quota if it was used up; else None."""
 
     def message(self, attempts: int) -> str:
-        """Return a message on the last of `attempts` attempts, which includes a remedy."""
+        """Return an error message with a remedy. `attempts` is the number of attempts at the trial."""
         if self.missing:
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
@@ -255,7 +255,7 @@ class RetryReason(NamedTuple):
 
 
 CROWDED_PROCESSES_PER_CORE = 50
-"""Number of processes per core from which on a process may wait seconds for a processor."""
+"""Minimum number of processes per core at which a process may wait several seconds for a processor."""
 
 
 def retry_reason(
@@ -279,9 +279,9 @@ def retry_reason(
 def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
     """Return the reason to repeat a trial in whose window no operation ended, or None if some did.
 
-    The operations may be too slow for the window, or the disk has stalled.
+    Possible causes: the operations are too slow for the window, or the disk has stalled.
     """
-    # In an open loop unfinished operations count as queued, which the table shows.
+    # In an open loop (operations due at a given rate) the table shows unfinished operations as queued.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
         return None
@@ -297,12 +297,14 @@ class TrialMeasurement(NamedTuple):
     start_s: float
     """Seconds from the first call until all processes were connected.
 
-    If the processes have no common start (published script), the time counts from the start of the processes.
+    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
+    from the start of the processes.
     """
     whole_s: float
     """Seconds from the first call until all processes had ended.
 
-    If the processes have no common start (published script), the time counts from the start of the processes.
+    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
+    from the start of the processes.
     """
     series: list[Series]
     """Values over time that the companions (additional processes) recorded."""
@@ -332,7 +334,7 @@ MAX_RERUNS = 3
 class TrialRunner:
     """Runner of the trials of one measurement.
 
-    Each trial gets its own salt, which changes its random draws.
+    Each trial gets its own salt: a number that changes the random draws of the trial.
     """
 
     def __init__(
@@ -360,8 +362,8 @@ class TrialRunner:
     def run(self, case: Case, index: int) -> Trial:
         """Run a trial.
 
-        If other programs took a large share of the machine, run it again and return the better trial. The
-        better trial is the trial with the smaller share of other programs; wrong data always wins.
+        If other programs took a large share of the machine, run the trial again and return the better trial:
+        the trial in which other programs took the smaller share. A trial with wrong data is always returned.
         """
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
@@ -382,10 +384,10 @@ class TrialRunner:
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
         """Run a trial once.
 
-        Used if its verdict matters and its figures do not, so that an invalid trial suffices.
+        Used if only the trial's verdict matters, not its figures: a trial with invalid figures suffices.
         """
         trial, flaw = self._attempt(case, index, 0.0, pauses)
-        # A trial without operations proves nothing, so it gets an error.
+        # A trial without operations says nothing about the data, so the trial gets an error.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
@@ -398,11 +400,12 @@ class TrialRunner:
             # A trial with wrong data is never repeated: a repeat would hide the fault.
             if flaw is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
                 return replace(trial, attempts=attempt, error=flaw.message(attempt) if flaw else trial.error)
-            # With many busy workers it takes a while until each of them has had a processor.
+            # With many busy workers it takes a while until each worker has had a processor.
             extra_s += 2 * flaw.late_s
 
     def _attempts(self, case: Case) -> int:
-        # The published script uses its files for a whole sweep of cases, so a trial cannot be repeated.
+        # Without a common start the experiment imitates a published benchmark script. The script uses the
+        # same files for a whole sweep of cases, so a trial cannot be repeated.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
@@ -449,8 +452,8 @@ class TrialRunner:
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
         """Prepare the data while the processes start; return the snapshot of the data.
 
-        Processes without a common start (published script) start after the preparation, because the script's
-        time includes their start.
+        If the experiment imitates a published benchmark script, the processes have no common start. They
+        start after the preparation, because the script's time includes their start.
         """
         common_start = experiment_of(case).common_start
         if common_start:
@@ -519,7 +522,7 @@ class TrialRunner:
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
-            # The published script has no common start: each process begins as soon as it has started.
+            # The imitated script has no common start: each process begins as soon as it has started.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
             pool.go(window)

@@ -79,7 +79,7 @@ class Job(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """Message from a process: it is connected. `stamp_ns` is its clock."""
+    """Message from a process: it is connected. `stamp_ns` is the time on the process's clock, in ns."""
 
     stamp_ns: int
 
@@ -105,7 +105,8 @@ class FailedWork(NamedTuple):
 
 def main(job: Job, pipe: Pipe) -> None:
     """Do the work of a worker process: one job, and further jobs if the worker stays for later trials."""
-    # For good: a worker creates few reference cycles, and the pauses of a collection must not be measured.
+    # Garbage collection stays off: a worker creates few reference cycles, and pauses of the collector must
+    # not be measured.
     gc.disable()
     gc.freeze()
     with report_failures(pipe, job.case.driver):

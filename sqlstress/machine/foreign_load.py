@@ -68,8 +68,8 @@ def _processor_s(process: psutil.Process) -> float:
 
 
 MIN_INTERVAL_S = 0.1
-"""Minimum time between the first and the last sample, in seconds: systems count processor time in
-hundredths."""
+"""Minimum time between the first and the last sample, in seconds. Systems count processor time in hundredths
+of a second, so a shorter time would be too inexact."""
 MAX_SAMPLE_COST = 0.05
 """Maximum share of a processor spent on samples. A sample costs about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
@@ -197,8 +197,8 @@ class CpuMonitor:
 
 
 MIN_SPAN_MS = 30
-"""Minimum time by which busy time is divided, in ms: a single write of the system could fill a shorter
-time."""
+"""Minimum divisor of the disk's busy time for its busy share, in ms. A single write of the system could keep
+the disk busy for all of a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
 

@@ -27,7 +27,7 @@ _SYSCTL_TIMEOUT_S = 2.0
 
 
 def describe_host() -> Host:
-    """Return a description of this machine. It takes SLEEPS sleeps of 1 ms."""
+    """Return a description of this machine. The call takes the time of SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
         system=system,
@@ -150,7 +150,7 @@ def file_system_of(
 def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
     """Return the file system whose mount point is the longest prefix of a resolved path.
 
-    UNKNOWN without any.
+    UNKNOWN if no mount point is a prefix of the path.
     """
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
         # A network share without a drive letter is in no list; for a share with a letter psutil returns

@@ -77,7 +77,7 @@ def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
 def _quota(folder: Path) -> float | None:
     """Return the number of cores that a group may use.
 
-    None if it has no quota, or if the quota is unreadable.
+    Return None if the group has no quota, or if the quota is unreadable.
     """
     try:
         if (unified := folder / "cpu.max").exists():

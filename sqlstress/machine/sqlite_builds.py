@@ -35,7 +35,10 @@ class Build(NamedTuple):
 
 
 def build_in(file: Path) -> Build | None:
-    """Return the SQLite library in a file; None if the file does not contain SQLite. Raises OSError."""
+    """Return the SQLite library in a file; None if the file does not contain SQLite.
+
+    Raises OSError, and ValueError if the file is empty.
+    """
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         source = _SOURCE.search(data)
         if not source:
@@ -56,7 +59,10 @@ def builds_of_process(pid: int) -> list[Build]:
 
 
 def builds_of_program(path: Path) -> list[Build]:
-    """Return the SQLite library in the file of a program or library, as a list. Raises UsageError."""
+    """Return the SQLite library in the file of a program or library, as a list.
+
+    The list is empty if the file does not contain SQLite. Raises UsageError if the file cannot be read.
+    """
     try:
         build = build_in(path)
     except (OSError, ValueError) as error:
@@ -68,7 +74,7 @@ def _mapped_files(process: psutil.Process) -> set[str]:
     """Return the paths of the process's program and of the files that it has mapped; on macOS only of its
     program."""
     files = {process.exe()}
-    list_maps = getattr(process, "memory_maps", None)  # psutil has it on Linux and Windows.
+    list_maps = getattr(process, "memory_maps", None)  # psutil has this method on Linux and Windows.
     with suppress(psutil.AccessDenied):
         mappings = list_maps(grouped=False) if list_maps else ()
         files.update(part.path for part in mappings if sys.platform != "linux" or "x" in part.perms)

@@ -72,7 +72,8 @@ def measure(
 ) -> SyncCost:
     """Measure "write 4096 bytes and sync" in a new file, appending and overwriting; remove the file.
 
-    Uses the first call in `names` that works on the file system. Raises EnvironmentFailure.
+    `names` has names of system calls that sync a file; the first call that works on the file system is used.
+    Raises EnvironmentFailure if the file cannot be written or synced.
     """
     # The clean-up of a killed measurement's folder recognises our file by this name.
     path = folder / f"sync-{secrets.token_hex(8)}.tmp"

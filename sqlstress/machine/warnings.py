@@ -37,7 +37,10 @@ def durability_settings(settings: Settings) -> Settings:
 
 
 def level(wish: Settings, build: SqliteBuild) -> str:
-    """Return the effective synchronous level with a library: the requested level, or the library's default.
+    """Return the value of `PRAGMA synchronous` that takes effect: the requested value, or the library's
+    default.
+
+    `wish` has the requested settings.
 
     Source: SQLite's sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, which defaults to
     2.
@@ -97,7 +100,7 @@ class MachineFacts:
 NO_DISK_UNDER_NS = 20_000
 """Shortest plausible time for a disk to write and sync a block, in ns."""
 TICK_OVER_NS = 5_000_000
-"""Duration from which on a sleep of 1 ms was rounded up to a clock tick of the system, in ns."""
+"""Minimum duration of a sleep of 1 ms that shows rounding up to a clock tick of the system, in ns."""
 
 _MEMORY = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
 # Prefixes of types such as nfs4, fuse.sshfs and virtiofs.virtiofs0. fakeowner is from Docker Desktop.
@@ -129,7 +132,7 @@ def _disk(facts: MachineFacts) -> Iterator[Warning]:
     elif mounted.kind == "overlay" and "volatile" in options:
         fault = "This overlay is mounted volatile, so a sync does nothing"
     elif cost < NO_DISK_UNDER_NS and not (facts.macos and facts.sync.primitive == "fsync"):
-        # On macOS a plain fsync is as fast as this although it has an effect; another warning explains it.
+        # On macOS a plain fsync is this fast although it has an effect. Another warning explains the speed.
         fault = f"A sync takes {cost / 1000:.1f} µs here, too fast for a disk"
     if fault:
         text = f"{fault}: a power failure can lose acknowledged commits. Choose a --dir on a disk."

@@ -195,12 +195,12 @@ class AbStudy:
         return None if differ else same_environment(a, b)
 
     def _ended(self) -> bool:
-        """Return whether the test is decided, or ended because a slice could not be measured."""
+        """Return whether the test is decided, or a slice (one trial of one arm) could not be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
 SAME_CODE = "Both arms ran the same code."
-"""Reason why the other runs of a refused test have no trials."""
+"""Reason why the other runs have no trials if the test was refused because both arms ran the same code."""
 
 
 def _has_imported_file(run: Run) -> bool:
@@ -224,8 +224,8 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
 """Defaults and help of the experiment's options that differ in an A/B test, where a slice is a single
 trial."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options of the experiment that an A/B test does not support, because it measures slices of A and B in
-turns."""
+"""Options of the experiment that an A/B test does not support: the test itself repeats slices (single trials)
+of A and B in turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +372,10 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the study. `gate` has unparsed values of COMPARISON_OPTIONS. Raises UsageError."""
+    """Return the A/B test as a study. `gate` has the unparsed values of COMPARISON_OPTIONS, by name.
+
+    Raises UsageError if a value is not valid.
+    """
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(

@@ -34,15 +34,15 @@ CLOSED_S = 2.0
 FIRST_RATE_SHARE = 0.7
 """First rate, as a share of the rate that the closed loop reached."""
 CHECKPOINTS_PER_WINDOW = 3
-"""Number of checkpoints that a window spans at half of the closed loop's rate."""
+"""Number of checkpoints that a window must span at half of the rate that the closed loop reached."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
 """Maximum window, in seconds. Rates that would need a longer window are not tried."""
 DUE_MARGIN = 4.0
-"""Number of operations that are due in addition to the required number, in standard deviations of random
+"""Planned surplus over the required number of operations, in standard deviations of the number of random
 arrivals."""
 PATIENCE = 2
-"""Number of consecutive windows that allow no conclusion after which the search ends."""
+"""Maximum number of consecutive windows that allow no conclusion: after these windows the search ends."""
 TYPICAL_WINDOWS = 20
 """Typical number of windows of a search on a quiet machine, for the estimate of the time left."""
 
@@ -201,7 +201,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     },
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help of the experiment's options that differ in a search."""
+"""Defaults and help of the experiment's options that differ in a search for the highest rate."""
 _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
 """Options of the experiment that the search sets itself, or that would change the question it answers."""
 

@@ -68,8 +68,8 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
     """Return the folders of two versions: the files' folders, less the common end of their paths.
 
-    None if equal. Example: base/bench/app.py and bench/app.py have the versions in base/ and in the current
-    folder.
+    None if the folders are equal. Example: for base/bench/app.py and bench/app.py the folders are base/ and
+    the current folder.
     """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The documented CI workflow checks out the base version inside the folder of the changed version.
@@ -92,7 +92,7 @@ def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> t
 
 
 def _code(file: Path) -> dict[str, bytes]:
-    """Return the content of a module, or of all modules of a package, by path inside its folder."""
+    """Return the content of a module, or of all modules of a package, by the path in the module's folder."""
     if file.stem != "__init__":
         return {file.name: _content(file)}
     files = (path for path in file.parent.rglob("*") if path.suffix in CODE)

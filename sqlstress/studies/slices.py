@@ -94,7 +94,7 @@ class Python:
 
     @property
     def standing(self) -> list[str]:
-        """Positional words of the command line: scripts, a file, or a command to run."""
+        """Positional arguments of the command line after "--", such as scripts or a command; may be empty."""
         words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
@@ -232,14 +232,14 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices by the Python of the arm.
 
-    The costs of the first test count for all slices. A case is rehearsed in its first slice; later slices
-    repeat the result, as trials of one process do.
+    The costs of a sync and of the harness are taken from the first test of the interpreter. A case is
+    rehearsed in its first slice. Later slices repeat the result, as later trials of one process do.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
         self._pythons, self._check = pythons, check
         self._rehearsals: dict[tuple[int, Any], tuple[Sighting, ...]] = {}
-        """Sightings of the rehearsal, by arm and spec."""
+        """Sightings (observed events) of the rehearsal, by arm and spec."""
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
@@ -259,7 +259,7 @@ class _OtherBench:
         trial = replace(run.trials[0], index=pair)
         self._reruns += trial.attempts - 1
         rehearsed = tuple(item for item in trial.sightings if item.topic in REHEARSAL_TOPICS)
-        # An older sqlstress rehearses in each slice.
+        # An older version of sqlstress runs the rehearsal in each slice, too.
         others = (item for item in trial.sightings if item.topic not in REHEARSAL_TOPICS)
         return replace(trial, sightings=(*others, *self._rehearsals.setdefault(key, rehearsed)))
 

@@ -64,8 +64,8 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
     The first pass has the cases in their given order, the second in reverse order. The seed draws the order
     of each later pass: if each pass reversed the order, a periodic effect could meet a case in the same way
-    each time. Cases without a common start (published script) all use the same files, so they are not
-    measured in passes: all trials of a case follow each other.
+    each time. An experiment that imitates a published benchmark script uses the same files for all cases. Its
+    cases are not measured in passes: all trials of a case follow each other.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -82,8 +82,8 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
     """Return the trial with a longer window, for the case with the longest waits; empty if no case needs it.
 
-    A short window may hide long waits. The case is the one with the most processes and, among equals, the
-    fewest files.
+    A short window may hide long waits. Of the cases that may have hidden waits, the case with the most
+    processes is chosen; among equals, the case with the fewest files.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -106,7 +106,7 @@ NOTE_WIDTH = len("1,234,567 TPS")
 def expected_trial_s(case: Case) -> float:
     """Return the estimated duration of a trial, in seconds.
 
-    SweepProgress corrects it by the trials that ended.
+    SweepProgress corrects the estimate, using the actual durations of finished trials.
     """
     return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
@@ -114,7 +114,8 @@ def expected_trial_s(case: Case) -> float:
 class SweepProgress(Observer):
     """Observer of trials that forwards their events to `observer`, and adds the progress of the sweep.
 
-    Progress is measured in expected seconds of trials; finished trials correct the expectation.
+    Progress is the elapsed time as a share of the estimated total time. The estimate is the sum of the
+    trials' expected durations, corrected by the actual durations of finished trials.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class SweepProgress(Observer):
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_trial_s(turn.measured(cases)) for turn in order)]
-        """Sum of the expected seconds of all trials before each trial; the last value is the total."""
+        """Sum of the expected durations of all trials before each trial, in seconds; last, the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=AVERAGED_TICKS)
@@ -308,7 +309,8 @@ class Sweep:
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # After the first pass only the case's own run decides, so that a case that was begun gets all passes.
+        # After the first trial of a case only its own run decides, so that a case that was begun gets all
+        # passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -326,7 +328,8 @@ class Sweep:
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)
-        # A worker that hangs would probably hang again in the next pass, which takes long.
+        # A worker that hangs would probably hang again in the next pass. It takes long to detect a hang, so
+        # the case gets no further trial.
         hung = any((worker.error or "").startswith(HUNG) for worker in trial.workers)
         self._runs[turn.case] = replace(
             run, trials=(*run.trials, trial), error=trial.error if hung else run.error
@@ -389,7 +392,10 @@ def run_study(
 def run_on_bench(
     study: Study[B], bench: B, save: Save = save_nothing, clock: Callable[[], float] = time.monotonic
 ) -> Report:
-    """Run a study on an open bench and return its report. `clock` returns the time in seconds."""
+    """Run a study and return the study's report. `bench` has the tools with which the study measures.
+
+    `clock` returns the seconds since some fixed time.
+    """
     saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:

@@ -223,7 +223,7 @@ def _close(*descriptors: int) -> None:
 # The server process: it imports modules, then forks a process for each request.
 # It has one thread and opens no file, so that a forked process starts in the same state as a spawned process.
 # It ends when the other end of its channel is closed. The forked processes end with the server, because their
-# exit codes would be lost without it.
+# exit codes would be lost without the server.
 
 
 MOST = 250

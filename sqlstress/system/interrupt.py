@@ -19,8 +19,8 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay after which an interrupt is repeated, in seconds: the finalizer has ended by then, and no user
-notices it."""
+"""Delay after which an interrupt is repeated, in seconds. It is long enough for the finalizer to end, and too
+short to be noticed by a user."""
 
 
 def install_stop_handlers() -> None:

@@ -59,8 +59,10 @@ class Inbox:
 
 
 def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the pipes that are readable; wait up to about `timeout_s` until the first is. [] after that
-    time."""
+    """Return the pipes that are readable. If no pipe is, wait up to about `timeout_s` for the first.
+
+    Return [] if no pipe becomes readable in this time.
+    """
     groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
