@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -158,7 +158,7 @@ def test_cause_of_a_real_failure(situation: Situation, name: str, tmp_path: Path
             with pytest.raises(sqlite3.OperationalError) as caught:
                 this.execute(sql)
             late = time.perf_counter() - start_s >= timeout_s
-            waited = "the timeout" if late else "at once"
+            waited: Literal["at once", "the timeout"] = "the timeout" if late else "at once"
             complete_facts = replace(facts, waited=waited, timeout="set", journal="wal", exclusive=False)
             cause = diagnose(caught.value.sqlite_errorcode, complete_facts).cause
             assert cause and cause.name == name

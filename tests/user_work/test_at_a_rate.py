@@ -62,8 +62,8 @@ def commands(folder: Path, rate: int) -> Case:
     return cases_of({**data, "rate": rate, **EVEN}, "exec")[0]
 
 
-ATTEMPTS = 4
-ROWS = [(sql, 200), (app, 200), (commands, 40)]
+ATTEMPTS = 8
+ROWS = [(sql, 200), (app, 200), (commands, 20)]
 
 
 @pytest.mark.thorough
@@ -71,7 +71,8 @@ ROWS = [(sql, 200), (app, 200), (commands, 40)]
 def test_lock_of_half_a_second_delays_all_operations_due_in_it(
     tmp_path: Path, made: Callable[[Path, int], Case], rate: int
 ) -> None:
-    # On a busy machine the lock may be taken so late that the window ends before. If so, try again.
+    # On a busy machine the lock may be taken so late that the window ends before, or commands start slowly.
+    # If so, try again.
     trials = (measured(made(tmp_path, rate), tmp_path) for _ in range(ATTEMPTS))
     assert any(shows_delayed_operations(trial, rate) for trial in trials)
 
