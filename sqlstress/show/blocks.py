@@ -47,10 +47,7 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences that brief formats, such as a terminal without --details, show.
-
-    Brief formats show the first sentences, and leave out the later ones. None means that all are shown.
-    """
+    """Number of sentences that brief formats show, such as a terminal without --details; None for all."""
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -59,10 +56,8 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show.
-
-Brief formats show more findings if more have the rank GRAVE, and never show findings with the rank ASIDE.
-"""
+"""Number of findings that brief formats show. They also show all findings of the rank GRAVE, and none of
+ASIDE."""
 
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
@@ -106,12 +101,12 @@ else:
 
 
 def _no_cell(row: object) -> str | None:
-    """Return None: the default of `Column.cell`, for tables that are made with ready cells."""
+    """Return None, the default of `Column.cell` for tables with ready cells."""
     return None
 
 
 def _no_value(trial: Trial) -> Value:
-    """Return None: the default of `Column.value`, for columns that the CSV file does not have."""
+    """Return None, the default of `Column.value` for columns that are not in the CSV file."""
     return None
 
 
@@ -130,11 +125,10 @@ class Column(Generic[C]):
     cell: Callable[[C], str | None] = _no_cell
     """Function that returns the cell of a row; None if the row lacks the figure."""
     meaning: str = ""
-    """Clauses of the legend; empty if the name is clear. PERCENTILES in it is replaced by the percentiles of
-    all columns with the same meaning: "p50 and p99: 50% and 99%"."""
+    """Clauses of the legend; empty if the name is clear. PERCENTILES in it becomes the percentiles of all
+    columns with this meaning: "p50 and p99: 50% and 99%"."""
     leaves: int | None = None
-    """Rank among the columns that are dropped from a table that is too wide. The lowest rank is dropped
-    first. None if the column always stays."""
+    """Rank among the columns that leave a table that is too wide, lowest first; None if the column stays."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the file does not have the column."""
     value: Callable[[Trial], Value] = _no_value
@@ -249,10 +243,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate in about ten characters: "22.1k ±8%". A "~" at the front marks a disturbed rate.
-
-    `spread` is the half-width of the rate's interval, as a share; None leaves it out.
-    """
+    """Return a rate with its `spread` (a share) in about ten characters: "22.1k ±8%"; "~" for disturbed."""
     number = finite(value)
     if number is None:
         return None
@@ -321,10 +312,7 @@ def whole_cell(value: int) -> str:
 
 
 def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
-    """Return the columns that identify the case of a row: buckets, processes and rate.
-
-    `case_of` returns the case of a row.
-    """
+    """Return the columns that identify the case of a row: buckets, processes and rate."""
     return (
         replace(BUCKETS_COLUMN, cell=lambda row: whole_cell(case_of(row).buckets)),
         replace(PROCESSES_COLUMN, cell=lambda row: whole_cell(case_of(row).concurrency)),
@@ -367,10 +355,7 @@ _MEANINGS = {"failed": "the data is wrong", "unknown": "could not be verified", 
 
 
 def verified_cell(run: Run) -> str:
-    """Return the verdict on the data of a run as a cell: ok, FAILED, "?" (unknown) or a dash (not checked).
-
-    NOT_ALL if the data is right, but more operations failed than --max-failed allows.
-    """
+    """Return the verdict on a run's data as a cell: ok, FAILED, "?" (unknown), a dash or NOT_ALL."""
     if run.verdict.status == "ok" and run.failed_too_many:
         return NOT_ALL
     return _WORDS.get(run.verdict.status, UNKNOWN)
@@ -384,10 +369,10 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the part of the legend that explains the column VERIFIED: "data (verified): ok = ...".
+    """Yield the explanation of the cells in the column VERIFIED that occur in a group.
 
-    It explains only the cells that occur in the group. `word` is the cell of a run whose data is right, and
-    `ok` is the explanation of `word`: the fact about the data that the verification proved.
+    `word` is the cell of a run whose data is right, and `ok` is the proved fact: "no acknowledged write was
+    lost".
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}

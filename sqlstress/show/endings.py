@@ -35,10 +35,10 @@ class Ending(NamedTuple):
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
-    """Return the problems of a measurement, the most severe first; empty if there is no problem.
+    """Return the problems of a measurement, the most severe first.
 
-    `saved` has the names of the files that hold the report. With `strict`, it is also a problem
-    if a study gave no definite answer.
+    `saved` has the names of the files that hold the report. With `strict`, a study without a definite answer
+    is a problem, too.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)

@@ -1,7 +1,4 @@
-"""A report as JUnit XML, for test runners: a test for each case.
-
-A test passes if its case was measured and its data is right.
-"""
+"""A report as JUnit XML, for test runners. A test passes if its case was measured and its data is right."""
 
 from __future__ import annotations
 
@@ -68,11 +65,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _tests(report: Report) -> Iterator[ElementTree.Element]:
-    """Yield the tests of a report.
-
-    There is a test for each case, for an A/B test, for a search for the highest rate, for each part of the
-    report with a verdict, and for cases that were not measured.
-    """
+    """Yield the tests of a report: its cases, its studies, and the cases that were not measured."""
     for run, name in zip(report.runs, case_names(report), strict=True):
         yield _case(run, name)
     if report.ab:

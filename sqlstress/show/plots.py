@@ -3,9 +3,8 @@
 Attributes have the names that plotly.js uses. Supported are traces of the types scatter (lines, markers,
 steps, error bars, an area below the line) and bar (grouped, stacked, horizontal), and axes of the types
 linear, log, category and multicategory. Two names are our own: `multiples` (a small frame for each line) and
-`whole` (an axis with ticks at whole numbers). Colours are names of the page's style, such as "--c1". A trace
-is a line, a set of marks or a set of bars. A view is one of the contents of a plot, among which the reader
-chooses.
+`whole` (ticks at whole numbers). Colours are names of the page's style, such as "--c1". A trace is a line, a
+set of marks or a set of bars. A view is one of the contents of a plot, among which the reader chooses.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
 
 COLOURS = 8
-"""Number of colours. Lines and bars after the eighth use the colours again, from the first."""
+"""Number of colours. The ninth line has the colour of the first."""
 MAX_LINES = 4
 """Maximum number of lines that readers can distinguish in one frame."""
 LOG_RATIO = 20
@@ -70,10 +69,7 @@ def colour(place: int) -> str:
 
 
 def name(words: str) -> str:
-    """Return a text for a plot: one line of at most _LONGEST characters.
-
-    A space is put into each "%{", because Plotly would replace a placeholder such as "%{x}" by a value.
-    """
+    """Return a text for a plot in one short line, without placeholders of plotly.js such as "%{x}"."""
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
@@ -86,11 +82,7 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute of a plot's layout that draws each line in a small frame of its own.
-
-    The attribute is empty if the lines are few enough for one frame. Each small frame also shows all other
-    lines, behind its own line and in the colour of the grid.
-    """
+    """Return the attribute that draws each line in a small frame; empty if one frame has room for all."""
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
 
@@ -108,10 +100,7 @@ def counts_axis(title: str, counts: Iterable[int]) -> Plain:
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return attributes of an axis for `values`.
-
-    The axis is logarithmic if the range of the values is wide. Otherwise it is linear and begins at zero.
-    """
+    """Return attributes of an axis: logarithmic for a wide range of values, else linear from zero."""
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
@@ -120,7 +109,7 @@ def line(
 ) -> Plain:
     """Return a line with a mark at each value; without marks if attributes of the stroke are given.
 
-    `place` is the index of the line's colour, and `hover` is the template of the text that a mark shows.
+    `place` is the index of the colour, and `hover` the template of a mark's text.
     """
     return {
         "type": "scatter",
@@ -142,10 +131,7 @@ def marks(
     text: Sequence[str] = (),
     **marker: Any,
 ) -> Plain:
-    """Return marks without a line.
-
-    `text` has a text for each mark, which the template `hover` can include.
-    """
+    """Return marks without a line. The template `hover` can include the `text` of a mark."""
     hover_texts = {"text": list(text)} if text else {}
     return {
         "type": "scatter",
@@ -164,10 +150,7 @@ def marks(
 
 
 Figure = Callable[[int, int], float | None]
-"""Function that returns a figure; None if the figure is missing.
-
-The arguments are the index of a row, and the index of a part (the runs of one report).
-"""
+"""Function from the indices of a row and a report to a figure; None if the figure is missing."""
 
 
 def bar_plots(
@@ -178,8 +161,7 @@ def bar_plots(
 ) -> Iterator[Plot]:
     """Yield a plot of the rates as bars: absolute, and relative to a case of the same report.
 
-    `names` has a label for each report. `bar` and `bar_name` are methods of the presenter, the object that
-    shows the results of an experiment.
+    `names` has a label for each report. `bar` and `bar_name` are methods of the experiment's Presenter.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -216,10 +198,7 @@ def _over(compared: ComparedTable, base: int) -> Figure:
 def _bars(
     names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
-    """Return a view with horizontal bars, the first case at the top.
-
-    The bars are horizontal because the names in `cases` are long. `names` has a label for each report.
-    """
+    """Return a view with horizontal bars, which leave room for long names. The first case is at the top."""
     data: list[Plain] = [
         {
             "type": "bar",
@@ -253,10 +232,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-    """Yield a plot of the throughput by number of processes: absolute, and relative to one process.
-
-    `names` has a label for each report.
-    """
+    """Yield a plot of the throughput by number of processes: absolute, and relative to one process."""
     figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
         view for label, figure in figures.items() if (view := _lines(compared, names, label, figure)).data
@@ -315,7 +291,7 @@ def latency_lines(
 ) -> list[Plain]:
     """Return a line of a percentile in ms, as a list; empty if there are no figures.
 
-    `measured` has the x value and the latencies of each point. `number` is the index of the line's colour.
+    `measured` has the x value and the latencies of each point, and `number` is the index of the colour.
     """
     points = [
         (x, ns / NS_PER_MS)
@@ -338,7 +314,7 @@ def distributions(
 ) -> Iterator[Plot]:
     """Yield a plot of histograms with a view for each case; nothing if there are no latencies.
 
-    `cases` has, for each case, the label and the latencies of each histogram, which is shown as an outline.
+    `cases` has the label and the latencies of each histogram of a case.
     """
     axes = {
         "xaxis": axis("ms", type="log"),
@@ -360,10 +336,7 @@ def distributions(
 
 
 def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
-    """Return the outline of a histogram: for each step, the percentage of all operations.
-
-    None if there are no operations. `number` is the index of its colour.
-    """
+    """Return the outline of a histogram, in % of all operations; None if there are no operations."""
     coarse: Counter[int] = Counter()
     for index, count in latency.buckets:
         if 0 <= index < _BUCKETS and count > 0:

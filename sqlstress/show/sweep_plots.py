@@ -1,9 +1,8 @@
 """Plots of throughput and latency for a group of cases that differ in the numbers of processes and of files.
 
 A layout is a number of files (buckets). If a group has parts that differ in one option, each value of the
-option has a line over the numbers of processes. If all cases have the same number of processes, each value
-has a bar. A run is all trials of a case. A view is one of the contents of a plot, among which the reader
-chooses.
+option has a line over the numbers of processes, or a bar if this number is constant. A run is all trials of a
+case. A view is one of the contents of a plot, among which the reader chooses.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ def _sweeps(group: Group) -> bool:
 
 
 def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield a single plot that has the views of all parts of a group, because the parts cannot share axes.
-
-    `draw` yields the plots of a part.
-    """
+    """Yield a single plot with the views of all parts of a group, because parts cannot share axes."""
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -76,22 +72,15 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Maximum of the throughput axis, divided by the highest measured value.
-
-The line of ideal growth (throughput proportional to the number of processes) may go beyond the maximum.
-"""
+"""Maximum of the throughput axis, divided by the highest measured value. Ideal growth may go beyond it."""
 BIN_S = 0.1
 """Length of the intervals in which workers count transactions, in seconds."""
 MIN_BINS = 6
 """Minimum number of intervals for a line over the window."""
-"""Minimum number of bins that are plotted over time."""
 
 
 def throughput(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS by number of processes.
-
-    Each layout has a measured line, and a line of ideal growth: TPS proportional to the number of processes.
-    """
+    """Yield the plot of TPS by number of processes. Dashed lines show TPS proportional to this number."""
     # Published figures with an unknown number of processes are left out: they have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
@@ -127,11 +116,7 @@ def throughput(group: Group) -> Iterator[Plot]:
 
 
 def throughput_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the throughput for a group whose parts differ in one option.
-
-    Each value of the option has a line for each layout (number of files). If all cases have the same number
-    of processes, each value has a bar instead.
-    """
+    """Yield the plot of TPS for each value of the option in which the parts of a group differ."""
     data: list[Plain] = []
     if _sweeps(group):
         layouts = sorted({run.case.buckets for run in group.runs})
@@ -192,8 +177,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
 def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str) -> Plain:
     """Return the line of throughput by number of processes, with the spread of the trials.
 
-    `points` are the points of one layout, and `runs` must have the run of each point. `number` is the index
-    of the line's colour.
+    `points` and `runs` are those of one layout. `number` is the index of the line's colour.
     """
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
@@ -202,10 +186,7 @@ def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace.
-
-    No bars are added if no run has trials with different rates. `shade` is the colour of the bars.
-    """
+    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace."""
     rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
     if any(min(trial_rates) < max(trial_rates) for trial_rates in rates):
         over = [max(0.0, max(trial_rates) - tps) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
@@ -220,20 +201,14 @@ def _spread_note(data: Iterable[Plain]) -> str:
 
 
 def _name(layout: int, runs: Iterable[Run]) -> str:
-    """Return the name of the line that shows a layout, such as "20 buckets".
-
-    It is "measured" if the experiment always uses one file.
-    """
+    """Return the name of a layout's line: "20 buckets", or "measured" if there is always one file."""
     return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 
 def over_time(
     group: Group, called: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the plot of the throughput in each tenth of a second of the window, with a view for each layout.
-
-    `called` is a function that returns the label of a run's line.
-    """
+    """Yield the plot of TPS over the window. `called` returns the label of a run's line."""
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
@@ -251,10 +226,7 @@ def over_time(
 
 
 def _window(run: Run, label: str, number: int) -> Plain | None:
-    """Return the line of a run's throughput in each tenth of a second; None if there are too few intervals.
-
-    The line shows the typical trial of the run. `number` is the index of its colour.
-    """
+    """Return the line of the throughput over a run's typical trial; None if there are too few intervals."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
@@ -272,11 +244,7 @@ LAYOUT_OFFSET = 0.14
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' shares: a mark for each process.
-
-    A share is the rate of a process divided by the mean rate of the trial's processes. Yields nothing if no
-    case has several processes.
-    """
+    """Yield the plot of the processes' rates relative to their mean; nothing without several processes."""
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
@@ -300,10 +268,7 @@ def shares(group: Group) -> Iterator[Plot]:
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' shares by value of the option in which the parts differ.
-
-    There is a mark for each process. Yields nothing if no case has several processes.
-    """
+    """Yield the plot of the processes' shares by value of the option in which the parts differ."""
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -344,10 +309,7 @@ _APART = (("p99", "solid"), ("p50", "dash"))
 
 
 def percentiles(group: Group) -> Iterator[Plot]:
-    """Yield the plot of latency percentiles, with a view for each kind of operation and layout.
-
-    If the group has parts, only p50 and p99 of each part are shown.
-    """
+    """Yield the plot of latency percentiles, with a view for each kind of operation and layout."""
     draw = _percentiles if not group.parts else _over_processes if _sweeps(group) else _over_values
     measured = list(group.measured())
     kinds = {kind for _, trial in measured for kind, latency in trial.latency.items() if latency.count > 0}

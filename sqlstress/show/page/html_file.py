@@ -1,7 +1,7 @@
 """HTML page of a report: a single file that makes no network requests.
 
-The Content-Security-Policy of the page allows only our script, identified by its hash. If a text of a report
-got into the page as a script, a browser would not run it.
+The Content-Security-Policy allows only our script, identified by its hash. So a browser would not run a text
+of a report that got into the page as a script.
 """
 
 from __future__ import annotations
@@ -54,10 +54,7 @@ def report_html(*reports: Report) -> str:
 
 
 def named_html(named: Sequence[tuple[str, Report]]) -> str:
-    """Return reports as a page. Each report is given with its name, such as that of its file.
-
-    The page begins with a comparison if the reports have cases in common.
-    """
+    """Return named reports as a page, which begins with a comparison if they have cases in common."""
     if 2 <= len(named) <= len(LETTERS) and (comparison := compare(named)).tables:
         return comparison_html(comparison)
     numbered = [f"Report {number}: {name}" for number, (name, _) in enumerate(named, 1)]
@@ -90,7 +87,7 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
     """Return a page of reports. `names` has the name of each report; empty if there is a single report.
 
-    The title of the page is the headline of the comparison, or, without a comparison, of the first report.
+    The title is the headline of the comparison, or, without a comparison, of the first report.
     """
     plots, title, body = Plots(), "", list[str]()
     if comparison:
@@ -129,10 +126,7 @@ class Plots:
         """Data of each plot's views, for the script. The index is the number of the plot."""
 
     def place(self, plots: Iterable[Plot]) -> str:
-        """Add plots to the page, and return the HTML of their placeholders. The script draws the plots there.
-
-        The result is empty if there are no plots.
-        """
+        """Add plots to the page, and return the HTML of their placeholders; "" if there are no plots."""
         places = []
         for plot in plots:
             places.append(_place(len(self.views), plot))
@@ -175,7 +169,7 @@ BUTTONS = tuple(
     element("button", name, type="button", hidden=True, title=description)
     for name, description in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
 )
-"""Buttons of a plot, which are hidden. The script shows a button when it has an effect."""
+"""Buttons of a plot. The script shows a button when it has an effect."""
 
 
 def _place(number: int, plot: Plot) -> str:
@@ -269,8 +263,7 @@ def _study_plots(report: Report) -> Iterator[Plot]:
 
 
 _NOT_PROVED = "This does not cover a power failure, or rare races that no trial met"
-"""Limits of the checks of the data. Without this sentence, the page could contradict itself: other
-sentences may name such losses."""
+"""Limits of the checks. The page may also contain sentences that name such losses."""
 _PROOF = {
     "failed": ("FAILED", "the data is wrong"),
     "unknown": ("undecided", "whether the data is right"),
@@ -350,10 +343,7 @@ _LONGEST_COMMAND = 4000
 
 
 def _environment(surroundings: Environment, warned: Collection[str]) -> str:
-    """Return the environment as an HTML list of terms, followed by its warnings.
-
-    Warnings in `warned` are left out, because the page already shows them.
-    """
+    """Return the environment as an HTML list of terms, followed by its warnings that are not in `warned`."""
     terms = [
         element("div", element("dt", text(name)), element("dd", text(value)))
         for name, value in _facts(surroundings)
