@@ -1,7 +1,6 @@
 """Plugin of pytest: the fixture `sqlstress`. A failed test shows the reports of its measurements.
 
-If sqlstress is installed, pytest imports this module in each run. So the module imports others only when they
-are used.
+pytest imports this module in each run, so the module imports others only when they are used.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _REPORTS = pytest.StashKey[list["Report"]]()
 class Fixture:
     """Value of the fixture `sqlstress`. Each command that measures is a method.
 
-    Example: `sqlstress.app("bank.py", concurrency=8, duration=2)`. The databases are in the temporary folder
-    of the test.
+    Example: `sqlstress.app("bank.py", concurrency=8, duration=2)`. Databases are in the test's temporary
+    folder.
     """
 
     def __init__(self, folder: Path, test_folder: Path) -> None:
@@ -57,9 +56,8 @@ class Fixture:
         """Run a command for a single trial, and return the report.
 
         `words` are the arguments of the command. A relative path is searched first in the folder of the
-        test's file, then in the current folder. `duration` is a number of seconds or a text with a unit.
-        `processes` and `seconds` are old names of `concurrency` and `duration`. `options` are those of the
-        command, with underscores for dashes. Raises the exceptions of `sqlstress.measure`.
+        test's file. `processes` and `seconds` are old names of `concurrency` and `duration`. Raises the
+        exceptions of `sqlstress.measure`.
         """
         from sqlstress.experiment import commands
 
@@ -84,8 +82,7 @@ class Fixture:
     ) -> Report:
         """Hunt for races in SQLite or in your work: `sqlstress.hunt("app", "bank.py", max_time=30)`.
 
-        `max_time` is a number of seconds or a text with a unit, and `seconds` is its old name. Returns the
-        report.
+        `max_time` is a number of seconds or a text with a unit, and `seconds` is its old name.
         """
         from sqlstress.api import hunt
         from sqlstress.experiment import commands

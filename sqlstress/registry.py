@@ -1,8 +1,7 @@
 """Registry of experiments, and base classes for the format of their cases and results in reports.
 
-An experiment is a kind of load or test, such as kv or crash. `sqlstress.experiment` has the base class with
-all else that an experiment defines. A study is an experiment that decides which cases are measured, such as a
-crash test. A spec is the options that only cases of one experiment have.
+An experiment is a kind of load or test, such as kv or crash. A study is an experiment that decides which
+cases are measured, such as a crash test. A spec is the options that only cases of one experiment have.
 """
 
 from __future__ import annotations
@@ -51,17 +50,11 @@ class ReportFormat:
     spec: ClassVar[type] = NoOptions
     """Dataclass of the fields that only cases of this experiment have. The fields are options."""
     key: ClassVar[str | None] = None
-    """Key of the spec in the JSON of a case.
-
-    If it is None, the fields of the spec are at the top level of the case.
-    """
+    """Key of the spec in the JSON of a case. If it is None, the fields of the spec are at its top level."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are at the top level of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that decides which cases are measured.
-
-    None if each case is measured, with the requested trials.
-    """
+    """Study that decides which cases are measured; None if each case gets its trials."""
 
 
 @cache

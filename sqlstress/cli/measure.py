@@ -61,10 +61,7 @@ def measure(
 
 
 REDRAW_S = 0.05
-"""Minimum time between two drawings of the bar, in seconds.
-
-If progress is reported ten times a second, each report is drawn.
-"""
+"""Minimum time between two drawings of the bar, in seconds. Progress is reported ten times a second."""
 LAYOUT = "{desc} |{bar}| {unit}"
 """Layout of the bar for tqdm."""
 
@@ -100,10 +97,7 @@ class Bar(Observer):
 
 @contextmanager
 def watcher(visible: bool) -> Iterator[Observer]:
-    """Yield an observer that draws a progress bar and removes it at the end.
-
-    If `visible` is false, the observer draws nothing.
-    """
+    """Yield an observer that draws a progress bar if `visible`, and removes it at the end."""
     if not visible:
         yield Observer()
         return
@@ -122,7 +116,7 @@ def watcher(visible: bool) -> Iterator[Observer]:
 
 
 class LinePrinter(Observer):
-    """Observer that prints a line for each moment. The line is not buffered, even if it goes into a pipe."""
+    """Observer that prints a line for each moment, without buffering."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Print the line of a moment."""
@@ -149,10 +143,9 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the observer that shows each moment of a watch.
+    """Yield the observer that shows each moment of a watch, if `wanted`.
 
-    The observer draws pages on a terminal. Elsewhere, and if `plain` is True, it prints lines. If
-    `wanted` is false, it does nothing.
+    It draws pages on a terminal. Elsewhere, and if `plain` is True, it prints lines.
     """
     if not wanted:
         yield Observer()
