@@ -178,7 +178,7 @@ def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
 # Properties of a driver that a report names. The driver may not be installed here, or may no longer exist.
 
 
-def _reported(driver: str) -> DriverInfo:
+def reported(driver: str) -> DriverInfo:
     """Return the properties of a driver; default properties for an unknown driver."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
@@ -186,38 +186,23 @@ def _reported(driver: str) -> DriverInfo:
 
 def target_name(driver: str) -> str:
     """Return the name of a driver's target; for an unknown driver, the name of the driver."""
-    return _reported(driver).target
+    return reported(driver).target
 
 
 def takes(driver: str, setting: str) -> bool:
     """Return whether a driver supports a connection option, given by its name."""
-    properties = _reported(driver)
+    properties = reported(driver)
     return properties.takes is None or setting in properties.takes
-
-
-def product(driver: str) -> str:
-    """Return the name of a driver's database product."""
-    return _reported(driver).product
-
-
-def bare_call(driver: str) -> str:
-    """Return a description of a driver's cheapest call; empty for an unknown driver."""
-    return _reported(driver).bare_call
-
-
-def driver_difference(driver: str) -> str:
-    """Return a sentence on data that only this driver reads or writes; empty if there is no such data."""
-    return _reported(driver).difference
 
 
 def serves(driver: str) -> bool:
     """Return whether a driver's product is a server."""
-    return _reported(driver).serves
+    return reported(driver).serves
 
 
 def stores_nothing(driver: str) -> bool:
     """Return whether a driver stores nothing, and shows the highest rate of sqlstress itself."""
-    return not _reported(driver).stores
+    return not reported(driver).stores
 
 
 def durability_level(durability: str) -> str:

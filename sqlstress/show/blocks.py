@@ -100,16 +100,6 @@ else:
     C = TypeVar("C", contravariant=True)
 
 
-def _no_cell(row: object) -> str | None:
-    """Return None, the default of `Column.cell` for tables with ready cells."""
-    return None
-
-
-def _no_value(trial: Trial) -> Value:
-    """Return None, the default of `Column.value` for columns that are not in the CSV file."""
-    return None
-
-
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call Column[Row](...)
 class Column(Generic[C]):
     """Declaration of a column. The tables of all formats, their legends and the CSV file use it."""
@@ -122,7 +112,7 @@ class Column(Generic[C]):
     """Alignment of the cells: right or left."""
     role: str = FIGURE
     """Role of the column: NAME, FIGURE or DETAIL. A narrow HTML page shows names and figures first."""
-    cell: Callable[[C], str | None] = _no_cell
+    cell: Callable[[C], str | None] = lambda _: None
     """Function that returns the cell of a row; None if the row lacks the figure."""
     meaning: str = ""
     """Clauses of the legend; empty if the name is clear. PERCENTILES in it becomes the percentiles of all
@@ -131,7 +121,7 @@ class Column(Generic[C]):
     """Rank among the columns that leave a table that is too wide, lowest first; None if the column stays."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the file does not have the column."""
-    value: Callable[[Trial], Value] = _no_value
+    value: Callable[[Trial], Value] = lambda _: None
     """Function that returns the figure of a trial for the CSV file; None if the trial lacks the figure."""
     better: str = ""
     """MORE or LESS for a figure that comparisons of reports show; empty for other figures."""
@@ -162,8 +152,6 @@ class Table:
     columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
     """Cells of each row, in the order of the columns."""
-    leaving: tuple[str, ...] = ()
-    """Names of the columns that can be dropped if the table is too wide, in the order of dropping."""
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -175,15 +163,17 @@ class Table:
         """Alignments of the columns."""
         return tuple(column.align for column in self.columns)
 
+    @property
+    def leaving(self) -> tuple[str, ...]:
+        """Names of the columns that can leave the table if it is too wide, in the order of leaving."""
+        ranks = [(column.leaves, column.name) for column in self.columns if column.leaves is not None]
+        return tuple(name for _, name in sorted(ranks))
+
     def narrower(self) -> Table:
-        """Return a copy of the table without the column that is dropped first, if the table has it."""
-        name, *later = self.leaving
-        kept = [index for index, column in enumerate(self.columns) if column.name != name]
-        return Table(
-            tuple(self.columns[index] for index in kept),
-            tuple(tuple(row[index] for index in kept) for row in self.rows),
-            tuple(later),
-        )
+        """Return a copy of the table without the column that leaves first."""
+        kept = [index for index, column in enumerate(self.columns) if column.name != self.leaving[0]]
+        rows = (tuple(row[index] for index in kept) for row in self.rows)
+        return Table(tuple(self.columns[index] for index in kept), tuple(rows))
 
 
 def meanings(table: Table) -> Iterator[str]:
@@ -332,14 +322,7 @@ def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
     return Table(
         tuple(column for column, _ in filled),
         tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows),
-        leaving_order(columns),
     )
-
-
-def leaving_order(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
-    """Return the names of the columns that can be dropped from a wide table, in the order of dropping."""
-    ranks = [(column.leaves, column.name) for column in columns if column.leaves is not None]
-    return tuple(name for _, name in sorted(ranks))
 
 
 def percent_cell(share: float) -> str:

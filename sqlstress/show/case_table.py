@@ -59,7 +59,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
 from sqlstress.statistics.compare import DIFFERENT, spread
 from sqlstress.statistics.units import finite
-from sqlstress.target import bare_call, driver_difference
+from sqlstress.target import reported
 
 FAILED, SKIPPED = "failed", "skipped"
 """Cells of cases without figures: the case could not be measured, or was skipped."""
@@ -161,10 +161,6 @@ def _longest_wait(row: Row) -> str | None:
     return ms_cell(longest_wait_ns(row.run)) if waited else None
 
 
-def _fairness_cell(row: Row) -> str | None:
-    return share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None
-
-
 FAIRNESS_MEANING = "fairness (Jain's index): 1 if all processes got equal shares"
 CASE: Column[Row] = Column(
     "case",
@@ -195,7 +191,9 @@ FAILED_SHARE: Column[Row] = Column(
 FAIRNESS: Column[Row] = Column(
     "fairness",
     ("", "fair"),
-    cell=_fairness_cell,
+    cell=lambda row: (
+        share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None
+    ),
     meaning=FAIRNESS_MEANING,
     leaves=90,
     better=MORE,
@@ -228,17 +226,13 @@ def common_blocks(group: Group) -> Iterator[Block]:
     yield Legend(table)
 
 
-def _disturbers(group: Group) -> str:
-    """Return the reason why runs of a group are marked as disturbed, in the words of the legend."""
-    return "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
-
-
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
     """Return clauses that explain the marks "±" and "~" of a `figure`, if the group has such marks."""
+    disturber = "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
         *([f"±: 95% interval of the typical {figure}"] if is_spread else ()),
-        *([f"~: {_disturbers(group)}"] if any(map(disturbed, group.runs)) else ()),
+        *([f"~: {disturber}"] if any(map(disturbed, group.runs)) else ()),
     ]
 
 
@@ -396,9 +390,10 @@ def blocks(group: Group) -> Iterator[Block]:
     else:
         legend.append(f"{INCOMPARABLE}: commits differ in durability (see above)")
     yield Note(f"{'; '.join(legend)}.")
-    yield from (Note(f"{words}.") for side in sides if (words := driver_difference(side.driver)))
+    yield from (Note(f"{words}.") for side in sides if (words := reported(side.driver).difference))
     calls = [
-        f"{clean(side.driver)} {duration(ns)}" + (f" ({words})" if (words := bare_call(side.driver)) else "")
+        f"{clean(side.driver)} {duration(ns)}"
+        + (f" ({words})" if (words := reported(side.driver).bare_call) else "")
         for side in sides
         if (ns := side.bare_call_ns) is not None
     ]

@@ -119,7 +119,7 @@ def _surroundings(comparison: Comparison) -> Table:
         Column("report", align="left"),
         Column("system", align="left"),
         Column("cores"),
-        Column("sync call", align="left"),
+        Column("sync call", align="left", leaves=1),
         Column("sync p50 ms", ("sync", "p50 ms")),
         Column("gets/s in memory"),
     )
@@ -127,7 +127,7 @@ def _surroundings(comparison: Comparison) -> Table:
         (letter, name_end(name, _LONGEST_NAME), *(cell or UNKNOWN for cell in _depends_on(report)))
         for letter, name, report in zip(LETTERS, comparison.names, comparison.reports, strict=False)
     )
-    return Table(columns, rows, leaving=("sync call",))
+    return Table(columns, rows)
 
 
 def _depends_on(report: Report) -> Iterator[str | None]:

@@ -197,7 +197,7 @@ def report_csv(*reports: Report) -> str:
 def case_rows(report: Report) -> list[dict[str, Value]]:
     """Return a flat dict for each case: JSON values by name of the CSV column; None for missing figures."""
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
-    columns |= _columns_of_runs(_OF_CASE)
+    columns |= _columns_of(lambda row: row.run, _OF_CASE)
     rows = [
         _Row(report, number, run, run.valid_median_trial(), None, run.latency)
         for number, run in enumerate(report.runs, 1)
@@ -238,14 +238,14 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     arm = ARM if any(run.arm for run in runs) else {}
     arrived = ARRIVED if any(trial.arrived for trial in trials) else {}
     columns: _Columns = {
-        **{name: _of(lambda row: row.report, value) for name, value in REPORT.items()},
+        **_columns_of(lambda row: row.report, REPORT),
         "case": lambda row: row.case,
         "sqlite_version": _sqlite_version,
-        **_columns_of_runs({**CASE, **rate, **of_cases, **RUN, **arm}),
-        **_columns_of_trials({f"effective_{name}": _effective(name) for name in settings}),
-        **_columns_of_trials({**TRIAL}),
-        **{name: _of(_arrived, value) for name, value in arrived.items()},
-        **_columns_of_trials(of_trials),
+        **_columns_of(lambda row: row.run, {**CASE, **rate, **of_cases, **RUN, **arm}),
+        **_columns_of(lambda row: row.trial, {f"effective_{name}": _effective(name) for name in settings}),
+        **_columns_of(lambda row: row.trial, TRIAL),
+        **_columns_of(lambda row: row.trial.arrived if row.trial else None, arrived),
+        **_columns_of(lambda row: row.trial, of_trials),
     }
     latencies = (
         (f"{kind}_{figure}", _latency_value(kind, value))
@@ -260,24 +260,16 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
     workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
     kinds = _keys(worker.operations for worker in workers)
     counts = {f"worker_{kind}_transactions": _operations(kind) for kind in kinds}
-    return {name: _of(lambda row: row.worker, value) for name, value in {**WORKER, **counts}.items()}
+    return _columns_of(lambda row: row.worker, {**WORKER, **counts})
 
 
-def _of(part: Callable[[_Row], T | None], value: Getter[T]) -> Getter[_Row]:
-    """Return a column function that applies `value` to an object of the row; None without the object."""
-    return lambda row: None if (holder := part(row)) is None else value(holder)
+def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
+    """Return columns of an object of the row, which `part` selects; None without the object."""
 
+    def of_row(value: Getter[T]) -> Getter[_Row]:
+        return lambda row: None if (holder := part(row)) is None else value(holder)
 
-def _columns_of_runs(columns: Mapping[str, Getter[Run]]) -> _Columns:
-    return {name: _of(lambda row: row.run, value) for name, value in columns.items()}
-
-
-def _columns_of_trials(columns: Mapping[str, Getter[Trial]]) -> _Columns:
-    return {name: _of(lambda row: row.trial, value) for name, value in columns.items()}
-
-
-def _arrived(row: _Row) -> Arrived | None:
-    return row.trial.arrived if row.trial else None
+    return {name: of_row(value) for name, value in columns.items()}
 
 
 def _latency_value(kind: str, value: Getter[Latency]) -> Getter[_Row]:

@@ -22,7 +22,7 @@ from sqlstress.report import Environment, Report, Run, SqliteBuild, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.show.blocks import clean
 from sqlstress.statistics.units import format_count, format_duration
-from sqlstress.target import product, serves, stores_nothing, takes
+from sqlstress.target import reported, serves, stores_nothing, takes
 
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
 """Codes of the warnings that concern the measured SQLite library."""
@@ -212,7 +212,7 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
         servers = {run.case.server.address or "our own" for run in runs if run.case.server}
         where = " or ".join(sorted(servers))
         if not connects[runs[0].case]:
-            yield f"{product(name)} ({where})"
+            yield f"{reported(name).product} ({where})"
             continue
         build = next((build for build in builds if build.driver == name), None)
         answers = (trial.effective.get("server_version", "") for run in runs for trial in run.trials)
@@ -221,7 +221,7 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
             version = f"{version} ({where})"
         if build and build.version:
             version = build.version
-        library = f"{build.library if build else product(name)} {version or 'unknown'}"
+        library = f"{build.library if build else reported(name).product} {version or 'unknown'}"
         yield f"driver {name}" + ("" if stores_nothing(name) else f", {library}")
 
 

@@ -18,7 +18,8 @@ from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failures_sentence
-from sqlstress.show.trackers import case_names, rates, surroundings, unit
+from sqlstress.show.shown import presenter_of
+from sqlstress.show.trackers import case_names, surroundings
 from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
@@ -120,8 +121,10 @@ def _case(run: Run, name: str) -> ElementTree.Element:
     elif verdict.status == "unknown":
         notes = "; ".join(check.note for check in verdict.checks if check.status == "unknown")
         _outcome(test, "skipped", "undecided", f"The data could not be verified: {notes}")
-    valid_rates = [rate for rate in map(finite, rates(run)) if rate is not None]
-    figure = f"{rounded(median(valid_rates))} {unit(run)} per second" if valid_rates else "no figure"
+    presenter = presenter_of(run.case)
+    rates = [rate for rate in map(finite, presenter.tracked_rates(run)) if rate is not None]
+    unit = presenter.tracked_unit(run.case)
+    figure = f"{rounded(median(rates))} {unit} per second" if rates else "no figure"
     ElementTree.SubElement(test, "system-out").text = figure
     return test
 

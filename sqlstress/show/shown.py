@@ -199,10 +199,6 @@ class Presenter:
                 columns.setdefault(f"{key}_{field.name}", _field(type(run.case.spec), field.name))
         return columns
 
-    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        """Return further CSV columns of the trials of this experiment, which are in no table."""
-        return {}
-
 
 def presenter_of(case: Case) -> Presenter:
     """Return the presenter of the experiment of a case."""

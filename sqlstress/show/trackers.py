@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from sqlstress.experiment import case_label, experiment_of
-from sqlstress.report import Environment, Report, Run
+from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
 from sqlstress.show.shown import presenter_of
@@ -82,16 +82,6 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
             yield f"{field.name.replace('_', '-')}={written}"
 
 
-def rates(run: Run) -> Iterator[float | None]:
-    """Yield the rate of each valid trial: transactions, or other counted units, per second."""
-    return presenter_of(run.case).tracked_rates(run)
-
-
-def unit(run: Run) -> str:
-    """Return the unit that the rates count, in the plural."""
-    return presenter_of(run.case).tracked_unit(run.case)
-
-
 THROUGHPUT, LATENCY = "throughput", "latency"
 """Kinds of figures, as values of `Measure.what`."""
 
@@ -124,9 +114,10 @@ def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
         for run, case_name in zip(report.runs, case_names(report), strict=True):
             if run.verdict.status == "failed":
                 continue
-            name = f"{case_name} ({where})"
-            if valid_values := _valid_values(rates(run)):
-                yield Measure(name, THROUGHPUT, f"{unit(run)}/s", len(run.valid), valid_values)
+            name, presenter = f"{case_name} ({where})", presenter_of(run.case)
+            if valid_values := _valid_values(presenter.tracked_rates(run)):
+                unit = f"{presenter.tracked_unit(run.case)}/s"
+                yield Measure(name, THROUGHPUT, unit, len(run.valid), valid_values)
             for kind in sorted({kind for trial in run.valid for kind in trial.latency}):
                 if valid_values := _valid_values(
                     trial.latency[kind].p99_ns for trial in run.valid if kind in trial.latency

@@ -95,7 +95,7 @@ def test_legend_explains_only_the_shown_percentiles(make: Callable[[], Report]) 
 
 
 NARROWING = Table(
-    (Column("first", ("", "first")), Column("second", ("", "second"))), (("1" * 50, "2" * 50),), ("second",)
+    (Column("first", ("", "first")), Column("second", ("", "second"), leaves=1)), (("1" * 50, "2" * 50),)
 )
 
 

@@ -19,7 +19,7 @@ from sqlstress.analysis.advice import early_end
 from sqlstress.analysis.comparison import ComparedTable, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import durability_options
-from sqlstress.analysis.group import Group, rate_of
+from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.highest_rate import answer_of, promise_clause
 from sqlstress.analysis.wording import change_text, percent, place, quota
 from sqlstress.experiment import rate_units_of
@@ -236,7 +236,8 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
-    if group and _plots_throughput(group) and _has_wrong_data(group.runs):
+    plots_throughput = group and isinstance(presenter_of(group.case), LoadShown) and not group.case.rate
+    if group and plots_throughput and _has_wrong_data(group.runs):
         placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, VerdictLine | Bullets)]
@@ -244,11 +245,6 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     left_out = (VerdictLine, Bullets, Picture) if placed else (VerdictLine, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
     return element("section", text_columns((*begin, *saying)), placed, *tables_html(figures))
-
-
-def _plots_throughput(group: Group) -> bool:
-    """Return whether the plots of a group show throughput."""
-    return isinstance(presenter_of(group.case), LoadShown) and not group.case.rate
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
