@@ -160,9 +160,6 @@ def cli() -> None:
     """
 
 
-# Commands that measure: a command for each experiment, and a command for a plan.
-
-
 def _measuring_command(name: str) -> click.Command:
     """Return the command that measures an experiment, by the name of the command."""
     experiment = commands()[name]
@@ -315,9 +312,6 @@ def read_options(words: Sequence[str], options: Iterable[Option], where: str) ->
         message = error.format_message().rstrip(".?")
         raise UsageError(f"{where}: {message}. Give options of the load.") from error
     return set_options(context.params)
-
-
-# Errors: each is printed in one or two lines, and has an exit code.
 
 
 UNEXPECTED = 4

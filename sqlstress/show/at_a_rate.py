@@ -45,8 +45,6 @@ from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import digits, finite
 
-# Table of cases at a fixed rate.
-
 
 def from_due(run: Run) -> Latency | None:
     """Return the latencies of a run's operations, each from its due time; None without operations."""
@@ -143,10 +141,6 @@ def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
     table = table_of(rows_of(group), columns(group, failed, proved))
     yield table
     yield Legend(table)
-
-
-# Findings: cases that did all due operations (kept up), the rate from which latency rises, and the delay that
-# sqlstress itself added.
 
 
 NOTED_LATE = 0.10
@@ -247,10 +241,6 @@ def harness(group: Group) -> Iterator[Finding]:
             p99_ns=p99_ns,
             most=group.place(case) if len(late) > 1 else None,
         )
-
-
-# Plots of cases at a fixed rate: latency by rate, and distributions of latency and service time. Service time
-# is the time from the start of an operation to its end, without the time in the queue.
 
 
 def plots(group: Group) -> Iterator[Plot]:

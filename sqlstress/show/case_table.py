@@ -236,9 +236,6 @@ def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
     ]
 
 
-# Figures that comparisons of reports show for each report.
-
-
 SYSTEMS = {"Darwin": "macOS"}
 """Usual names of operating systems, by the name that Python reports."""
 

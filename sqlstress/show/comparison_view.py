@@ -84,9 +84,6 @@ def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return letters
 
 
-# The list of reports, and the environment on which their figures depend.
-
-
 def comparison_heading(comparison: Comparison) -> Iterator[Block]:
     """Yield the list of reports, remarks on published reports, and the number of cases that are not shown."""
     yield Paragraph(f"{len(comparison.reports)} reports side by side. Ratios are relative to A.")
@@ -142,9 +139,6 @@ def _depends_on(report: Report) -> Iterator[str | None]:
     )
 
 
-# Blocks above the figures: the work, and the differences of the reports.
-
-
 def _before(compared: ComparedTable) -> Iterator[Block]:
     """Yield the blocks above the figures of a table."""
     parts = compared.table.parts
@@ -194,9 +188,6 @@ def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)
     clauses = [f"{listing(letters)}: {value}." for value, letters in values.items()]
     return " ".join((f"{difference.subject[:1].upper()}{difference.subject[1:]}.", *clauses))
-
-
-# The figures, side by side.
 
 
 def tables(compared: ComparedTable) -> Iterator[Table]:

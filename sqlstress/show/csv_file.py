@@ -22,8 +22,6 @@ from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import takes
 
-# Columns of the CSV file: dicts from the name of a column to the function that returns its value.
-
 T = TypeVar("T")
 Getter = Callable[[T], Value]
 """Function that returns the value of a column for a report, a run, a trial, latencies or a worker."""
@@ -266,10 +264,10 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
     """Return columns of an object of the row, which `part` selects; None without the object."""
 
-    def of_row(value: Getter[T]) -> Getter[_Row]:
+    def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)
 
-    return {name: of_row(value) for name, value in columns.items()}
+    return {name: getter(value) for name, value in columns.items()}
 
 
 def _latency_value(kind: str, value: Getter[Latency]) -> Getter[_Row]:

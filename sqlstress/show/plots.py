@@ -266,9 +266,6 @@ def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Fi
     return View(label, data, axes)
 
 
-# Plots of latencies: percentiles, and outlines of histograms.
-
-
 Percentile = Callable[[Latency], float | None]
 """Function from latencies to a percentile in ns; None if it is unknown."""
 PERCENTILES: dict[str, Percentile] = {

@@ -115,9 +115,6 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
         yield conclusions(findings)
 
 
-# Headline: the title of the HTML page of a report.
-
-
 LONGEST = 120
 """Maximum length of a headline, in characters."""
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")

@@ -95,9 +95,6 @@ def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
-# A/B test: its arms, their differences, and a row for each cell (case).
-
-
 def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     """Yield all blocks of an A/B test."""
     groups = group_runs(report.runs)
@@ -265,9 +262,6 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
     }
 
 
-# Check of a report against its baseline: a row for each case, the verdict, and its reliability.
-
-
 TRUST = (
     "False alarms in a model of shared machines: if one job measures both, one after the other, a stored "
     "baseline fails 4 to 9% of unchanged builds. With a baseline from another machine and a "
@@ -351,10 +345,6 @@ def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
 def _bound(ratio: float | None) -> str:
     """Return a bound of a ratio as a change; a dash if it is unknown."""
     return MISSING if ratio is None else signed(ratio)
-
-
-# Search for the highest rate: the promise (the upper bounds of latency), a row for each tried rate, and the
-# answer. A window is a measurement at one rate.
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}

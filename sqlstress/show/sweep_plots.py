@@ -68,9 +68,6 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
         yield Plot(first.title, first.note, views, first.first, first.wide)
 
 
-# Plots of throughput: of all processes together, of each process, and over the window.
-
-
 MAX_IDEAL_RATIO = 1.6
 """Maximum of the throughput axis, divided by the highest measured value. Ideal growth may go beyond it."""
 BIN_S = 0.1
@@ -296,9 +293,6 @@ def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
     layout = {"xaxis": xaxis, "yaxis": yaxis, "shapes": [level(1.0, "--muted")], **more}
     note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
     return Plot("Share of each process", note, (View("", data, layout),))
-
-
-# Plots of latencies: percentiles of each kind of operation, and histograms.
 
 
 Measured = list[tuple[Run, Trial]]

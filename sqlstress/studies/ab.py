@@ -204,9 +204,6 @@ def _has_imported_file(run: Run) -> bool:
     return has_file and bool(run.trials) and not stores_nothing(run.case.driver)
 
 
-# Options of A/B tests: options of the comparison, and options of the experiment.
-
-
 COMPARED = "Comparison"
 _OVERRIDES: dict[str, dict[str, Any]] = {
     "concurrency": {
@@ -308,9 +305,6 @@ def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValue
         if isinstance(value, tuple) and name not in commands:
             options[name] = (*common.get(name, ()), *value)
     return {**defaults(options, command), **options}
-
-
-# Construction of an A/B test: the cases of both arms, the test, and the bench that measures them.
 
 
 Cells = tuple[tuple[Case, ...], tuple[Case, ...]]

@@ -175,9 +175,6 @@ class LimitStudy:
         bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, note, left_s))
 
 
-# Options of the search: options of the promise, and options of the experiment.
-
-
 _OVERRIDES: dict[str, dict[str, Any]] = {
     "concurrency": {
         "default": "4",

@@ -189,9 +189,6 @@ def _remedy(name: str, side: ArmCode) -> str:
     return "Install each version in its own environment."
 
 
-# The reason why a module is loaded from a folder.
-
-
 def import_folder(name: str, file: Path) -> Path:
     """Return the folder on the search path from which a module was imported, given its file."""
     return file.parents[name.count(".") + (file.stem == "__init__")]

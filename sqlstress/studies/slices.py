@@ -26,9 +26,6 @@ from sqlstress.report.results import Sighting
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.user_work import REHEARSAL_TOPICS
 
-# Another Python interpreter, whose sqlstress measures slices for an A/B test.
-
-
 POLL_S = 0.1
 END_S = 10.0
 PROGRAM = """
@@ -156,9 +153,6 @@ class Python:
                     except subprocess.TimeoutExpired:
                         process.kill()
                     raise
-
-
-# Both arms of an A/B test use the same loop (C or Python), unless the user chooses the loop.
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:

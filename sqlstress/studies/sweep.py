@@ -89,9 +89,6 @@ def longer_turn(cases: Sequence[Case]) -> list[Turn]:
     return [Turn(largest, cases[largest].repeat, is_longer=True)]
 
 
-# Progress of a sweep: the current case and pass, the current TPS, and the time left.
-
-
 TRIAL_S = 0.1
 WORKER_S = 0.02
 """Overhead of a trial, and additional overhead per worker, both in seconds."""
@@ -344,9 +341,6 @@ def study_of_plan(
         study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
     )
     return study, MeasuringSession(plan.cases, directory, keep, command)
-
-
-# The run of any study: measure step by step, save after each step, end.
 
 
 Save = Callable[[Report], None]

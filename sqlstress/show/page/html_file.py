@@ -255,9 +255,6 @@ def _study_plots(report: Report) -> Iterator[Plot]:
         yield from shown.result_plots(result)
 
 
-# Main figures at the top of a page (tiles), and the environment and the command at its end.
-
-
 _NOT_PROVED = "This does not cover a power failure, or rare races that no trial met"
 """Limits of the checks. The page may also contain sentences that name such losses."""
 _PROOF = {
