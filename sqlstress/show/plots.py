@@ -60,7 +60,12 @@ class Plot:
     first: int = 0
     """Index of the view that is shown first."""
     wide: bool = False
-    """Whether the plot takes the whole width of the page."""
+    """Whether the plot takes the whole width of the page, even without a view in several frames."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the plot takes the whole width of the page."""
+        return self.wide or any("multiples" in view.layout for view in self.views)
 
 
 def colour(place: int) -> str:
@@ -85,6 +90,11 @@ def small_multiples(data: Sequence[Plain]) -> Plain:
     """Return the attribute that draws each line in a small frame; empty if one frame has room for all."""
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
+
+
+def view_of(label: str, data: list[Plain], xaxis: Plain, yaxis: Plain) -> View:
+    """Return a view with two axes, in several frames if there are many lines."""
+    return View(label, data, {"xaxis": xaxis, "yaxis": yaxis, **small_multiples(data)})
 
 
 def axis(title: str, **more: Any) -> Plain:
@@ -258,12 +268,8 @@ def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Fi
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]
             data.append(line(shown, counts, values, column, hover, DASHES[number % len(DASHES)]))
-    axes = {
-        "xaxis": counts_axis("processes", (count for trace in data for count in trace["x"])),
-        "yaxis": axis(label, rangemode="tozero"),
-        **small_multiples(data),
-    }
-    return View(label, data, axes)
+    xaxis = counts_axis("processes", (count for trace in data for count in trace["x"]))
+    return view_of(label, data, xaxis, axis(label, rangemode="tozero"))
 
 
 Percentile = Callable[[Latency], float | None]

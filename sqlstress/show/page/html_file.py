@@ -184,7 +184,7 @@ def _place(number: int, plot: Plot) -> str:
         element("figcaption", element("h3", text(plot.title)), *BUTTONS, choice),
         element("div", class_="canvas"),
         element("p", text(plot.note), class_="remark"),
-        class_="plot wide" if plot.wide else "plot",
+        class_="plot wide" if plot.is_wide else "plot",
         data_plot=str(number),
     )
 
