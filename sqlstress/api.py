@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlstress.analysis.group import rate_of
 from sqlstress.engine.study import SILENT, Observer, Progress
 from sqlstress.errors import NoWork, SqlstressError, UsageError
-from sqlstress.experiment import StudySpec, case_label, commands, rate_units_of, windowed_commands
+from sqlstress.experiment import case_label, commands, rate_units_of, windowed_commands
 from sqlstress.options.dsn import redact_words
 from sqlstress.options.parsing import suggestion
 from sqlstress.plan import Plan, from_toml, options_of_command, plan_of
@@ -432,7 +432,8 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")
         return Plan(from_toml(Path(work)))
     work = str(work)
-    studies = _studies()
+    specs = {name: experiment.study for name, experiment in commands().items()}
+    studies = {name: study for name, study in specs.items() if study and study.reads_options}
     if work in studies:
         observes = studies[work].observes_only
         remedy = f"the command line: sqlstress {work} FILE" if observes else f"sqlstress.{work}()"
@@ -445,12 +446,6 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
         )
     flags = {option.name for option in options_of_command(work) if option.flag}
     return plan_of({name: value for name, value in options.items() if value or name not in flags}, work)
-
-
-def _studies() -> dict[str, StudySpec]:
-    """Return the studies that parse their own options, by command."""
-    specs = {name: experiment.study for name, experiment in commands().items()}
-    return {name: study for name, study in specs.items() if study and study.reads_options}
 
 
 class _ProgressObserver(Observer):

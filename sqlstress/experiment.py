@@ -38,8 +38,7 @@ class CommandLine:
     takes: tuple[str, ...] = ()
     """Suffixes of the files that can be the first argument, such as ".py"."""
     main_options: tuple[str, ...] = ()
-    """Names of the options that `--help` shows first. The list of commands also shows those of the default
-    experiment."""
+    """Names of options that `--help` shows first, and the list of commands for the default experiment."""
 
 
 class StudySpec(ResultFormat):
@@ -87,8 +86,7 @@ class Experiment(ReportFormat):
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
     """Reasons why the experiment lacks options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
-    """Values of options when `ab`, `limit` or another study measures a single case; None removes the option.
-    """
+    """Values of options when a study measures a single case; None removes the option."""
     study: ClassVar[StudySpec | None] = None
     """Study that decides which cases are measured; None if each case gets its trials."""
 
@@ -112,10 +110,7 @@ class Experiment(ReportFormat):
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
-        """Return the options of a case as text, by name; empty to keep its tables separate.
-
-        Tables whose cases differ in only one of these options are merged.
-        """
+        """Return the options of a case by name. Tables that differ in only one of them are merged."""
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
@@ -159,8 +154,7 @@ class Experiment(ReportFormat):
     """Whether the processes of a trial begin at the same time, on files of this trial only. If not, their
     start is part of the measured time, and all trials use the same files."""
     keeps_workers: ClassVar[bool] = False
-    """Whether a worker process can run the next trial, too, as it keeps no state after it closes its store.
-    """
+    """Whether a worker process can run the next trial, too, as it keeps no state."""
     opens_database: ClassVar[bool] = True
     """Whether the workers open the database. If not, their programs open it."""
     applies_settings: ClassVar[bool] = True

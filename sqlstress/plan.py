@@ -80,10 +80,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return the options of a command for a study, such as an A/B test, without those in `left_out`.
-
-    `otherwise` has attributes to change in an option, by name of the option.
-    """
+    """Return a command's options for a study, without those in `left_out`, with attributes of `otherwise`."""
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
         for option in get_experiment(command).options

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from pkgutil import resolve_name
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from sqlstress.options.option import NoOptions
 
@@ -58,14 +58,9 @@ class ReportFormat:
 
 
 @cache
-def _instance(target: str) -> Any:
-    """Return the only instance of the class with this import string. The class is imported."""
-    return resolve_name(target)()
-
-
 def format_of(name: str) -> ReportFormat:
-    """Return the format of the experiment with this name. Raises KeyError for an unknown name."""
-    return cast(ReportFormat, _instance(EXPERIMENTS[name]))
+    """Return the only instance of an experiment, whose class is imported. Raises KeyError."""
+    return cast(ReportFormat, resolve_name(EXPERIMENTS[name])())
 
 
 def all_formats() -> tuple[ReportFormat, ...]:

@@ -126,9 +126,9 @@ def check_options(
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
-    """Raise UsageError if the user set one of the `options` that too few of the drivers `names` support.
+    """Raise UsageError if the user set one of the `options` that not `enough` of the drivers support.
 
-    `enough` is `any` or `all`: the drivers that must support an option.
+    `enough` is `any` or `all`, and `names` are the drivers.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):

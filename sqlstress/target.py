@@ -54,8 +54,7 @@ class DriverInfo(NamedTuple):
     bare_call: str = "SELECT 1, of no table"
     """Description of the driver's cheapest call, whose time is measured."""
     difference: str = ""
-    """Sentence, without its full stop, on data that only this driver reads or writes; empty without such
-    data."""
+    """Sentence, without full stop, on data that only this driver reads or writes; may be empty."""
     serves: bool = False
     """Whether the product is a server, which completes a request even if the requesting process has died."""
     package: str = ""

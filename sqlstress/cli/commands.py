@@ -56,8 +56,7 @@ OTHER_COMMANDS = {
     "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
-"""Commands that belong to no experiment, by name: import string, and line for `--help`, which imports no
-command."""
+"""Import string and line for `--help` of each command that belongs to no experiment."""
 
 
 def summaries() -> dict[str, str]:
@@ -192,10 +191,7 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study that parses its options itself, and return the exit code.
-
-    `running` has the options for files and for the display, `values` the other options, unparsed.
-    """
+    """Run a study that parses its options itself, given in `values`, and return the exit code."""
     # Imported only when needed, so that errors in options are reported without delay.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
@@ -251,10 +247,7 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that turns a function into a command for one experiment.
-
-    `made` returns the variants for other experiments. `settings` are arguments of click.command.
-    """
+    """Return a decorator for a command of one experiment. `made` returns those of other experiments."""
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
     return click.command(cls=GroupedCommand, **settings)

@@ -307,10 +307,7 @@ class RunOptions(NamedTuple):
         formats: Collection[str] = FORMATS,
         strict: bool = False,
     ) -> int:
-        """Run a study in the session that `opening` opens, and return the exit code.
-
-        With `strict`, a study without an answer also has a nonzero exit code.
-        """
+        """Run a study and return the exit code. With `strict`, a study without an answer fails."""
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 

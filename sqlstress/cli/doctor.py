@@ -123,10 +123,7 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line on each driver other than `driver`: its library or server, or the error.
-
-    `address` is the connection string of a server, or None.
-    """
+    """Yield a line on each driver other than `driver`: its library, its server at `address`, or the error."""
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of
@@ -141,10 +138,8 @@ def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
             except SqlstressError as error:
                 yield f"{name}: {error}"
     if missing:
-        names, packages = (
-            listing([failure.driver for failure in missing]),
-            " ".join(failure.package for failure in missing),
-        )
+        names = listing([failure.driver for failure in missing])
+        packages = " ".join(failure.package for failure in missing)
         yield f"not installed: {names} (python -m pip install {packages})"
     for name, reason in installed().broken.items():
         yield f"{name}: not usable: {reason}"

@@ -38,8 +38,8 @@ def measure(
 ) -> int:
     """Run a study, print problems on standard error and return the exit code.
 
-    `opening` opens the session in which the study measures. `watching` yields the observer of its progress.
-    With `strict`, it is also a problem if the study gave no definite answer.
+    `opening` opens the session of the study, and `watching` yields the observer of its progress. With
+    `strict`, it is also a problem if the study gave no definite answer.
     """
     with saver.interruption_explained():
         with watching as observer:
@@ -143,10 +143,7 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the observer that shows each moment of a watch, if `wanted`.
-
-    It draws pages on a terminal. Elsewhere, and if `plain` is True, it prints lines.
-    """
+    """Yield the observer of a watch: pages on a terminal, or lines. Unless `wanted`, it does nothing."""
     if not wanted:
         yield Observer()
     elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":

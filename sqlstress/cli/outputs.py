@@ -54,10 +54,7 @@ def print_text(text: str, end: str = "\n") -> None:
 
 
 def print_page(text: str) -> None:
-    """Print a page, in colours on a terminal that shows them (https://no-color.org).
-
-    Raises EnvironmentFailure if the page cannot be written.
-    """
+    """Print a page, with colours if the terminal shows them. Raises EnvironmentFailure."""
     from sqlstress.show.text import coloured
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -140,11 +137,7 @@ def beside(outputs: Sequence[Output]) -> Tell:
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
-    """Return the output for one value of -o.
-
-    Raises UsageError for an invalid value, and for a file that cannot be written, before a measurement is
-    lost.
-    """
+    """Return the output for one value of -o. Raises UsageError, also for a file that cannot be written."""
     prefix, colon, rest = text.partition(":")
     if colon and prefix in formats:
         output = Output(prefix, Path(rest))
@@ -279,10 +272,7 @@ class Terminal:
 
 
 class Saver:
-    """Writer of a report to all its outputs: to files after each step, to other outputs at the end.
-
-    If an output cannot be written, the measurement continues.
-    """
+    """Writer of a report to all outputs: to files after each step, to others at the end, whatever fails."""
 
     def __init__(
         self,

@@ -67,10 +67,7 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
 
 
 def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
-    """Return at most `limit` causes with their cures, the likeliest first.
-
-    A diagnosis lists special rules first; the general rules at its end are the likeliest.
-    """
+    """Return at most `limit` causes with their cures, the likeliest (the most general rule) first."""
     return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
 
 

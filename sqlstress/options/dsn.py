@@ -44,10 +44,7 @@ class Dsn(str):
 
 
 def dsn(value: Any) -> Dsn:
-    """Parse a connection string, a URL or a list of keywords.
-
-    Raises ValueError, whose message never quotes the connection string.
-    """
+    """Parse a connection string. Raises ValueError, whose message never quotes the connection string."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("this is not a connection string: write postgresql://user@host/database")
     parts = {**_defaults(), **_parse(value)}
@@ -74,10 +71,7 @@ def redact(value: str) -> str:
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command line, with only those parts of connection strings that may be shown.
-
-    Connection strings are also found in a word that contains several words, such as the value of --a.
-    """
+    """Return the words of a command line, without secrets in connection strings, even nested ones."""
     shown: list[str] = []
     for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")

@@ -227,11 +227,33 @@ def milliseconds(least_s: float) -> Parse:
 
 def ranges(most: int) -> Parse:
     """Return a parser of lists of numbers from 1 to `most`, such as "4", "1-8" or "1,2,4-6"."""
-    return _number_list("numbers", "4, 1-8 or 1,2,4-6", lambda part: _range(part, most))
+    return _number_list(
+        _RANGE, most, "numbers", "a number or a range", "4, 1-8 or 1,2,4-6", within=f"1-{most}"
+    )
 
 
-def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Parse:
-    """Return a parser of lists of numbers. `span` returns the range for an item; errors use `noun`."""
+def _number_list(item: re.Pattern[str], most: int, noun: str, kind: str, examples: str, within: str) -> Parse:
+    """Return a parser of lists of numbers up to `most`. The texts are for errors.
+
+    The pattern `item` matches a range, with a group for each end, and perhaps one for the step.
+    """
+
+    def span(value: Any) -> range:
+        if isinstance(value, int) and not isinstance(value, bool):
+            first, last, steps = value, value, [1]
+        elif isinstance(value, str) and (match := item.fullmatch(value)):
+            start, end, *step_texts = match.groups()
+            first, last, steps = int(start), int(end or start), [int(text or 1) for text in step_texts]
+        else:
+            raise ValueError(f"{abbreviate(value)} is not {kind}: write {examples}")
+        if not (1 <= first <= most and 1 <= last <= most):
+            raise ValueError(f"{abbreviate(value)} is not within {within}")
+        if 0 in steps:
+            raise ValueError(f"{abbreviate(value)} has a step of 0: write a step of 1 or more")
+        if first > last:
+            step = "".join(f"/{step}" for step in steps)
+            raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}{step}")
+        return range(first, last + 1, *steps)
 
     def parse(value: Any) -> tuple[int, ...]:
         all_numbers = (number for part in _parts(value) for number in span(part))
@@ -243,21 +265,6 @@ def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Pars
         return tuple(dict.fromkeys(numbers))
 
     return parse
-
-
-def _range(value: Any, most: int) -> range:
-    """Return the range for an item such as "4" or "1-8". Raises ValueError."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        first = last = value
-    elif isinstance(value, str) and (match := _RANGE.fullmatch(value)):
-        first, last = int(match[1]), int(match[2] or match[1])
-    else:
-        raise ValueError(f"{abbreviate(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
-    if not (1 <= first <= most and 1 <= last <= most):
-        raise ValueError(f"{abbreviate(value)} is not within 1-{most}")
-    if first > last:
-        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}")
-    return range(first, last + 1)
 
 
 def power_of_two(least: int, most: int) -> Parse:
@@ -291,25 +298,14 @@ MAX_RATE = 1_000_000
 _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 
-def _rate_range(value: Any) -> range:
-    """Return the range for an item such as "2000" or "500-2000/500". Raises ValueError."""
-    first = last = step = 0
-    if isinstance(value, int) and not isinstance(value, bool):
-        first, last, step = value, value, 1
-    elif isinstance(value, str) and (match := _RATES.fullmatch(value)):
-        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-    else:
-        raise ValueError(f"{abbreviate(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
-    if not (1 <= first <= MAX_RATE and 1 <= last <= MAX_RATE):
-        raise ValueError(f"{abbreviate(value)} is not within 1-{MAX_RATE:,} operations per second")
-    if not step:
-        raise ValueError(f"{abbreviate(value)} has a step of 0: write a step of 1 or more")
-    if first > last:
-        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}/{step}")
-    return range(first, last + 1, step)
-
-
-rates = _number_list("rates", "2000, 500,1000 or 500-2000/500", _rate_range)
+rates = _number_list(
+    _RATES,
+    MAX_RATE,
+    "rates",
+    "a rate",
+    "2000, 500,1000 or 500-2000/500",
+    within=f"1-{MAX_RATE:,} operations per second",
+)
 """Parser of lists of rates, such as "2000", "500,1000,2000" or "500-2000/500"."""
 
 

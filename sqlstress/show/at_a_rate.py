@@ -96,11 +96,7 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a group's table.
-
-    `failed` is the column of failed operations. `proved` is the fact that the verification proved, such as
-    "no acknowledged write was lost".
-    """
+    """Return the columns of a group's table. `proved` is the fact about the data that checks proved."""
     return (
         *setting_columns(group),
         BUCKETS,

@@ -56,8 +56,7 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show. They also show all findings of the rank GRAVE, and none of
-ASIDE."""
+"""Number of findings that brief formats show. GRAVE findings are always shown, ASIDE never."""
 
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
@@ -352,11 +351,7 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the explanation of the cells in the column VERIFIED that occur in a group.
-
-    `word` is the cell of a run whose data is right, and `ok` is the proved fact: "no acknowledged write was
-    lost".
-    """
+    """Yield the explanation of the cells of VERIFIED in a group. `ok` is the fact that `word` states."""
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
     meanings = {"ok": ok, **_MEANINGS}.items()

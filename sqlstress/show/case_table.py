@@ -403,10 +403,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return the table of a group's targets, with a row for each number of files and of processes.
-
-    `comparable` is whether commits of all targets are equally durable. If not, no target leads.
-    """
+    """Return the table of a group's targets. None of them leads unless their durability is `comparable`."""
     runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
     places = sorted({place for _, place in runs})
     leading: dict[Layout, list[str]] = {}

@@ -37,8 +37,7 @@ class Ending(NamedTuple):
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
     """Return the problems of a measurement, the most severe first.
 
-    `saved` has the names of the files that hold the report. With `strict`, a study without a definite answer
-    is a problem, too.
+    `saved` are names of files with the report. With `strict`, a study without an answer is a problem.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)

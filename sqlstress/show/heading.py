@@ -59,11 +59,7 @@ def describe(what: str, group: Group, report: Report) -> str:
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the description of a group: a sentence with `what` and the unusual conditions, then the usual
-    ones.
-
-    Brief formats leave out the second sentence, which may be empty.
-    """
+    """Return the description of a group: `what` with unusual conditions, then the usual ones or ""."""
     conditions = list(_conditions(group, report))
     host = report.environment.host
     usual_texts = [text for text, usual in conditions if usual]

@@ -117,9 +117,9 @@ def scale(values: Sequence[float]) -> Plain:
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with a mark at each value; without marks if attributes of the stroke are given.
+    """Return a line with marks, whose texts follow the template `hover`.
 
-    `place` is the index of the colour, and `hover` the template of a mark's text.
+    If `more` has attributes of the stroke, the line has no marks. `place` is the index of the colour.
     """
     return {
         "type": "scatter",
@@ -292,10 +292,7 @@ def latency_lines(
     hover: str,
     dash: str = "solid",
 ) -> list[Plain]:
-    """Return a line of a percentile in ms, as a list; empty if there are no figures.
-
-    `measured` has the x value and the latencies of each point, and `number` is the index of the colour.
-    """
+    """Return a list with the line of a percentile in ms of latencies by x value; empty without figures."""
     points = [
         (x, ns / NS_PER_MS)
         for x, latency in measured
@@ -315,10 +312,7 @@ _BUCKETS = 0x7F80
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot of histograms with a view for each case; nothing if there are no latencies.
-
-    `cases` has the label and the latencies of each histogram of a case.
-    """
+    """Yield a plot of histograms with a view for each case; nothing if there are no latencies."""
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),

@@ -98,10 +98,7 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks of a table, with its description and findings.
-
-    Warnings in `warned` are left out, and new warnings are added to it.
-    """
+    """Yield the blocks of a table. Its warnings are added to `warned`, unless they are there already."""
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]

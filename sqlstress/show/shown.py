@@ -12,7 +12,6 @@ from dataclasses import fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.comparison import ComparedTable
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
@@ -50,7 +49,7 @@ from sqlstress.show.case_table import (
     comparison_figure,
     rows_of,
 )
-from sqlstress.show.plots import Plot, bar_plots, line_plots
+from sqlstress.show.plots import Plot
 
 R = TypeVar("R")
 """Type of the result of a study."""
@@ -174,13 +173,6 @@ class Presenter:
         return [
             ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
         ]
-
-    def compared_plots(self, compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-        """Yield the plots of several reports with these `names`: lines by number of processes, or bars."""
-        if compared.table.sweeps:
-            yield from line_plots(compared, names)
-        else:
-            yield from bar_plots(compared, names, self.bar, self.bar_name)
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
         """Return the title of the view that has the bar of a case, and the key of the bar in it."""

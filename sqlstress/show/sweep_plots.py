@@ -174,10 +174,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
 
 
 def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str) -> Plain:
-    """Return the line of throughput by number of processes, with the spread of the trials.
-
-    `points` and `runs` are those of one layout. `number` is the index of the line's colour.
-    """
+    """Return the line of TPS by number of processes for one layout, with the spread of the trials."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)

@@ -53,10 +53,7 @@ def draw_first_arm(seed: int) -> str:
 
 
 def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float) -> Progress:
-    """Return the progress: the current pair, the difference of B from A so far, and the time left.
-
-    After the first look (interim result), the note also has the estimated time until the decision.
-    """
+    """Return the progress: the current pair, the difference of B from A so far, and the time left."""
     assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
     pair_s = elapsed_s / pairs if pairs else 0.0
@@ -312,10 +309,7 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return the options of `ab()` in Python, with lists as tuples and without flags that are off.
-
-    Raises UsageError for an option that `ab()` does not have.
-    """
+    """Return the options of `ab()` in Python as those of the command line. Raises UsageError."""
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
         raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")
@@ -370,9 +364,6 @@ def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> 
 def make_own_python(
     arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return a factory of benches that measure both arms with this Python.
-
-    Raises UsageError if one arm would use the loop in C and the other that in Python.
-    """
+    """Return a factory of benches for this Python. Raises UsageError if the arms use different loops."""
     check_loops((cases[0][0], cases[1][0]), arms)
     return OwnPython((*cases[0], *cases[1]), directory, command)

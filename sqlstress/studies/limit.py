@@ -80,17 +80,13 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`case` has a closed loop. `duration_s` is the length of windows; None to choose it.
-
-        `spacing` is "even" or "poisson". `clock` returns seconds.
-        """
+        """`duration_s` is the length of windows, or None to choose it; `spacing` is "even" or "poisson"."""
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """Rate and margin of each window that allows a conclusion. The promise held if the margin is
-        positive."""
+        """Rate and margin of each window with a conclusion. A margin above 0 keeps the promise."""
 
     def report(self, blank: Report) -> Report:
         """Return `blank` with the runs so far: the closed loop, then the rates in ascending order."""

@@ -201,10 +201,7 @@ def _python_path_entry(folder: Path) -> str | None:
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the file that redirects the import of a module to another folder, or None.
-
-    It is a .pth file with the path of the folder, or a finder of an editable install.
-    """
+    """Return the .pth file or finder that redirects the import of a module to another folder, or None."""
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
     for site in map(Path, search_path(python)):

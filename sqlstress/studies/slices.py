@@ -156,10 +156,7 @@ class Python:
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError if the arms would use different loops (C and Python) without an option.
-
-    `options` has the options of each arm, by name.
-    """
+    """Raise UsageError if the arms would use different loops (C and Python) and no option chose the loop."""
     a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in arm_options for arm_options in options):
         raise UsageError(

@@ -78,10 +78,7 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return the trial with a longer window, which shows waits that others may hide; empty if not needed.
-
-    Its case has the most processes; among equals, the fewest files.
-    """
+    """Return the trial with a longer window, to show hidden waits, of the largest case; [] if not needed."""
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
         return []
@@ -103,10 +100,9 @@ def expected_trial_s(case: Case) -> float:
 
 
 class SweepProgress(Observer):
-    """Observer of trials that forwards their events to `observer`, and adds the progress of the sweep.
+    """Observer that forwards the events of trials to `observer`, and adds the progress of the sweep.
 
-    Progress is the share of the estimated total time: expected durations of all trials, corrected by the
-    actual durations.
+    Progress is the elapsed share of the expected duration, which finished trials correct.
     """
 
     def __init__(
@@ -206,10 +202,7 @@ SECOND_BUDGET_NS = 50_000_000
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Return the cost of a sync after the sweep, and a second sample if the cost has changed a lot.
-
-    `before` and `again` were measured before the sweep. A sample is None if not needed, or failed.
-    """
+    """Return the cost of a sync after the sweep, and a second sample if it changed; None for no sample."""
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
         after = measure(folder, (before.primitive,))
@@ -358,10 +351,7 @@ def save_nothing(_: Report) -> None:
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = save_nothing, observer: Observer = SILENT
 ) -> Report:
-    """Run a study on the bench that `opening` opens, and return its report.
-
-    Raises SqlstressError if there are no results at all.
-    """
+    """Run a study and return its report. Raises SqlstressError if there are no results at all."""
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 

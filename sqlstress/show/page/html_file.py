@@ -39,7 +39,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
 from sqlstress.show.page.markup import WARNING, data, element, sentence, tables_html, text, text_columns
-from sqlstress.show.plots import Plain, Plot
+from sqlstress.show.plots import Plain, Plot, bar_plots, line_plots
 from sqlstress.show.plots import name as plot_name
 from sqlstress.show.sections import Section, comparison_headline, headline, report_sections
 from sqlstress.show.shown import LoadShown, Tile, presenter_of, shown_results
@@ -85,10 +85,7 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page of reports. `names` has the name of each report; empty if there is a single report.
-
-    The title is the headline of the comparison, or, without a comparison, of the first report.
-    """
+    """Return a page with the headline of the comparison, or else of the first report, as its title."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -203,13 +200,16 @@ def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterat
 
 
 def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
-    """Return the plots of a table of several reports. A report is labelled by its letter and system."""
+    """Return the plots of a table of several reports: lines by number of processes, or bars."""
     names = []
     for part in compared.table.parts:
         system = part.report.environment.host.system
         unknown = "published" if part.report.published is not None else "unknown"
         names.append(plot_name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}"))
-    return presenter_of(compared.table.parts[0].case).compared_plots(compared, names)
+    if compared.table.sweeps:
+        return line_plots(compared, names)
+    presenter = presenter_of(compared.table.parts[0].case)
+    return bar_plots(compared, names, presenter.bar, presenter.bar_name)
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:

@@ -198,7 +198,7 @@ def _table(table: Table) -> str:
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]], begins: bool = False, **attributes: str) -> str:
-    """Return a row of a table as HTML. `name` is td or th; `cells` has the HTML and alignment of each.
+    """Return a row of a table as HTML. `cells` has the HTML and alignment of each `name` (td or th) element.
 
     `begins` is whether the row begins a new group.
     """
