@@ -397,9 +397,7 @@ def _run_study(
     from sqlstress.studies.sweep import run_study
 
     if str(save) == "-":
-        raise UsageError(
-            'save must be a file name, not "-". To print the report, use print(report.text()).',
-        )
+        raise UsageError('save must be a file name, not "-". To print the report, use print(report.text()).')
 
     def save_document(document: Document) -> None:
         if save is not None:

@@ -64,11 +64,7 @@ class Fixture:
         return self.measure(command, **arguments)
 
     def hunt(
-        self,
-        *words: str | Path,
-        max_time: float | str = 10,
-        seconds: float | None = None,
-        **options: Any,
+        self, *words: str | Path, max_time: float | str = 10, seconds: float | None = None, **options: Any
     ) -> Report:
         """Hunt for races: `sqlstress.hunt("app", "bank.py", max_time=30)`. `max_time` is in seconds, or a
         text."""
@@ -116,9 +112,7 @@ def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the reports of a failed test's measurements to the output of the test."""
     outcome = yield
     if outcome.when == "call" and outcome.failed:

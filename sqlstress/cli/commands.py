@@ -39,18 +39,12 @@ if TYPE_CHECKING:
 
 
 OTHER_COMMANDS = {
-    "ab": (
-        "sqlstress.cli.studies:ab",
-        "Compare two settings, or two Pythons, here: pass or fail.",
-    ),
+    "ab": ("sqlstress.cli.studies:ab", "Compare two settings, or two Pythons, here: pass or fail."),
     "limit": ("sqlstress.cli.studies:limit", "Find the highest rate that keeps a latency promise."),
     "check": ("sqlstress.cli.studies:check", "Check a saved report against its baseline: pass or fail."),
     "run": ("sqlstress.cli.commands:measure_plan", "Measure the cases of a plan, a TOML file."),
     "compare": ("sqlstress.cli.reports:compare", "Compare saved reports side by side."),
-    "fleet": (
-        "sqlstress.cli.fleet_command:fleet",
-        "Measure a plan on each host of a Dask cluster.",
-    ),
+    "fleet": ("sqlstress.cli.fleet_command:fleet", "Measure a plan on each host of a Dask cluster."),
     "report": ("sqlstress.cli.reports:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "Examine this machine, its file system and its SQLite build."),
     "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),

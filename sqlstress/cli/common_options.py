@@ -207,11 +207,6 @@ def click_options(options: Iterable[Option]) -> list[click.Parameter]:
     return [HeadedArgument(option) if option.argument else HeadedOption(option) for option in options]
 
 
-def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the completion item of click that makes the shell complete the name of a file."""
-    return _paths("FILE", incomplete)
-
-
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
     """Return a decorator that adds the option -o. `what` begins its help text, which lists the `formats`."""
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
@@ -223,7 +218,7 @@ def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callabl
         "outputs",
         multiple=True,
         metavar="FILE",
-        shell_complete=_files,
+        type=click.Path(readable=False),
         help=f"{what}: {suffixes}. FORMAT:FILE takes any name, and FORMAT:- is standard output{more}. "
         "May be repeated.",
     )
@@ -235,12 +230,11 @@ details_option = click.option(
 github_option = click.option(
     "--github", is_flag=True, help="In GitHub Actions, write the step summary and annotations."
 )
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 _RUNNING: dict[str, Callable[[Any], Any]] = {
     "directory": click.option(
         "--dir",
         "directory",
-        type=_FOLDER,
+        type=click.Path(file_okay=False, path_type=Path),
         default=Path(),
         metavar="FOLDER",
         help="Folder for the databases. sqlstress makes a new folder in it.  [default: .]",

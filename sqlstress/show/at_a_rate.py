@@ -107,10 +107,7 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
         _latency("p99", from_due, _FROM_DUE),
         _latency("p99.9", from_due, _FROM_DUE, leaves=10),
         _latency(
-            "service p99",
-            service,
-            "service: from the start of the operation, as in a closed loop",
-            leaves=50,
+            "service p99", service, "service: from the start of the operation, as in a closed loop", leaves=50
         ),
         _latency("late p99", lateness, "late: delay added by the harness", leaves=20),
         _share(

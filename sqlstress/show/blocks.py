@@ -319,8 +319,7 @@ def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
     ]
     texts = [[MISSING if cell is None else cell for cell in column_cells] for _, column_cells in filled]
     return Table(
-        tuple(column for column, _ in filled),
-        tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows),
+        tuple(column for column, _ in filled), tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows)
     )
 
 

@@ -178,10 +178,7 @@ TIME: Column[Row] = Column("time s", role=DETAIL, cell=trial_cell(lambda trial: 
 PER_PROCESS: Column[Row] = Column("TPS per process", role=DETAIL, cell=_per_process, leaves=20)
 TOTAL: Column[Row] = Column("TPS total", cell=_total_cell)
 ROWS_PER_S: Column[Row] = Column(
-    "rows/s",
-    ("rows", "per s"),
-    cell=trial_cell(lambda trial: count_cell(trial.rows_per_s)),
-    leaves=95,
+    "rows/s", ("rows", "per s"), cell=trial_cell(lambda trial: count_cell(trial.rows_per_s)), leaves=95
 )
 FAILED_SHARE: Column[Row] = Column(
     "failed %",
@@ -378,10 +375,7 @@ def blocks(group: Group) -> Iterator[Block]:
         return
     comparable = len(group_by_durability(sides)) == 1
     yield _targets_table(group, sides, comparable)
-    legend = [
-        f"TPS: {units_of(group.case)} per second, all processes together",
-        *spread_legend(group),
-    ]
+    legend = [f"TPS: {units_of(group.case)} per second, all processes together", *spread_legend(group)]
     if comparable:
         legend.append("leads: which is faster beyond noise")
     else:

@@ -134,12 +134,7 @@ def line(
 
 
 def marks(
-    label: str,
-    x: Sequence[Any],
-    y: Sequence[float],
-    hover: str,
-    text: Sequence[str] = (),
-    **marker: Any,
+    label: str, x: Sequence[Any], y: Sequence[float], hover: str, text: Sequence[str] = (), **marker: Any
 ) -> Plain:
     """Return marks without a line. The template `hover` can include the `text` of a mark."""
     hover_texts = {"text": list(text)} if text else {}

@@ -268,7 +268,8 @@ class Sweep:
                 self._runs[turn.case] = replace(run, error=run.error or error)
             wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
             if wrong:
-                self._skip_remaining_cases()
+                for index, case in enumerate(self.cases):
+                    self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
             is_last = wrong or number == len(order) - 1
             if is_last and before:
                 self._sync_after = _confirmed_sync(runner.folder, before, self._sync_again)
@@ -277,10 +278,6 @@ class Sweep:
             yield
             if is_last:
                 return
-
-    def _skip_remaining_cases(self) -> None:
-        for index, case in enumerate(self.cases):
-            self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
 
     def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
         """Run one trial, unless its case has failed or need not be measured."""
