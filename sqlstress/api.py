@@ -136,7 +136,7 @@ class Report:
 
     @cached_property
     def answer(self) -> SearchAnswer | None:
-        """Highest rate that `holds` the promise of `limit`, and lowest that `breaks` it; else None."""
+        """Rate that `holds` the promise of `limit`, and rate that `breaks` it; None for other reports."""
         from sqlstress.analysis.highest_rate import answer_of
 
         return answer_of(self.document, self.document.limit) if self.document.limit else None
@@ -424,7 +424,7 @@ def _is_plan(work: str | Path) -> bool:
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
-    """Return the plan in a file, or the plan for an experiment with these options. Raises UsageError."""
+    """Return the plan in a file, or that of an experiment's options. Raises UsageError if it is invalid."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")

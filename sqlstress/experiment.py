@@ -88,7 +88,7 @@ class Experiment(ReportFormat):
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
     """Values of options when a study measures a single case; None removes the option."""
     study: ClassVar[StudySpec | None] = None
-    """Study that decides which cases are measured; None if each case gets its trials."""
+    """Study that decides which cases are measured; None if all cases are measured as requested."""
 
     def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
         """Yield the requested cases. Raises UsageError if options contradict each other."""

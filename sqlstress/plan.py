@@ -73,7 +73,7 @@ def parse_option(option: Option, value: Any) -> Any:
 
 
 def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parsed values of options by name, or their defaults. Raises UsageError."""
+    """Return parsed values or defaults of options, by name. Raises UsageError for an invalid value."""
     return {option.name: parse_option(option, given.get(option.name, option.default)) for option in options}
 
 

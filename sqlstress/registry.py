@@ -54,12 +54,12 @@ class ReportFormat:
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are at the top level of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that decides which cases are measured; None if each case gets its trials."""
+    """Study that decides which cases are measured; None if all cases are measured as requested."""
 
 
 @cache
 def format_of(name: str) -> ReportFormat:
-    """Return the only instance of an experiment, whose class is imported. Raises KeyError."""
+    """Return the only instance of an experiment's class. Raises KeyError for an unknown name."""
     return cast(ReportFormat, resolve_name(EXPERIMENTS[name])())
 
 

@@ -54,7 +54,7 @@ def print_text(text: str, end: str = "\n") -> None:
 
 
 def print_page(text: str) -> None:
-    """Print a page, with colours if the terminal shows them. Raises EnvironmentFailure."""
+    """Print a page, with colours if the terminal shows them. Raises EnvironmentFailure on failure."""
     from sqlstress.show.text import coloured
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -76,17 +76,17 @@ class Output:
     path: Path
 
     def save(self, *reports: Report) -> None:
-        """Write reports, and the second file if the format has two. Raises EnvironmentFailure."""
+        """Write reports, also to the second file of the format. Raises EnvironmentFailure on failure."""
         self.write(FORMATS[self.format](*reports))
         if self.beside is not None:
             write_atomically(self.beside, BESIDE[self.format][1](*reports))
 
     def write(self, text: str) -> None:
-        """Write a text that already has the format of this output. Raises EnvironmentFailure."""
+        """Write a text in the format of this output. Raises EnvironmentFailure on failure."""
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write reports, with their names if the format shows names. Raises EnvironmentFailure."""
+        """Write reports, with their names if the format has them. Raises EnvironmentFailure on failure."""
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
         else:
@@ -241,13 +241,13 @@ class SaveStep:
         return cls(Path(name), tell)
 
     def save(self, *reports: Report) -> None:
-        """Print the annotations of reports, and append their summary. Raises EnvironmentFailure."""
+        """Print annotations of reports, and append a summary. Raises EnvironmentFailure on failure."""
         from sqlstress.show.github import summary, workflow_commands
 
         self.show(workflow_commands(*reports), summary(*reports))
 
     def show(self, annotations: Iterable[str], summary: str) -> None:
-        """Print annotations, and append a summary in Markdown. Raises EnvironmentFailure."""
+        """Print annotations, and append a Markdown summary. Raises EnvironmentFailure on failure."""
         for line in annotations:
             self.tell(line)
         try:
@@ -265,7 +265,7 @@ class Terminal:
     """Whether all details are printed, or only the main part."""
 
     def save(self, report: Report) -> None:
-        """Print a report. Raises EnvironmentFailure."""
+        """Print a report. Raises EnvironmentFailure on failure."""
         from sqlstress.show.text import pages
 
         print_page(pages(self.details).report(report))

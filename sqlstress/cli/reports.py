@@ -56,12 +56,12 @@ def schema() -> None:
 
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths, with each folder replaced by the JSON files in it. Raises UsageError."""
+    """Return the paths, with the JSON files in place of a folder. Raises UsageError for an empty folder."""
     return tuple(file for path in paths for file in (_reports_in(path) if _is_folder(path) else [path]))
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder. An invalid path is reported when it is read."""
+    """Return whether a path is a folder; False for an invalid path, which fails when it is read."""
     try:
         return path.is_dir()
     except OSError:

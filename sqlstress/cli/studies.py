@@ -104,7 +104,7 @@ def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[Op
 
 
 def _parse_arm(experiment: str, name: str, gate: OptionValues) -> OptionValues:
-    """Return the options that only one arm has, from the words in --a or --b. Raises UsageError."""
+    """Return the options in the text of --a or --b. Raises UsageError for an invalid text."""
     try:
         words = shlex.split(gate.get(name, ""))
     except ValueError as error:

@@ -79,7 +79,7 @@ def facts_of_wait(waited_s: float | None) -> Facts:
 
 
 def _seconds(text: str) -> float:
-    """Return the value of --after in seconds. Raises UsageError."""
+    """Return the value of --after in seconds. Raises UsageError for an invalid duration."""
     parse: Any = duration(0.0)
     try:
         return float(parse(text))

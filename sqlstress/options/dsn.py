@@ -98,7 +98,7 @@ def _redact_nested(word: str) -> str:
 
 
 def _parse(text: str) -> dict[str, str]:
-    """Return the parts of a connection string, by keyword of the library libpq. Raises ValueError."""
+    """Return the parts of a connection string, by keyword of libpq. Raises ValueError if it is invalid."""
     if _URL.match(text):
         # libpq takes the first @ for the end of the password, and the first / for the end of the host. A
         # second @, or a / before it, means that the password contains one, and libpq would take a part of it

@@ -33,7 +33,7 @@ class Option:
     name: str
     """Long name on the command line, without dashes; also the key in a plan."""
     parse: Parse
-    """Function that converts a value from the command line or a plan. Raises ValueError."""
+    """Function that parses a value of the command line or a plan. Raises ValueError for an invalid value."""
     default: Any
     """Unparsed default value; None if there is no default."""
     group: str
@@ -112,7 +112,7 @@ def has_default(item: Field[Any]) -> bool:
 
 
 def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
-    """Return the options with these names, in this order; without names, all. Raises KeyError."""
+    """Return the options with these names, or all. Raises KeyError for an unknown name."""
     by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 

@@ -16,7 +16,7 @@ from typing import Any
 from sqlstress.statistics.units import parse_duration
 
 Parse = Callable[[Any], Any]
-"""Function from an unparsed value to a parsed value. Raises ValueError."""
+"""Function from an unparsed value to a parsed value. Raises ValueError for an invalid value."""
 
 DAY_S = 86_400.0
 MAX_NUMBERS = 10_000
@@ -168,7 +168,7 @@ def _parts(value: Any) -> list[Any]:
 
 
 def switch(value: Any) -> bool:
-    """Parse a switch: on, true or 1; off, false or 0. Raises ValueError."""
+    """Parse a switch: on, true or 1; off, false or 0."""
     word = value.lower() if isinstance(value, str) else value
     result = _SWITCH.get(word) if isinstance(word, str | int) else None
     if result is None:
@@ -280,7 +280,7 @@ def power_of_two(least: int, most: int) -> Parse:
 
 
 def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
-    """Parse one NAME=VALUE, or a list of them, into pairs. Raises ValueError."""
+    """Parse one NAME=VALUE, or a list of them, into pairs."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _PRAGMA.fullmatch(text.strip()) if isinstance(text, str) else None
@@ -310,7 +310,7 @@ rates = _number_list(
 
 
 def word_list(value: Any) -> tuple[str, ...]:
-    """Parse a list of words, such as a command, into a tuple. Raises ValueError."""
+    """Parse a list of words, such as a command, into a tuple."""
     if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
         return tuple(value)
     raise ValueError(f"{abbreviate(value)} is not a list of words")
@@ -320,7 +320,7 @@ _NAME = re.compile(r"[\w.+-]{1,24}", re.ASCII)
 
 
 def case_name(value: Any) -> str:
-    """Parse the name of a case: up to 24 letters, digits and . + - _, or "". Raises ValueError."""
+    """Parse the name of a case: up to 24 letters, digits and . + - _, or ""."""
     if isinstance(value, str) and (not value or _NAME.fullmatch(value)):
         return value
     raise ValueError(f"{str(value)[:40]!r} is not a name of 1 to 24 letters, digits and . + - _")

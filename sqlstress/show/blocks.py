@@ -350,7 +350,7 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the explanation of the cells of VERIFIED in a group. `ok` is the fact that `word` states."""
+    """Yield the clause that explains VERIFIED: `ok` is the proved fact, and `word` the cell for this fact."""
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
     meanings = {"ok": ok, **_MEANINGS}.items()

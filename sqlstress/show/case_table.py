@@ -145,7 +145,7 @@ def _total_cell(row: Row) -> str | None:
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return a figure with the uncertainty of `rates` (by pass), such as "±8%"; "~" for a disturbed run."""
+    """Return a figure with the spread of `rates` (by pass): "22k ±8%"; "~22k ±8%" if disturbed."""
     return f"{'~' * disturbed(run)}{figure or MISSING}{spread_cell(spread([*rates.values()]))}"
 
 

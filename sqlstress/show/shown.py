@@ -84,7 +84,7 @@ class Presenter:
     """Presenter of an experiment, which overrides the methods that differ. They only read a report."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Functions that yield the findings on a group, in order. Findings on wrong and missing data come before.
+    """Functions that yield the findings on a group, in order, except for findings on wrong and missing data.
     """
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
     """Figures that comparisons of reports show if columns declare none."""

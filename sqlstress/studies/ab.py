@@ -309,7 +309,7 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return the options of `ab()` in Python as those of the command line. Raises UsageError."""
+    """Return the options of `ab()` as on the command line. Raises UsageError for one that Python lacks."""
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
         raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")
@@ -346,7 +346,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the A/B test as a study. `gate` has values of COMPARISON_OPTIONS. Raises UsageError."""
+    """Return the A/B test as a study. Raises UsageError for an invalid value in `gate`."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(

@@ -64,7 +64,7 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def due(promise: Promise) -> int:
-    """Return the mean number of random arrivals per window for enough of them to judge the promise."""
+    """Return the mean number of operations per window, all due at random, that judge the promise."""
     required = enough(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
@@ -209,7 +209,7 @@ def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
-    """Return the search for an experiment with these unparsed options. Raises UsageError."""
+    """Return the search with these unparsed options. Raises UsageError for invalid options."""
     values = parse_options(PROMISE_OPTIONS, given)
     promise = Promise(values["p50"], values["p99"], values["p999"], values["max"])
     if not promise.bounds:

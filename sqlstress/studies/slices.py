@@ -93,7 +93,7 @@ class Python:
         return ["--", *words] if words else []
 
     def taste(self, case: Case, check: Callable[[], None]) -> Report:
-        """Return the report of a very short slice. Raises UsageError or EnvironmentFailure."""
+        """Return the report of a very short slice. Raises UsageError or EnvironmentFailure if it fails."""
         short = () if "ops" in self.options else ("--duration=50ms", "--warmup=0", "--verify=none")
         return self.run([*self.words(case, 0), *short], check, [REHEARSAL, RERUNS])
 
@@ -176,7 +176,8 @@ class SliceBench:
     """Report without runs: time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
-    """Function from arm (0 or 1), case and number of the pair to the trial. Raises SqlstressError."""
+    """Function from arm (0 or 1), case and number of the pair to a trial. Raises SqlstressError if it fails.
+    """
     learn: Callable[[AbTest], AbTest] = lambda test: test
     """Function that adds the versions of Python and sqlstress to an A/B test."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
@@ -210,8 +211,8 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices by the Python of the arm.
 
-    The first test of the interpreter gives the costs of a sync and of the harness. The first slice of a case
-    also gives its rehearsal, as the first trial of one process does.
+    The costs of a sync and of the harness are those of the interpreter's test. Only the first slice of a case
+    has a rehearsal, whose result later slices repeat.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
@@ -221,7 +222,7 @@ class _OtherBench:
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
-        """Return the trial of a slice. Raises SqlstressError."""
+        """Return the trial of a slice. Raises SqlstressError if the slice fails."""
         python, key = self._pythons[arm], (arm, case.spec)
         omissions = [COSTS]
         if key in self._rehearsals:
