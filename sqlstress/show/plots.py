@@ -102,11 +102,11 @@ def axis(title: str, **more: Any) -> Plain:
     return {"title": {"text": title}, **more}
 
 
-def counts_axis(title: str, counts: Iterable[int]) -> Plain:
-    """Return an axis of whole numbers. If `counts` has few different numbers, each number has a tick."""
+def counts_axis(counts: Iterable[int]) -> Plain:
+    """Return an axis of numbers of processes. If `counts` has few different numbers, each has a tick."""
     distinct = sorted(set(counts))
     ticks: Plain = {"tickvals": distinct} if len(distinct) <= 12 else {}
-    return axis(title, whole=True, **ticks)
+    return axis("processes", whole=True, **ticks)
 
 
 def scale(values: Sequence[float]) -> Plain:
@@ -263,7 +263,7 @@ def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Fi
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]
             data.append(line(shown, counts, values, column, hover, DASHES[number % len(DASHES)]))
-    xaxis = counts_axis("processes", (count for trace in data for count in trace["x"]))
+    xaxis = counts_axis(count for trace in data for count in trace["x"])
     return view_of(label, data, xaxis, axis(label, rangemode="tozero"))
 
 

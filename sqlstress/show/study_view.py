@@ -63,9 +63,6 @@ from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
 from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS, digits, finite, plural, rounded
 
-CHANGE = (Column("from", ("95%", "from")), Column("to"))
-"""Columns with the lower and the upper end of the 95% interval of a change."""
-
 
 def _study(
     description: Iterable[str],
@@ -279,7 +276,8 @@ def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterat
             Column(f"baseline {what}", ("baseline", what)),
             Column(f"now {what}", ("now", what)),
             Column("change"),
-            *CHANGE,
+            Column("from", ("95%", "from")),
+            Column("to"),
         )
         rows = (
             (

@@ -103,7 +103,7 @@ def throughput(group: Group) -> Iterator[Plot]:
         }
         data += [dashed, measured]
     top = min(highest_ideal, MAX_IDEAL_RATIO * max(point.tps for point in points))
-    xaxis = counts_axis("processes", (point.processes for point in points))
+    xaxis = counts_axis(point.processes for point in points)
     yaxis = axis(f"{group.unit} per second", range=[0, 1.05 * top])
     note = f"Dashed: the ideal, as many times the first point as there are processes.{_spread_note(data)}"
     yield Plot("Throughput", note, (view_of("", data, xaxis, yaxis),))
@@ -113,7 +113,7 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
     """Yield the plot of TPS for each value of the option in which the parts of a group differ."""
     if _sweeps(group):
         data = list(_curves_by_value(group))
-        xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
+        xaxis = counts_axis(run.case.concurrency for run in group.runs)
         note = f"A line for each value of {name(group.setting)}."
     else:
         data = list(_bars_by_value(group))
@@ -254,7 +254,7 @@ def shares(group: Group) -> Iterator[Plot]:
         where = _name(layout, [run for run, _ in layout_runs])
         hover = "%{text}, %{y:.2f} of an equal share"
         data.append(marks(where, x, y, hover, hover_texts, color=colour(number), size=9, opacity=0.6))
-    xaxis = counts_axis("processes", (run.case.concurrency for run, _ in measured))
+    xaxis = counts_axis(run.case.concurrency for run, _ in measured)
     yield _shares_plot(data, xaxis, {})
 
 
@@ -332,7 +332,7 @@ def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> Vie
     for number, percentile in enumerate(PERCENTILES):
         hover = f"%{{x}} processes: {percentile} %{{y:.3g}} ms"
         data += latency_lines(percentile, latencies, percentile, number, hover)
-    axes = {"xaxis": counts_axis("processes", (count for count, _ in latencies)), "yaxis": _MS}
+    axes = {"xaxis": counts_axis(count for count, _ in latencies), "yaxis": _MS}
     return View(label, data, axes)
 
 
@@ -346,7 +346,7 @@ def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> 
             line_label = f"{name(group.value(part.case))} {percentile}"
             hover = f"{line_label}, %{{x}} processes: %{{y:.3g}} ms"
             data += latency_lines(line_label, latencies, percentile, number, hover, dash)
-    xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
+    xaxis = counts_axis(run.case.concurrency for run in group.runs)
     return view_of(label, data, xaxis, _MS)
 
 
