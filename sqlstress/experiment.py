@@ -45,7 +45,7 @@ class StudySpec(ResultFormat):
     """Description of an experiment's study, which decides which cases are measured, and stores a result."""
 
     observes_only: ClassVar[bool] = False
-    """Whether the study only observes other programs, makes no databases, and shows a state."""
+    """Whether the study only observes other programs and shows their state, without databases of its own."""
     reads_options: ClassVar[bool] = False
     """Whether the study parses its options with `parse_request`. If not, they select cases, as elsewhere."""
 

@@ -80,7 +80,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return a command's options for a study, without those in `left_out`, with attributes of `otherwise`."""
+    """Return a command's options for a study, without `left_out`. `otherwise` has changed attributes."""
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
         for option in get_experiment(command).options
@@ -160,7 +160,7 @@ def check_count(cases: int) -> None:
 MAX_BYTES = 128 << 10
 """Maximum size of a plan, in bytes."""
 MAX_LINE = 500
-"""Maximum length of a line of a plan. Time and memory of tomllib grow with the square of a dotted key."""
+"""Maximum length of a line of a plan: a long dotted key takes tomllib much time and memory."""
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:

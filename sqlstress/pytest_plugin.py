@@ -66,8 +66,7 @@ class Fixture:
     def hunt(
         self, *words: str | Path, max_time: float | str = 10, seconds: float | None = None, **options: Any
     ) -> Report:
-        """Hunt for races: `sqlstress.hunt("app", "bank.py", max_time=30)`. `max_time` is in seconds, or a
-        text."""
+        """Hunt for races during `max_time` seconds: `sqlstress.hunt("app", "bank.py", max_time=30)`."""
         from sqlstress.api import hunt
 
         load, *files = map(str, words) if words else (None,)

@@ -178,7 +178,7 @@ def no_such_option(word: str, known: Iterable[str]) -> str:
 
 
 def _advise_on_word(word: str, ctx: click.Context) -> str:
-    """Return advice on an unexpected word: a command comes first; else, the arguments that are allowed."""
+    """Return advice on an unexpected word: to write the command first, or to leave the word out."""
     group = ctx.parent.command if ctx.parent else None
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     near = difflib.get_close_matches(word, commands, n=1)

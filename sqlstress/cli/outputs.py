@@ -272,7 +272,7 @@ class Terminal:
 
 
 class Saver:
-    """Writer of a report to all outputs: to files after each step, to others at the end, whatever fails."""
+    """Writer of a report to files after each step, and to other outputs at the end, even if some fail."""
 
     def __init__(
         self,

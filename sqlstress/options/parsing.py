@@ -177,7 +177,7 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations in seconds, which need a unit: most of these are in milliseconds."""
+    """Return a parser of durations in seconds. They need a unit, because most are given in milliseconds."""
     return duration(least_s, 0.0)
 
 

@@ -232,7 +232,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate with its `spread` (a share) in about ten characters: "22.1k ±8%"; "~" for disturbed."""
+    """Return a rate with its `spread` (a share): "22.1k ±8%"; with "~" at the front if it was disturbed."""
     number = finite(value)
     if number is None:
         return None

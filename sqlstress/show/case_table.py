@@ -320,7 +320,7 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
 
 
 def _ratio_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the rate in one report over that in the first. "~" marks a ratio that may be chance."""
+    """Return the rate in a report divided by that in the first; "~" at the front if it may be chance."""
     ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"

@@ -70,7 +70,7 @@ WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield the findings of a topic for each part of a group, labelled with the parts unless all agree."""
+    """Yield the findings of a topic for each part of a group. A finding of only some parts names them."""
     values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
         for finding in topic(part):
@@ -81,7 +81,7 @@ def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
 
 
 class Presenter:
-    """Presenter of an experiment, which overrides the methods that differ. They only read a report."""
+    """Presenter of an experiment, which overrides the methods that differ. The methods only read a report."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
     """Functions that yield the findings on a group, in order, except for findings on wrong and missing data.

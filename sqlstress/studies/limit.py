@@ -64,7 +64,7 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def due(promise: Promise) -> int:
-    """Return the mean number of operations per window, all due at random, that judge the promise."""
+    """Return the mean number of random arrivals per window that gives enough of them for the promise."""
     required = enough(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 

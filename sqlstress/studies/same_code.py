@@ -41,7 +41,7 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran the same version of a module, but their folders have two, or None.
+    """Return an error if both arms ran one version of a module although their folders have two; else None.
 
     The folder of an arm is that of the user's file.
     """

@@ -257,7 +257,7 @@ class OtherPythons:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Yield a bench of slices, after each arm's interpreter passed a short slice as a test."""
+        """Test each arm's interpreter with a short slice, then yield a bench for slices."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
             test_reports = [python.taste(case, signals.check) for python, case in pairs]
