@@ -172,7 +172,6 @@ class Experiment(ReportFormat):
         return operations * self.transactions_each(case)
 
     def writes(self, case: Case) -> bool:
-        """Return whether the workers write to the database."""
         return True
 
     def loop_of(self, case: Case) -> str:
@@ -236,7 +235,6 @@ def get_experiment(name: str) -> Experiment:
 
 
 def experiment_of(case: Case) -> Experiment:
-    """Return the experiment of a case."""
     return get_experiment(case.workload)
 
 

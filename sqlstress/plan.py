@@ -45,7 +45,6 @@ def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
 
 
 MAX_CASES = 1000
-"""Maximum number of cases in a plan."""
 
 
 class Plan(NamedTuple):

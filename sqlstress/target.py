@@ -85,7 +85,6 @@ DRIVERS = {
 """Built-in drivers, by their name in cases and reports. The first is the default."""
 
 DEFAULT = next(iter(DRIVERS))
-"""Name of the default driver."""
 
 ENTRY_POINT_GROUP = "sqlstress.targets"
 """Group of the entry points for drivers of other packages. Each entry point refers to a `DriverInfo`."""
@@ -195,7 +194,6 @@ def takes(driver: str, setting: str) -> bool:
 
 
 def serves(driver: str) -> bool:
-    """Return whether a driver's product is a server."""
     return reported(driver).serves
 
 

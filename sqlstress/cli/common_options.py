@@ -323,7 +323,6 @@ class RunOptions(NamedTuple):
         return not (self.quiet or self.no_progress)
 
     def measure_plan(self, plan: Plan) -> int:
-        """Measure the cases of a plan and return the exit code."""
         # Imported only when the options are valid, so that errors in options are reported without delay.
         from sqlstress.cli.measure import command_line
         from sqlstress.studies.sweep import study_of_plan

@@ -119,7 +119,6 @@ class LinePrinter(Observer):
     """Observer that prints a line for each moment, without buffering."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Print the line of a moment."""
         print_text(line())
 
 
@@ -131,7 +130,6 @@ class PagePrinter(Observer):
         """Escape sequence that removes the current page; empty before the first page."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Draw the page of a moment."""
         text = page()
         print_text(self._clear + text)
         self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"

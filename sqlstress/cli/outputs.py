@@ -99,7 +99,6 @@ class Output:
 
     @property
     def is_stdout(self) -> bool:
-        """Whether the output is standard output."""
         return is_stdout(self.path)
 
     @property

@@ -17,7 +17,6 @@ from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES, name
 MIN_WAIT_S = 0.1
 """Shortest wait that does not count as "at once", in seconds."""
 MAX_CAUSES = 4
-"""Maximum number of causes in an answer."""
 MEASURING_COMMANDS = "sqlstress app FILE or sql FILE measures your statements"
 
 

@@ -107,7 +107,6 @@ def options_of(cls: Any) -> Mapping[str, Option]:
 
 
 def has_default(item: Field[Any]) -> bool:
-    """Return whether a dataclass field has a default."""
     return item.default is not MISSING or item.default_factory is not MISSING
 
 

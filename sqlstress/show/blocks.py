@@ -154,12 +154,10 @@ class Table:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def alignment(self) -> tuple[str, ...]:
-        """Alignments of the columns."""
         return tuple(column.align for column in self.columns)
 
     @property

@@ -62,7 +62,6 @@ class Beside:
 
 
 def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
-    """Yield all blocks of a comparison."""
     yield from comparison_heading(comparison)
     for view in comparison_tables(comparison):
         yield from (*view.before, *view.figures, view.findings)

@@ -105,7 +105,6 @@ def _test(name: str, suite: str, seconds: float | None = None) -> ElementTree.El
 
 
 def _case(run: Run, name: str) -> ElementTree.Element:
-    """Return the test of a case."""
     test = _test(name, clean(run.case.workload), sum(finite(trial.seconds) or 0.0 for trial in run.trials))
     verdict = run.verdict
     invalid = next((trial.error for trial in run.trials if trial.error), None)

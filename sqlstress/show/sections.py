@@ -35,7 +35,6 @@ class Section:
     """Section of the presentation of a report."""
 
     blocks: tuple[Block, ...]
-    """Content of the section, in order."""
     group: Group | None = None
     """Group that the section shows; None if the section concerns the whole report."""
 

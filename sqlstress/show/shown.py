@@ -193,7 +193,6 @@ class Presenter:
 
 
 def presenter_of(case: Case) -> Presenter:
-    """Return the presenter of the experiment of a case."""
     shown: Presenter = experiment_of(case).presenter()
     return shown
 
@@ -250,11 +249,9 @@ class ResultShown(Presenter, Generic[R]):
         raise NotImplementedError
 
     def result_blocks(self, report: Report, result: R) -> Iterator[Block]:
-        """Yield all blocks of the result."""
         raise NotImplementedError
 
     def result_plots(self, result: R) -> Iterator[Plot]:
-        """Yield the plots of the result."""
         return iter(())
 
     def tiles(self, result: R) -> Iterator[Tile]:

@@ -93,7 +93,6 @@ def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
 
 
 def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
-    """Yield all blocks of an A/B test."""
     groups = group_runs(report.runs)
     findings: list[Finding] = []
     for group in groups:
@@ -268,7 +267,6 @@ TRUST = (
 
 
 def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterator[Block]:
-    """Yield all blocks of a check."""
     if checked.cases:
         what = f"{NAMES[metric]}{' ms' * (metric == 'p99')}"
         columns = (
@@ -352,7 +350,6 @@ _LONGEST = 30
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    """Yield all blocks of a search for the highest rate."""
     # Windows are longer at low rates. The table must not be split into groups by their length.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
@@ -433,7 +430,6 @@ def _may_contain_checkpoints(run: Run) -> bool:
 
 
 def _rates_table(report: Report, search: LimitSearch) -> Table:
-    """Return the table with a row for each tried rate."""
     answer = answer_of(report, search)
 
     def latency(label: str) -> Column[TriedRate]:

@@ -31,7 +31,6 @@ class ArmCode(NamedTuple):
     """One arm (A or B) of an A/B test, and the modules that its measurement imported with the user's file."""
 
     name: str
-    """A or B."""
     python: str | None
     """Interpreter of the arm; None means the interpreter that runs sqlstress."""
     file: str
@@ -246,5 +245,4 @@ def _current_folder() -> Path | None:
 
 
 def _is_same(path: str | Path, folder: Path) -> bool:
-    """Return whether two paths name the same folder."""
     return os.path.realpath(path) == os.path.realpath(folder)

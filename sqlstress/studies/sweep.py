@@ -341,12 +341,8 @@ SAVE_PAUSE_FACTOR = 20
 """Minimum pause after saving, as a multiple of the time for it, which grows with the report."""
 
 
-def save_nothing(_: Report) -> None:
-    """Do not save the report."""
-
-
 def run_study(
-    study: Study[B], opening: BenchOpener[B], save: Save = save_nothing, observer: Observer = SILENT
+    study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
     """Run a study and return its report. Raises SqlstressError if there are no results at all."""
     with opening.opened(observer) as bench:
@@ -354,7 +350,7 @@ def run_study(
 
 
 def run_on_bench(
-    study: Study[B], bench: B, save: Save = save_nothing, clock: Callable[[], float] = time.monotonic
+    study: Study[B], bench: B, save: Save = lambda _: None, clock: Callable[[], float] = time.monotonic
 ) -> Report:
     """Run a study with the tools of `bench`, and return its report. `clock` returns seconds."""
     saved, next_s, interrupted = None, -math.inf, False

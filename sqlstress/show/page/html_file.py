@@ -158,7 +158,6 @@ def script() -> str:
 
 
 def _asset(name: str) -> str:
-    """Return the text of a file of this package."""
     return resources.files("sqlstress.show.page").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -75,7 +75,6 @@ LONG_TEXT = 240
 Said = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 """Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
-"""Prefix of a line with a warning."""
 
 
 def draw(block: Said) -> str:
