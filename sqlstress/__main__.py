@@ -1,6 +1,6 @@
 """Entry point of the command line.
 
-Worker processes import this module again, so at the top it imports only two modules of the standard library.
+Worker processes import this module again, so at the top it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import sys
 
 
 def occupy_standard_descriptors() -> None:
-    """Open the null device in place of each standard stream that is closed.
+    """Open the null device in place of each closed standard stream.
 
-    Otherwise, a database or a pipe that is opened next would get the number of the stream, and text for the
-    stream would be written into it.
+    Otherwise, a database that is opened next would get the number of the stream, and the texts for it.
     """
     for descriptor in range(3):
         try:

@@ -1,7 +1,4 @@
-"""Python API: functions that measure, and the report that they return.
-
-`import sqlstress` offers these names.
-"""
+"""Python API, which `import sqlstress` offers: functions that measure, and the report that they return."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlstress.analysis.group import rate_of
 from sqlstress.engine.study import SILENT, Observer, Progress
 from sqlstress.errors import NoWork, SqlstressError, UsageError
-from sqlstress.experiment import StudySpec, case_label, commands, rate_units_of, windowed_commands
+from sqlstress.experiment import case_label, commands, rate_units_of, windowed_commands
 from sqlstress.options.dsn import redact_words
 from sqlstress.options.parsing import suggestion
 from sqlstress.plan import Plan, from_toml, options_of_command, plan_of
@@ -35,34 +32,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Figures of a case.
-
-    `tps` is the median over the trials of the case. The other figures are those of the trial with this TPS.
-    """
+    """Figures of a case: the median TPS of its trials, and other figures of the trial with this TPS."""
 
     case: Case
     """Case that was measured."""
     label: str
     """Label of the case, in a few words."""
     tps: float | None
-    """Transactions per second of all processes together: the median of the trials; None if unknown."""
+    """Transactions per second of all processes: the median of the trials; None if unknown."""
     rate: float | None
-    """Rate by which cases of the experiment are compared, per second; None if no valid rate was measured."""
+    """Rate per second by which cases of the experiment are compared; None if no valid rate was measured."""
     counts: str
     """Unit of the rate: transactions, pairs, rows or cycles."""
     fairness: float | None
-    """Jain's fairness index of the processes' rates: 1/n if one of n does all work, 1 if all are equal;
-    None if unknown."""
+    """Jain's fairness index: 1/n if one of n processes does all work, 1 if all are equal; None if unknown."""
     longest_wait_ns: int | None
-    """Duration of the slowest operation, in ns, including operations that had not ended at the end of the
-    window; None if unknown."""
+    """Duration of the slowest operation, in ns, including unfinished operations; None if unknown."""
     failed: int | None
     """Number of operations that failed because the database was busy (locked); None if unknown."""
     latency: Mapping[str, Latency]
-    """Distribution of the times from start to end of an operation, in ns, by kind of operation.
-
-    Empty if unknown.
-    """
+    """Distribution of the durations of operations, in ns, by kind of operation; empty if unknown."""
     verified: str
     """Result of the check of the data against the acknowledged writes: ok, failed, unknown or skipped."""
     error: str | None
@@ -92,12 +81,9 @@ class Finding:
     """Conclusion of a report."""
 
     code: str
-    """Name of the kind of finding, such as "best" or "starvation"; it does not change between versions."""
+    """Name of the kind of finding, such as "starvation", which is the same in all versions."""
     facts: Mapping[str, Any]
-    """Facts by name: labels, numbers, and named tuples of labels and numbers.
-
-    Times are in ns, and their names end in _ns. Shares are from 0 to 1.
-    """
+    """Facts by name. Times are in ns, and their names end in _ns. Shares are from 0 to 1."""
     text: str
     """One or more sentences that state the facts."""
 
@@ -118,8 +104,7 @@ class Report:
     def exit_code(self) -> int:
         """Exit code of the command line.
 
-        0: no problem; 1: wrong data or a regression; 3: no answer; 4: a case could not be measured; 130:
-        interrupted.
+        0: no problem; 1: wrong data or a regression; 3: no answer; 4: not measured; 130: interrupted.
         """
         return exit_code(endings(self.document))
 
@@ -131,7 +116,7 @@ class Report:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user interrupted the measurement. If so, the report has the results up to that time."""
+        """Whether the user interrupted the measurement. If so, the report has the results so far."""
         return self.document.interrupted
 
     @property
@@ -151,28 +136,19 @@ class Report:
 
     @cached_property
     def answer(self) -> SearchAnswer | None:
-        """Result of `limit`: the highest rate that `holds` the promise, and the lowest that `breaks` it.
-
-        None for other reports.
-        """
+        """Rate that `holds` the promise of `limit`, and rate that `breaks` it; None for other reports."""
         from sqlstress.analysis.highest_rate import answer_of
 
         return answer_of(self.document, self.document.limit) if self.document.limit else None
 
     @property
     def verdict(self) -> str | None:
-        """Verdict of an A/B test: pass, fail, inconclusive, or undecided if the test was stopped.
-
-        None for other reports.
-        """
+        """Verdict of an A/B test: pass, fail, inconclusive, or undecided if it was stopped; else None."""
         return self.document.ab.verdict if self.document.ab else None
 
     @property
     def ratio(self) -> float | None:
-        """Estimated ratio of B's figure to A's in an A/B test, at its last look (interim test).
-
-        None for other reports, and before the first look.
-        """
+        """Estimated ratio of B's figure to A's in an A/B test; None before the first estimate."""
         return self.document.ab.looks[-1].ratio if self.document.ab and self.document.ab.looks else None
 
     @cached_property
@@ -188,10 +164,7 @@ class Report:
         return tuple(map(Figure.of, self.runs))
 
     def __repr__(self) -> str:
-        """Return a text with the problems of the measurement.
-
-        A failed assertion of pytest shows this text.
-        """
+        """Return the problems of the measurement, which a failed assertion of pytest shows."""
         return f"<sqlstress report: {'; '.join(self.problems) or ('ok' if self.ok else 'not ok')}>"
 
     def _repr_html_(self) -> str:
@@ -216,11 +189,10 @@ class Report:
         return report_text(self.document)
 
     def save(self, path: str | Path, format: str | None = None) -> None:
-        """Write the report to a file. The suffix of the file selects the format, unless `format` names one.
+        """Write the report to a file, or to standard output for "-".
 
-        The path "-" is standard output.
-
-        Raises UsageError if the format is unknown, EnvironmentFailure if the file cannot be written.
+        The format is that of the file's suffix by default. Raises UsageError for an unknown format, and
+        EnvironmentFailure if the file cannot be written.
         """
         from sqlstress.show.formats import FORMATS
 
@@ -254,13 +226,11 @@ def measure(
     plan. `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
     buckets=[1, 20], duration="500ms")`. A duration is a text with its unit, or a number of seconds up to 60.
     The databases are in a new folder below `directory`, and are removed at the end unless `keep` is True.
-    Wrong data in a case stops the measurement, unless `keep_going` is True. `save` is the path of a JSON
-    file, which is written as the report grows. If it cannot be written, a warning is issued. `progress` is
-    called often.
+    Wrong data stops the measurement, unless `keep_going` is True. `save` is the path of a JSON file, which is
+    written as the report grows. If it cannot be written, a warning is issued.
 
     Raises UsageError for invalid options, and SqlstressError if nothing could be measured. A case that failed
-    is in the report with its error. Ctrl-C ends the measurement, and the report has the results up to that
-    time.
+    is in the report with its error. After Ctrl-C, the report has the results so far.
     """
     from sqlstress.studies.sweep import study_of_plan
 
@@ -281,10 +251,9 @@ def limit(
 ) -> Report:
     """Search for the highest rate at which promised latencies are kept, and return the report.
 
-    The attribute `answer` of the report has the result. `what` is an experiment that has a rate (kv, sql,
-    app, exec), and `options` are those of the command `limit`: `limit("sql", script=["transfer.sql"],
-    setup="schema.sql", p99="10ms", concurrency=4)`. For the other parameters and the exceptions see
-    `measure`.
+    The report's `answer` has the result. `what` is kv, sql, app or exec, and `options` are those of the
+    command `limit`: `limit("sql", script=["transfer.sql"], setup="schema.sql", p99="10ms", concurrency=4)`.
+    For the other parameters and the exceptions see `measure`.
     """
     from sqlstress.engine.session import MeasuringSession
     from sqlstress.studies.limit import search_for
@@ -308,11 +277,10 @@ def ab(
 ) -> Report:
     """Measure two variants, A and B, in turns, until a drop is shown or ruled out, and return the report.
 
-    The attribute `verdict` of the report has the result. `a` and `b` are the options of one variant only.
-    `options` apply to both variants or to the test itself: `ab(a={"synchronous": "full"}, b={"synchronous":
-    "normal"}, concurrency=4, max_drop="5%")`. `what` is kv, sql, app or exec. For the other parameters and
-    the exceptions see `measure`. The report is `ok` unless the test failed; an inconclusive test is no
-    failure.
+    The report's `verdict` has the result. `a` and `b` are the options of one variant; `options` apply to both
+    variants or to the test itself: `ab(a={"synchronous": "full"}, b={"synchronous": "normal"}, concurrency=4,
+    max_drop="5%")`. `what` is kv, sql, app or exec. For the other parameters and the exceptions see
+    `measure`. The report is `ok` unless the test failed; an inconclusive test is no failure.
     """
     from sqlstress.studies.ab import (
         cells,
@@ -373,10 +341,7 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """Replace options of the command line in the message of an error that the block raises.
-
-    `spelling` returns the replacement of an option, such as a parameter in Python.
-    """
+    """Replace options of the command line by their `spelling` in the message of an error of the block."""
     try:
         yield
     except SqlstressError as error:
@@ -391,18 +356,12 @@ def _parameter(option: str) -> str:
 
 
 def _key(option: str) -> str:
-    """Return the key of a plan for an option of the command line.
-
-    If plans lack the option, return the parameter in Python.
-    """
+    """Return the key of a plan for an option of the command line, given without dashes."""
     return _OTHER_PARAMETERS.get(option, option)
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return an error message of the command line, in which `spelling` has replaced each option.
-
-    For example, "--keep-going" becomes the parameter "keep_going" of Python, or a key of a plan.
-    """
+    """Return an error message of the command line, in which `spelling` has replaced each option."""
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
@@ -434,16 +393,11 @@ def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tup
 def _run_study(
     study: Study[T], opening: BenchOpener[T], save: str | Path | None, progress: ProgressCallback | None
 ) -> Report:
-    """Run a study and return its report. `opening` opens the session in which the study measures.
-
-    If the report cannot be saved, a warning is issued.
-    """
+    """Run a study and return its report. If the report cannot be saved, a warning is issued."""
     from sqlstress.studies.sweep import run_study
 
     if str(save) == "-":
-        raise UsageError(
-            'save must be a file name, not "-". To print the report, use print(report.text()).',
-        )
+        raise UsageError('save must be a file name, not "-". To print the report, use print(report.text()).')
 
     def save_document(document: Document) -> None:
         if save is not None:
@@ -470,13 +424,14 @@ def _is_plan(work: str | Path) -> bool:
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
-    """Return the plan in a file, or the plan for an experiment with these options. Raises UsageError."""
+    """Return the plan in a file, or that of an experiment's options. Raises UsageError if it is invalid."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")
         return Plan(from_toml(Path(work)))
     work = str(work)
-    studies = _studies()
+    specs = {name: experiment.study for name, experiment in commands().items()}
+    studies = {name: study for name, study in specs.items() if study and study.reads_options}
     if work in studies:
         observes = studies[work].observes_only
         remedy = f"the command line: sqlstress {work} FILE" if observes else f"sqlstress.{work}()"
@@ -489,12 +444,6 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
         )
     flags = {option.name for option in options_of_command(work) if option.flag}
     return plan_of({name: value for name, value in options.items() if value or name not in flags}, work)
-
-
-def _studies() -> dict[str, StudySpec]:
-    """Return the studies that parse their own options, by command. The function `measure` rejects them."""
-    specs = {name: experiment.study for name, experiment in commands().items()}
-    return {name: study for name, study in specs.items() if study and study.reads_options}
 
 
 class _ProgressObserver(Observer):

@@ -1,4 +1,4 @@
-"""Exceptions of sqlstress, with the exit codes of the command line, which prints their messages.
+"""Exceptions of sqlstress. The command line prints their messages.
 
 Exit codes: 0: no problem; 1: wrong data or a regression; 2: invalid use; 3: no answer; 4: the environment or
 a worker failed; 130: interrupted.
@@ -8,10 +8,7 @@ from __future__ import annotations
 
 
 class SqlstressError(Exception):
-    """Base class of all exceptions of sqlstress.
-
-    The message has one or two lines: the event, the data that was kept, the remedy.
-    """
+    """Base class of all exceptions. The message states the event, the data that was kept, and the remedy."""
 
     exit_code = 4
     """Exit code of the command line after this exception."""
@@ -36,11 +33,7 @@ class NotInstalled(UsageError):
     """Requested driver that is not installed."""
 
     def __init__(self, driver: str, package: str, error: ImportError | None = None) -> None:
-        """`package` is the name of the driver's package for pip.
-
-        It is empty if the driver comes with Python or cannot be installed. `error` is the failure of the
-        import.
-        """
+        """`package` is the driver's name for pip; empty if pip cannot install the driver."""
         self.driver, self.package = driver, package
         reason = f" ({error})" if error else ""
         remedy = f"python -m pip install {package}" if package else "a Python that has it"
@@ -50,7 +43,7 @@ class NotInstalled(UsageError):
 
 
 class EnvironmentFailure(SqlstressError):
-    """Failure of the environment: this machine, folder or SQLite build cannot do what was requested."""
+    """Inability of this machine, folder or SQLite build to do what was requested."""
 
     exit_code = 4
 
@@ -62,17 +55,14 @@ class Interrupted(SqlstressError):
 
 
 def error_message(error: BaseException) -> str:
-    """Return the message of an exception. For a UnicodeDecodeError, return a message that shows the bytes.
-
-    Such an error can come from SQLite if a database file is damaged.
-    """
+    """Return the message of an exception; for invalid UTF-8 from a damaged database, the bytes."""
     if isinstance(error, UnicodeDecodeError):
         return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
     return str(error)
 
 
 def plainly(error: BaseException) -> str:
-    """Return an error as text: the message of a SqlstressError, or the class and message of another error."""
+    """Return an error as text: its message, preceded by its class if it is no SqlstressError."""
     if isinstance(error, SqlstressError):
         return str(error)
     if isinstance(error, MemoryError):

@@ -38,25 +38,16 @@ class CommandLine:
     takes: tuple[str, ...] = ()
     """Suffixes of the files that can be the first argument, such as ".py"."""
     main_options: tuple[str, ...] = ()
-    """Names of the options that `--help` shows first, including options that all commands have.
-
-    The main options of the default experiment are also shown in the list of all commands.
-    """
+    """Names of options that `--help` shows first, and the list of commands for the default experiment."""
 
 
 class StudySpec(ResultFormat):
-    """Description of an experiment's study.
-
-    A study decides which cases are measured and in which order, and stores a result in the report.
-    """
+    """Description of an experiment's study, which decides which cases are measured, and stores a result."""
 
     observes_only: ClassVar[bool] = False
-    """Whether the study only observes other programs. If so, it makes no databases, and shows their state."""
+    """Whether the study only observes other programs and shows their state, without databases of its own."""
     reads_options: ClassVar[bool] = False
-    """Whether the study parses the options of its command, with the method `parse_request`.
-
-    If not, the options select cases, as in other experiments.
-    """
+    """Whether the study parses its options with `parse_request`. If not, they select cases, as elsewhere."""
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
         """Return a `Study` of these cases. `selection` has the options that cases do not store."""
@@ -65,7 +56,7 @@ class StudySpec(ResultFormat):
     def parse_request(self, options: Mapping[str, Any], read_words: Any) -> Any:
         """Return a `StudyRequest` or `ObservationRequest` from unparsed options. Raises UsageError.
 
-        `read_words` is a function that parses words of a command line as options.
+        `read_words` parses words of a command line as options.
         """
         raise NotImplementedError
 
@@ -95,13 +86,9 @@ class Experiment(ReportFormat):
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
     """Reasons why the experiment lacks options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
-    """Values of options when a study such as `ab` or `limit` measures a single case; None removes the
-    option."""
+    """Values of options when a study measures a single case; None removes the option."""
     study: ClassVar[StudySpec | None] = None
-    """Study that decides which cases are measured.
-
-    None if each case is measured, with the requested trials.
-    """
+    """Study that decides which cases are measured; None if all cases are measured as requested."""
 
     def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
         """Yield the requested cases. Raises UsageError if options contradict each other."""
@@ -110,37 +97,24 @@ class Experiment(ReportFormat):
     # Tables: cases that are shown and compared together. A layout is a number of files (buckets).
 
     sweeps: ClassVar[bool] = False
-    """Whether tables and labels name cases by the number of processes and the layout, and not by their
-    work."""
+    """Whether tables and labels name cases by processes and layout, and not by their work."""
     many_files: ClassVar[bool] = True
-    """Whether the data of a case may be in several files. If not, no text mentions the number of files."""
+    """Whether the data of a case may be in several files, which texts then mention."""
 
     def table(self) -> str:
-        """Return the name of an experiment: its tables show the cases of this experiment.
-
-        It is another experiment's name if the cases of both are compared in the same tables.
-        """
+        """Return the name of the experiment whose tables show the cases of this experiment."""
         return self.name
 
     def table_key(self, case: Case) -> Case:
-        """Return a copy of a case, equal for all cases of a table.
-
-        The fields that may differ within a table have fixed values in the copy.
-        """
+        """Return a copy of a case with fixed values in the fields that may differ within a table."""
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
-        """Return the options of a case as text, by name of the option.
-
-        Tables whose cases differ in only one of these options are merged. An empty mapping prevents this.
-        """
+        """Return the options of a case by name. Tables that differ in only one of them are merged."""
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return a copy of a case, equal for all cases with the same work.
-
-        The fields that do not affect the work have fixed values in the copy.
-        """
+        """Return a copy of a case with fixed values in the fields that do not affect the work."""
         return case
 
     def unknown_figures(self) -> Mapping[str, UnknownFigure]:
@@ -167,36 +141,27 @@ class Experiment(ReportFormat):
         return f"{self.unit(case)}s"
 
     def name_outsider(self, change: str) -> str:
-        """Return a clause that names the programs that may have changed a table.
-
-        An example is "another program changed the table". `change` is the predicate of the clause.
-        """
+        """Return the clause "another program CHANGE", with the kind of program that may have done it."""
         return f"another program {change}"
 
     # Measurement.
 
     windowed: ClassVar[bool] = False
-    """Whether a trial counts the operations within a window of time, unless a number of operations is
-    given."""
+    """Whether a trial counts the operations in a window of time, unless their number is given."""
     retries_empty: ClassVar[bool] = False
-    """Whether a trial without operations in its window is measured again. If not, its rate is 0."""
+    """Whether a trial without operations is measured again. If not, its rate is 0."""
     common_start: ClassVar[bool] = True
-    """Whether the processes of a trial begin at the same time, on files that only this trial uses.
-
-    If not, the start of the processes is part of the measured time, and all trials use the same files.
-    """
+    """Whether the processes of a trial begin at the same time, on files of this trial only. If not, their
+    start is part of the measured time, and all trials use the same files."""
     keeps_workers: ClassVar[bool] = False
-    """Whether a worker process can run the next trial, too, because no state remains after its store is
-    closed."""
+    """Whether a worker process can run the next trial, too, as it keeps no state."""
     opens_database: ClassVar[bool] = True
-    """Whether the workers open the database. If not, programs that they start open it."""
+    """Whether the workers open the database. If not, their programs open it."""
     applies_settings: ClassVar[bool] = True
     """Whether connections get the settings of the case. If not, the user's code chooses them."""
     retries_refused: ClassVar[bool] = True
-    """Whether a transaction that a server refused is retried until the busy timeout.
-
-    If not, the options of the case limit the number of tries.
-    """
+    """Whether a transaction that a server refused is retried until the busy timeout. If not, options of the
+    case limit the number of tries."""
 
     def transactions_each(self, case: Case) -> int:
         """Return the number of transactions that one operation of the timed loop counts as."""
@@ -207,11 +172,10 @@ class Experiment(ReportFormat):
         return operations * self.transactions_each(case)
 
     def writes(self, case: Case) -> bool:
-        """Return whether the workers write to the database."""
         return True
 
     def loop_of(self, case: Case) -> str:
-        """Return the loop that runs the operations, native (in C) or python; "" if there is only one loop."""
+        """Return the loop that runs the operations, native (in C) or python; "" if there is only one."""
         return ""
 
     def estimated_s(self, case: Case) -> float:
@@ -223,10 +187,9 @@ class Experiment(ReportFormat):
         return 0.0
 
     def misses_long_waits(self, case: Case) -> bool:
-        """Return whether an operation of a case may wait longer than a window of default length.
+        """Return whether an operation may wait longer than a window of default length.
 
-        The window would miss such a wait. So the largest of these cases is also measured once with a longer
-        window.
+        The largest of these cases is also measured once with a longer window.
         """
         return False
 
@@ -237,16 +200,15 @@ class Experiment(ReportFormat):
     # Parts of the experiment, which are imported when they are needed.
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
-        """Return a `Work`: the part of a trial that runs in the parent process, and makes and checks data.
+        """Return a `Work`: the part of a trial in the parent process, which makes and checks data.
 
-        `place` is the location of the data, with the means to connect to it. `salt` is a number that makes
-        the written values of the trial unique. `carry` is a dict for data that later trials of the session
-        reuse.
+        `place` is the location of the data, and connects to it. `salt` makes the written values of the trial
+        unique. `carry` is a dict for data that later trials of the session reuse.
         """
         raise NotImplementedError
 
     def worker_half(self) -> Callable[..., Any]:
-        """Return the function or class that opens the worker's part of a trial: a `Source` of operations."""
+        """Return the function that opens the worker's part of a trial: a `Source` of operations."""
         raise NotImplementedError
 
     def companions(self) -> Mapping[str, Callable[..., Any]]:
@@ -263,7 +225,7 @@ class Experiment(ReportFormat):
 
     @property
     def allowed_in_plans(self) -> bool:
-        """Whether a plan can contain cases of the experiment: no study decides which cases are measured."""
+        """Whether a plan can contain cases of the experiment."""
         return self.command.name != "" and self.study is None
 
 
@@ -273,7 +235,6 @@ def get_experiment(name: str) -> Experiment:
 
 
 def experiment_of(case: Case) -> Experiment:
-    """Return the experiment of a case."""
     return get_experiment(case.workload)
 
 
@@ -290,10 +251,7 @@ def commands() -> dict[str, Experiment]:
 
 
 def windowed_commands() -> dict[str, Experiment]:
-    """Return the experiments that `ab` and `limit` can measure, by name of the command.
-
-    Their trials count operations within a window, and no study of their own decides which cases are measured.
-    """
+    """Return the experiments that `ab` and `limit` can measure, by name of the command."""
     return {
         name: experiment
         for name, experiment in commands().items()
@@ -323,8 +281,5 @@ def rate_units_of(case: Case) -> str:
 
 
 def has_window(case: Case) -> bool:
-    """Return whether a case counts operations within a window of time.
-
-    If not, its amount of work is fixed.
-    """
+    """Return whether a case counts operations within a window of time; if not, its work is fixed."""
     return experiment_of(case).windowed and case.ops is None

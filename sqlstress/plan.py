@@ -28,8 +28,8 @@ T = TypeVar("T")
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
     """Return an instance of a dataclass whose fields are options. Fields without a value keep their defaults.
 
-    `values` has parsed values by name of the option, and `known` has further values by name of the field. A
-    field without a default is None if it has no value, because only the experiment can set it later.
+    `values` has parsed values by name of the option, and `known` further values by name of the field. A field
+    without value and default is None, because only the experiment can set it later.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}
@@ -45,7 +45,6 @@ def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
 
 
 MAX_CASES = 1000
-"""Maximum number of cases in a plan."""
 
 
 class Plan(NamedTuple):
@@ -53,10 +52,9 @@ class Plan(NamedTuple):
 
     cases: tuple[Case, ...]
     experiment: Experiment | None = None
-    """Experiment whose options requested the cases; None for a plan file, which can have several
-    experiments."""
+    """Experiment whose options requested the cases; None for a plan file, which can have several."""
     selection: Any = None
-    """Options of the experiment that select cases but are not stored in them; None for a plan file."""
+    """Options that select cases but are not stored in them; None for a plan file."""
 
 
 def options_of_command(command: str) -> tuple[Option, ...]:
@@ -74,21 +72,14 @@ def parse_option(option: Option, value: Any) -> Any:
 
 
 def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parsed values of options, by name. Raises UsageError.
-
-    `given` has unparsed values by name. Options without a value there get their defaults.
-    """
+    """Return parsed values or defaults of options, by name. Raises UsageError for an invalid value."""
     return {option.name: parse_option(option, given.get(option.name, option.default)) for option in options}
 
 
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return the options of a command whose load a study such as an A/B test measures.
-
-    `otherwise` has attributes to change in an option, by name of the option. Options in `left_out` are left
-    out.
-    """
+    """Return a command's options for a study, without `left_out`. `otherwise` has changed attributes."""
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
         for option in get_experiment(command).options
@@ -105,8 +96,8 @@ def fixed_options(command: str) -> dict[str, Any]:
 def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
     """Return the plan that the options of a command request.
 
-    `given` has unparsed values by name of the option. Options that are missing or None have their defaults.
-    Raises UsageError for invalid options, and for more than MAX_CASES cases, before the cases take memory.
+    `given` has unparsed values by name; a missing option or None means the default. Raises UsageError for
+    invalid options, and for more than MAX_CASES cases, before the cases take memory.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
     experiment = commands()[command]
@@ -166,12 +157,9 @@ def check_count(cases: int) -> None:
 
 
 MAX_BYTES = 128 << 10
-"""Maximum size of a plan, in bytes. A thousand cases of a hundred bytes fit."""
+"""Maximum size of a plan, in bytes."""
 MAX_LINE = 500
-"""Maximum length of a line of a plan, in characters.
-
-The time and memory that tomllib takes grow with the square of the length of a dotted key.
-"""
+"""Maximum length of a line of a plan: a long dotted key takes tomllib much time and memory."""
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:
@@ -230,9 +218,8 @@ def _cases(
 ) -> tuple[Case, ...]:
     """Return the cases that one [[case]] of a plan requests. Raises UsageError.
 
-    `document` has the options at the top of the file, and `table` those of the [[case]].
-    `options_by_workload` has the names of each workload's options, and `plan_options` the names of the
-    options of all workloads in the plan.
+    `document` has the options at the top of the file, `table` those of the [[case]], `options_by_workload`
+    those of each workload, and `plan_options` those of all workloads in the plan.
     """
     workload = table.get("workload", document.get("workload"))
     if not isinstance(workload, str) or workload not in options_by_workload:

@@ -1,12 +1,11 @@
 """Plugin of pytest: the fixture `sqlstress`. A failed test shows the reports of its measurements.
 
-If sqlstress is installed, pytest imports this module in each run. So the module imports others only when they
-are used.
+pytest imports this module in each run, so the module imports others only when they are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +20,7 @@ _REPORTS = pytest.StashKey[list["Report"]]()
 
 
 class Fixture:
-    """Value of the fixture `sqlstress`. Each command that measures is a method.
-
-    Example: `sqlstress.app("bank.py", concurrency=8, duration=2)`. The databases are in the temporary folder
-    of the test.
-    """
+    """Value of the fixture `sqlstress`. Each command is a method: `sqlstress.app("bank.py", duration=2)`."""
 
     def __init__(self, folder: Path, test_folder: Path) -> None:
         self._folder, self._test_folder = folder, test_folder
@@ -54,60 +49,49 @@ class Fixture:
         seconds: float | None = None,
         **options: Any,
     ) -> Report:
-        """Run a command for a single trial, and return the report.
+        """Run a command with the arguments `words` for a single trial, and return the report.
 
-        `words` are the arguments of the command. A relative path is searched first in the folder of the
-        test's file, then in the current folder. `duration` is a number of seconds or a text with a unit.
-        `processes` and `seconds` are old names of `concurrency` and `duration`. `options` are those of the
-        command, with underscores for dashes. Raises the exceptions of `sqlstress.measure`.
+        `processes` and `seconds` are old names of `concurrency` and `duration`. Raises the exceptions of
+        `sqlstress.measure`.
         """
-        from sqlstress.experiment import commands
-
         arguments = {
             "concurrency": concurrency if processes is None else processes,
             "duration": duration if seconds is None else f"{seconds}s",
             "repeat": 1,
             **options,
+            **self._positional(command, words),
         }
-        if words:
-            paths = [self._find(word) for word in words]
-            (name,) = (option.name for option in commands()[command].options if option.argument)
-            arguments[name] = paths if len(paths) > 1 else paths[0]
         return self.measure(command, **arguments)
 
     def hunt(
-        self,
-        *words: str | Path,
-        max_time: float | str = 10,
-        seconds: float | None = None,
-        **options: Any,
+        self, *words: str | Path, max_time: float | str = 10, seconds: float | None = None, **options: Any
     ) -> Report:
-        """Hunt for races in SQLite or in your work: `sqlstress.hunt("app", "bank.py", max_time=30)`.
-
-        `max_time` is a number of seconds or a text with a unit, and `seconds` is its old name. Returns the
-        report.
-        """
+        """Hunt for races during `max_time` seconds: `sqlstress.hunt("app", "bank.py", max_time=30)`."""
         from sqlstress.api import hunt
-        from sqlstress.experiment import commands
 
         load, *files = map(str, words) if words else (None,)
-        if load and files:
-            (name,) = (option.name for option in commands()[load].options if option.argument)
-            paths = [self._find(word) for word in files]
-            options = {name: paths if len(paths) > 1 else paths[0], **options}
         arguments = {
             "directory": self._folder,
             "max_time": max_time if seconds is None else f"{seconds}s",
+            **self._positional(load or "", files),
             **options,
         }
         report = hunt(load, **arguments)
         self.reports.append(report)
         return report
 
-    def _find(self, path: str | Path) -> str:
-        """Return the path of a file in the folder of the test's file; the path itself if it is not there."""
-        in_folder = self._test_folder / path
-        return str(in_folder if in_folder.exists() else path)
+    def _positional(self, command: str, words: Sequence[str | Path]) -> dict[str, Any]:
+        """Return the words of a command line as the argument of the command; empty without words.
+
+        A relative path is searched first in the folder of the test's file.
+        """
+        from sqlstress.experiment import commands
+
+        if not words:
+            return {}
+        found = [str(path if (path := self._test_folder / word).exists() else word) for word in words]
+        (name,) = (option.name for option in commands()[command].options if option.argument)
+        return {name: found if len(found) > 1 else found[0]}
 
     def measure(self, what: str | Path, **options: Any) -> Report:
         """Measure an experiment or a plan, as `sqlstress.measure` does, and return the report."""
@@ -127,9 +111,7 @@ def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Add the reports of a failed test's measurements to the output of the test."""
     outcome = yield
     if outcome.when == "call" and outcome.failed:

@@ -1,15 +1,14 @@
 """Registry of experiments, and base classes for the format of their cases and results in reports.
 
-An experiment is a kind of load or test, such as kv or crash. `sqlstress.experiment` has the base class with
-all else that an experiment defines. A study is an experiment that decides which cases are measured, such as a
-crash test. A spec is the options that only cases of one experiment have.
+An experiment is a kind of load or test, such as kv or crash. A study is an experiment that decides which
+cases are measured, such as a crash test. A spec is the options that only cases of one experiment have.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pkgutil import resolve_name
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from sqlstress.options.option import NoOptions
 
@@ -51,28 +50,17 @@ class ReportFormat:
     spec: ClassVar[type] = NoOptions
     """Dataclass of the fields that only cases of this experiment have. The fields are options."""
     key: ClassVar[str | None] = None
-    """Key of the spec in the JSON of a case.
-
-    If it is None, the fields of the spec are at the top level of the case.
-    """
+    """Key of the spec in the JSON of a case. If it is None, the fields of the spec are at its top level."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are at the top level of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that decides which cases are measured.
-
-    None if each case is measured, with the requested trials.
-    """
+    """Study that decides which cases are measured; None if all cases are measured as requested."""
 
 
 @cache
-def _instance(target: str) -> Any:
-    """Return the only instance of the class with this import string. The class is imported."""
-    return resolve_name(target)()
-
-
 def format_of(name: str) -> ReportFormat:
-    """Return the format of the experiment with this name. Raises KeyError for an unknown name."""
-    return cast(ReportFormat, _instance(EXPERIMENTS[name]))
+    """Return the only instance of an experiment's class. Raises KeyError for an unknown name."""
+    return cast(ReportFormat, resolve_name(EXPERIMENTS[name])())
 
 
 def all_formats() -> tuple[ReportFormat, ...]:

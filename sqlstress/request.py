@@ -20,10 +20,9 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Request(Generic[S, E]):
-    """Parsed options of one experiment.
+    """Parsed options of one experiment, with types S of the spec and E of the selection.
 
-    S is the type of its spec (options that its cases store). E is the type of its selection (options that
-    select cases but are not stored in them).
+    Cases store the spec. The selection has options that select cases but are not stored in them.
     """
 
     case: Case
@@ -75,7 +74,7 @@ OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
 
 
 def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
-    """Yield copies of a case: at each requested rate, or in a closed loop if no rate was requested."""
+    """Yield copies of a case at each requested rate, or in a closed loop without rates."""
     for rate in request.values_for("rate"):
         yield (
             case
@@ -85,11 +84,7 @@ def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
 
 
 def check_window(request: Request[Any, Any]) -> None:
-    """Raise UsageError if options on the measured window contradict each other.
-
-    --ops cannot be combined with --duration, --warmup or --rate, and other options of an open loop need
-    --rate.
-    """
+    """Raise UsageError if options on the measured window contradict each other."""
     for name in ("duration", "warmup"):
         if request.case.ops is not None and name in request.given:
             raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
@@ -110,9 +105,8 @@ def drivers_of(
 ) -> tuple[str, ...]:
     """Return the drivers to measure with, one for each of the `targets`.
 
-    For each target this is the requested driver, if it belongs to the target, or else the target's first
-    driver in `known`. Without targets, it is the requested driver alone. Raises UsageError if --driver and
-    --target contradict each other.
+    For each target this is the requested driver, or else the target's first driver in `known`. Without
+    targets, it is the requested driver. Raises UsageError if --driver and --target contradict each other.
     """
     wanted = request.case.driver
     if targets is None:
@@ -132,10 +126,9 @@ def check_options(
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
-    """Raise UsageError if the user set an option that too few drivers support.
+    """Raise UsageError if the user set one of the `options` that not `enough` of the drivers support.
 
-    `names` are the drivers, and `options` the options that are checked. `enough` is the built-in function
-    `any` or `all`: it returns whether enough drivers support an option.
+    `enough` is `any` or `all`, and `names` are the drivers.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):
@@ -144,10 +137,7 @@ def check_options(
 
 
 def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, DriverInfo]) -> None:
-    """Raise UsageError for an option of SERVER_OPTIONS if none of the drivers `names` uses a server.
-
-    `known` has the drivers that the error may suggest.
-    """
+    """Raise UsageError for an option of SERVER_OPTIONS if none of the drivers `names` uses a server."""
     for option in SERVER_OPTIONS:
         if option in request.given and not any(map(serves, names)):
             servers = " or ".join(dict.fromkeys(driver.target for driver in known.values() if driver.serves))

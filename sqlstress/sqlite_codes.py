@@ -1,8 +1,6 @@
-"""SQLite's result codes, as far as a stress test distinguishes them, with names and advice; and a limit.
+"""SQLite's result codes that a stress test distinguishes, with names and advice.
 
-The low 8 bits of an extended result code are its primary code.
-
-Source: https://www.sqlite.org/rescode.html
+The low 8 bits of an extended result code are its primary code. Source: https://www.sqlite.org/rescode.html
 """
 
 from __future__ import annotations
@@ -34,10 +32,7 @@ IOERR_DATA = 8202
 IOERR_CORRUPTFS = 8458
 
 LIMIT_VARIABLE_NUMBER = 9
-"""Number by which SQLite identifies the limit on the parameters of a statement.
-
-Source: https://www.sqlite.org/c3ref/c_limit_attached.html
-"""
+"""Number of SQLite's limit on parameters (https://www.sqlite.org/c3ref/c_limit_attached.html)."""
 
 NAMES: Mapping[int, str] = {
     ERROR: "SQLITE_ERROR",
@@ -125,20 +120,17 @@ _DATA_CODES = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
 
 
 def is_busy(code: int | None) -> bool:
-    """Return whether a primary or extended result code means that a lock was not free; False for None."""
+    """Return whether a result code means that a lock was not free; False for None."""
     return code is not None and code & 0xFF == BUSY
 
 
 def is_damage(code: int | None) -> bool:
-    """Return whether a primary or extended result code means a damaged database file; False for None."""
+    """Return whether a result code means a damaged database file; False for None."""
     return code is not None and code & 0xFF in (CORRUPT, NOTADB)
 
 
 def is_lack(code: int | None) -> bool:
-    """Return whether a result code means that SQLite lacked a resource or permission, such as disk space.
-
-    If so, the error does not mean that data is wrong. False for None.
-    """
+    """Return whether a result code means a lack of a resource or permission, and not wrong data."""
     return code is not None and code & 0xFF in _ADVICE and code not in _DATA_CODES
 
 
@@ -154,10 +146,7 @@ def explained(code: int, text: str) -> str:
 
 
 def name(code: int) -> str:
-    """Return the name of a result code.
-
-    For an extended code without a name, return the name of its primary code and the number.
-    """
+    """Return the name of a result code, or of its primary code with the number."""
     if code in NAMES:
         return NAMES[code]
     primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")

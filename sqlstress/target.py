@@ -22,12 +22,10 @@ UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
 """Levels of a commit's durability, on a scale that all targets share.
 
-A target describes the durability of a trial by a text that begins with a level, followed by a colon and
-details.
+A target describes the durability of a trial by a level, a colon and details.
 """
 AS_SET = "as set"
-"""Value that replaces an isolation level if the user's programs run the transactions. Their sessions keep the
-default isolation level of the server."""
+"""Isolation level of transactions that the user's programs run: the default of the server."""
 
 
 class DriverInfo(NamedTuple):
@@ -42,17 +40,13 @@ class DriverInfo(NamedTuple):
     everywhere: bool = True
     """Whether every experiment can use the driver."""
     stores: bool = True
-    """Whether the driver stores data.
-
-    If not, measurements with the driver show the highest rate that sqlstress itself reaches.
-    """
+    """Whether the driver stores data. If not, it shows the highest rate that sqlstress itself reaches."""
     keyvalue: bool = False
-    """Whether the key-value experiment can use the driver although not every experiment can."""
+    """Whether the key-value experiment can use the driver although not all can."""
     scripts: bool = False
-    """Whether the experiment with SQL scripts can use the driver although not every experiment can."""
+    """Whether the experiment with SQL scripts can use the driver although not all can."""
     programs: bool = False
-    """Whether the user's programs can open the data with their own library, given the location of the
-    data."""
+    """Whether the user's programs can open the data with their own library, given its location."""
     takes: frozenset[str] | None = None
     """Names of the connection options that the driver supports; None means all options, as with SQLite."""
     product: str = "SQLite"
@@ -60,16 +54,11 @@ class DriverInfo(NamedTuple):
     bare_call: str = "SELECT 1, of no table"
     """Description of the driver's cheapest call, whose time is measured."""
     difference: str = ""
-    """Sentence, without its full stop, on data that this driver reads or writes and other drivers do not.
-    Comparisons with other drivers show the sentence. Empty if there is no such data."""
+    """Sentence, without full stop, on data that only this driver reads or writes; may be empty."""
     serves: bool = False
-    """Whether the product is a server.
-
-    A server completes a request even if the requesting process has died.
-    """
+    """Whether the product is a server, which completes a request even if the requesting process has died."""
     package: str = ""
-    """Name of the package of the target; empty means the package with the name of the target in
-    `sqlstress.targets`."""
+    """Name of the target's package; empty means the package in `sqlstress.targets` with the target's name."""
 
 
 _SQLITE = "sqlstress.targets.sqlite.drivers"
@@ -96,7 +85,6 @@ DRIVERS = {
 """Built-in drivers, by their name in cases and reports. The first is the default."""
 
 DEFAULT = next(iter(DRIVERS))
-"""Name of the default driver."""
 
 ENTRY_POINT_GROUP = "sqlstress.targets"
 """Group of the entry points for drivers of other packages. Each entry point refers to a `DriverInfo`."""
@@ -143,8 +131,7 @@ def installed() -> InstalledDrivers:
 def drivers() -> dict[str, DriverInfo]:
     """Return all drivers that the user can choose, by name.
 
-    In a child process, return only the built-in drivers, because the parent process has already chosen the
-    driver.
+    In a child process, only built-in ones: the parent process has already chosen the driver.
     """
     process = sys.modules.get("multiprocessing.process")
     child = process is not None and process.parent_process() is not None
@@ -189,7 +176,7 @@ def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
 # Properties of a driver that a report names. The driver may not be installed here, or may no longer exist.
 
 
-def _reported(driver: str) -> DriverInfo:
+def reported(driver: str) -> DriverInfo:
     """Return the properties of a driver; default properties for an unknown driver."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
@@ -197,38 +184,22 @@ def _reported(driver: str) -> DriverInfo:
 
 def target_name(driver: str) -> str:
     """Return the name of a driver's target; for an unknown driver, the name of the driver."""
-    return _reported(driver).target
+    return reported(driver).target
 
 
 def takes(driver: str, setting: str) -> bool:
     """Return whether a driver supports a connection option, given by its name."""
-    properties = _reported(driver)
+    properties = reported(driver)
     return properties.takes is None or setting in properties.takes
 
 
-def product(driver: str) -> str:
-    """Return the name of a driver's database product."""
-    return _reported(driver).product
-
-
-def bare_call(driver: str) -> str:
-    """Return a description of a driver's cheapest call; empty for an unknown driver."""
-    return _reported(driver).bare_call
-
-
-def driver_difference(driver: str) -> str:
-    """Return a sentence on data that only this driver reads or writes; empty if there is no such data."""
-    return _reported(driver).difference
-
-
 def serves(driver: str) -> bool:
-    """Return whether a driver's product is a server, which completes requests of processes that have died."""
-    return _reported(driver).serves
+    return reported(driver).serves
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether a driver stores nothing. Its measurements show the highest rate of sqlstress itself."""
-    return not _reported(driver).stores
+    """Return whether a driver stores nothing, and shows the highest rate of sqlstress itself."""
+    return not reported(driver).stores
 
 
 def durability_level(durability: str) -> str:

@@ -1,7 +1,6 @@
 """Command group `sqlstress`: its commands, imported when they are called, and the handling of errors.
 
-Without a command, the command of the default experiment runs. An experiment is a kind of load, such as kv or
-sql.
+Without a command, the default experiment runs. An experiment is a kind of load, such as kv or sql.
 """
 
 from __future__ import annotations
@@ -40,40 +39,28 @@ if TYPE_CHECKING:
 
 
 OTHER_COMMANDS = {
-    "ab": (
-        "sqlstress.cli.studies:ab",
-        "Compare two settings, or two Pythons, here: pass or fail.",
-    ),
+    "ab": ("sqlstress.cli.studies:ab", "Compare two settings, or two Pythons, here: pass or fail."),
     "limit": ("sqlstress.cli.studies:limit", "Find the highest rate that keeps a latency promise."),
     "check": ("sqlstress.cli.studies:check", "Check a saved report against its baseline: pass or fail."),
     "run": ("sqlstress.cli.commands:measure_plan", "Measure the cases of a plan, a TOML file."),
     "compare": ("sqlstress.cli.reports:compare", "Compare saved reports side by side."),
-    "fleet": (
-        "sqlstress.cli.fleet_command:fleet",
-        "Measure a plan on each host of a Dask cluster.",
-    ),
+    "fleet": ("sqlstress.cli.fleet_command:fleet", "Measure a plan on each host of a Dask cluster."),
     "report": ("sqlstress.cli.reports:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "Examine this machine, its file system and its SQLite build."),
     "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
-"""Commands that belong to no experiment, by name: import string, and line for the list of commands.
-
-The lines are in this table, so that `--help` imports no command.
-"""
+"""Import string and line for `--help` of each command that belongs to no experiment."""
 
 
 def summaries() -> dict[str, str]:
-    """Return the line that describes each command in the list of commands, by name of the command."""
+    """Return the line on each command for the list of commands, by name of the command."""
     lines = {name: experiment.command.summary for name, experiment in commands().items()}
     return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
 
 def _suggest_command(word: str) -> str:
-    """Return " Did you mean ...?" with the command that takes a file with the suffix of `word`.
-
-    "" if no command takes such a file.
-    """
+    """Return " Did you mean ...?" with the command that takes a file such as `word`, or ""."""
     command_of_suffix = {".toml": "run"}
     command_of_suffix |= {
         suffix: name for name, experiment in commands().items() for suffix in experiment.command.takes
@@ -85,10 +72,7 @@ def _suggest_command(word: str) -> str:
 
 
 class LazyGroup(click.Group):
-    """Command group that imports a command when it is called.
-
-    If the command line begins with an option, the default command gets all words.
-    """
+    """Command group that imports a command when it is called. Without a command, the default one runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # During shell completion `args` lacks the incomplete word, which may be a command.
@@ -149,7 +133,7 @@ class LazyGroup(click.Group):
 
 
 def main_options() -> list[Option]:
-    """Return the main options of the default command, which `sqlstress --help` lists below the commands."""
+    """Return the main options of the default command, which `sqlstress --help` also lists."""
     default = get_experiment(DEFAULT)
     options = {option.name: option for option in default.options}
     return [options[name] for name in default.command.main_options if name in options]
@@ -167,9 +151,6 @@ def cli() -> None:
 
     Without a command, kv runs.
     """
-
-
-# Commands that measure: a command for each experiment, and a command for a plan.
 
 
 def _measuring_command(name: str) -> click.Command:
@@ -204,10 +185,7 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study that parses its options itself, and return the exit code.
-
-    `running` has the options for files and for the display, and `values` has the other options, unparsed.
-    """
+    """Run a study that parses its options itself, given in `values`, and return the exit code."""
     # Imported only when needed, so that errors in options are reported without delay.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
@@ -235,14 +213,11 @@ def measure_plan(plan: Path, **given: Any) -> int:
 
 
 Made = Callable[[str], click.Command]
-"""Function from the name of an experiment to the variant of a command that measures the experiment."""
+"""Function from the name of an experiment to the variant of a command for it."""
 
 
 class ExperimentCommand(GroupedCommand):
-    """Command that measures the default experiment.
-
-    If the arguments name another experiment, the variant of the command for this experiment runs instead.
-    """
+    """Command for the default experiment. Its variant runs if the arguments name another experiment."""
 
     def __init__(self, *args: Any, made: Made, **known: Any) -> None:
         super().__init__(*args, **known)
@@ -266,21 +241,14 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that turns a function into a command for one experiment.
-
-    `made` returns the variants of the command for other experiments. `settings` are arguments of
-    click.command.
-    """
+    """Return a decorator for a command of one experiment. `made` returns those of other experiments."""
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
     return click.command(cls=GroupedCommand, **settings)
 
 
 def other_experiments() -> str:
-    """Return the names of the experiments other than the default one that `ab` and `limit` can measure.
-
-    The result is a part of a sentence: "sql, app or exec".
-    """
+    """Return the other experiments that `ab` and `limit` can measure, for a sentence: "sql, app or exec"."""
     return listing([name for name in windowed_commands() if name != DEFAULT], "or")
 
 
@@ -316,8 +284,7 @@ def short_names(files: Sequence[Path]) -> list[str]:
 def read_options(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
     """Return the options in a list of words, by name, with unparsed values.
 
-    `options` are the allowed options. `where` is the option that contains the words, such as --a; a
-    UsageError begins with it.
+    `where` is the option that contains the words, such as --a; a UsageError begins with it.
     """
     expected = list(options)
     command = click.Command(where, params=click_options(expected), add_help_option=False)
@@ -334,9 +301,6 @@ def read_options(words: Sequence[str], options: Iterable[Option], where: str) ->
     return set_options(context.params)
 
 
-# Errors: each is printed in one or two lines, and has an exit code.
-
-
 UNEXPECTED = 4
 """Exit code after an exception that is neither a SqlstressError nor an error of click."""
 LONGEST = 400
@@ -344,7 +308,7 @@ LONGEST = 400
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line `arguments` and return its exit code. Never raises, never prints a traceback."""
+    """Run a command line and return its exit code. Never raises, never prints a traceback."""
     try:
         code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
@@ -371,9 +335,6 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report_error(text: str, code: int, read_on: str = "") -> int:
-    """Print an error as one line, without escape sequences, and return `code`.
-
-    `read_on` is printed after this line.
-    """
+    """Print an error as one line, without escape sequences, then `read_on`, and return `code`."""
     print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

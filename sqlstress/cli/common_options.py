@@ -1,7 +1,4 @@
-"""Options of several commands, as parameters of the library click, and classes for help and errors.
-
-A study decides which cases are measured and in which order, such as an A/B test.
-"""
+"""Options of several commands, as parameters of the library click, and classes for help and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ class _CompletedParameter(click.Parameter):
     option: Option
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return completions of a value. If the value is a list, its last item is completed."""
+        """Return completions of a value, or of the last item of a list."""
         from click.shell_completion import CompletionItem
 
         option = self.option
@@ -56,14 +53,11 @@ class _CompletedParameter(click.Parameter):
 
 
 _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
-"""Parts of the metavars (names of values in `--help`) of options whose value is a file."""
+"""Parts of metavars (names of values in `--help`) of options whose value is a file."""
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return a list of one item that makes the shell complete names of files or folders.
-
-    The list is empty if values with this metavar are neither files nor folders.
-    """
+    """Return the item that makes the shell complete files or folders; empty for values of another metavar."""
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
@@ -71,10 +65,7 @@ def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
 
 
 class HeadedOption(_CompletedParameter, click.Option):
-    """Parameter of click for one of our options. Its value stays unparsed.
-
-    `--help` shows it under the heading of its group, without its old spellings.
-    """
+    """Parameter of click for one of our options, under a heading of `--help`. Its value stays unparsed."""
 
     def __init__(self, option: Option) -> None:
         names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
@@ -94,10 +85,7 @@ class HeadedOption(_CompletedParameter, click.Option):
 
 
 class HeadedArgument(_CompletedParameter, click.Argument):
-    """Parameter of click for one of our positional arguments.
-
-    If its `argument` is REST, all words from its first word on belong to it, including options.
-    """
+    """Parameter of click for one of our positional arguments. REST takes all words from its first word on."""
 
     def __init__(self, option: Option) -> None:
         count = 1 if option.argument == ONE else -1
@@ -122,7 +110,7 @@ class GroupedCommand(click.Command):
     """
 
     def __init__(self, *args: Any, main: Sequence[str] = (), **known: Any) -> None:
-        """`main` has the long names, without dashes, of the options that `--help` shows first."""
+        """`main` has the names of the options that `--help` shows first, without dashes."""
         super().__init__(*args, **known)
         self._main = main
 
@@ -169,10 +157,7 @@ class GroupedCommand(click.Command):
 
 
 def _suggested_names(ctx: click.Context) -> list[str]:
-    """Return the names of the options that can be suggested for a mistyped option.
-
-    If the user gave no command, these include the options of `sqlstress` itself.
-    """
+    """Return the options to suggest for a mistyped option; without a command, also those of `sqlstress`."""
     arguments, contexts = ctx.find_root().obj, [ctx]
     if arguments and arguments[0].startswith("-"):
         contexts.append(ctx.find_root())
@@ -182,10 +167,7 @@ def _suggested_names(ctx: click.Context) -> list[str]:
 
 
 def no_such_option(word: str, known: Iterable[str]) -> str:
-    """Return the error message for an unknown option.
-
-    It suggests options of `known` that begin with the word, or have a similar spelling.
-    """
+    """Return the error message for an unknown option. It suggests longer or similar options of `known`."""
     if text := REMOVED.get(word.lstrip("-")):
         return text
     longer = [name for name in known if name.startswith(word)][:MAX_SUGGESTIONS]
@@ -196,11 +178,7 @@ def no_such_option(word: str, known: Iterable[str]) -> str:
 
 
 def _advise_on_word(word: str, ctx: click.Context) -> str:
-    """Return advice on an unexpected word of a command line.
-
-    If the word is a command, the advice is to write it first. Otherwise, the advice names the arguments that
-    the command takes.
-    """
+    """Return advice on an unexpected word: to write the command first, or to leave the word out."""
     group = ctx.parent.command if ctx.parent else None
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     near = difflib.get_close_matches(word, commands, n=1)
@@ -229,16 +207,8 @@ def click_options(options: Iterable[Option]) -> list[click.Parameter]:
     return [HeadedArgument(option) if option.argument else HeadedOption(option) for option in options]
 
 
-def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the completion item of click that makes the shell itself complete the name of a file."""
-    return _paths("FILE", incomplete)
-
-
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
-    """Return a decorator that adds the option -o (output file) to a command.
-
-    `what` is the beginning of the option's help text, which then lists the `formats`.
-    """
+    """Return a decorator that adds the option -o. `what` begins its help text, which lists the `formats`."""
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
     long_forms = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
     more = f". Also {long_forms}" if long_forms else ""
@@ -248,7 +218,7 @@ def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callabl
         "outputs",
         multiple=True,
         metavar="FILE",
-        shell_complete=_files,
+        type=click.Path(readable=False),
         help=f"{what}: {suffixes}. FORMAT:FILE takes any name, and FORMAT:- is standard output{more}. "
         "May be repeated.",
     )
@@ -260,12 +230,11 @@ details_option = click.option(
 github_option = click.option(
     "--github", is_flag=True, help="In GitHub Actions, write the step summary and annotations."
 )
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 _RUNNING: dict[str, Callable[[Any], Any]] = {
     "directory": click.option(
         "--dir",
         "directory",
-        type=_FOLDER,
+        type=click.Path(file_okay=False, path_type=Path),
         default=Path(),
         metavar="FOLDER",
         help="Folder for the databases. sqlstress makes a new folder in it.  [default: .]",
@@ -282,17 +251,14 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Decorators that add the options for files and for the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Options that A/B tests, searches and similar studies lack.
-
-Such studies make too many databases to keep them.
-"""
+"""Options that A/B tests and searches lack, because they make too many databases to keep them."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     """Return a decorator that adds the options for files and for the display, except those in `without`.
 
-    `saves` is given for a command that measures no cases. The help text of the option -o (output file) then
-    begins with `saves`, and lists only the formats that need no figures of cases.
+    `saves` is given for a study without cases. The help text of -o then begins with `saves`, and lists only
+    the formats that need no figures of cases.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -307,12 +273,12 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
 
 
 def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options that the user set, not parsed yet, by name, such as "busy-timeout"."""
+    """Return the options that the user set, unparsed, by name, such as "busy-timeout"."""
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
 class RunOptions(NamedTuple):
-    """Values of the options for files and for the display. The methods measure with these values."""
+    """Values of the options for files and for the display, with methods that measure."""
 
     outputs: tuple[str, ...]
     github: bool
@@ -325,7 +291,7 @@ class RunOptions(NamedTuple):
 
     @classmethod
     def pop_from(cls, given: dict[str, Any]) -> RunOptions:
-        """Remove the options for files and for the display from a command's values, and return them."""
+        """Remove the options for files and for the display from the values, and return them."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(
@@ -335,11 +301,7 @@ class RunOptions(NamedTuple):
         formats: Collection[str] = FORMATS,
         strict: bool = False,
     ) -> int:
-        """Run a study and return the exit code.
-
-        `opening` opens the session in which the study measures. `formats` are the allowed formats of the
-        option -o. With `strict`, a study without an answer also has a nonzero exit code.
-        """
+        """Run a study and return the exit code. With `strict`, a study without an answer fails."""
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
@@ -348,10 +310,7 @@ class RunOptions(NamedTuple):
         return measure(study, opening, saver, watching, strict=strict)
 
     def look_on(self, asked: ObservationRequest) -> int:
-        """Run a study that observes other programs, show the state while it runs, and return the exit code.
-
-        `asked` has the study and its options.
-        """
+        """Run a study that observes other programs, show their state, and return the exit code."""
         from sqlstress.cli.measure import command_line, measure, moment_observer
         from sqlstress.cli.outputs import Saver
 
@@ -364,7 +323,6 @@ class RunOptions(NamedTuple):
         return not (self.quiet or self.no_progress)
 
     def measure_plan(self, plan: Plan) -> int:
-        """Measure the cases of a plan and return the exit code."""
         # Imported only when the options are valid, so that errors in options are reported without delay.
         from sqlstress.cli.measure import command_line
         from sqlstress.studies.sweep import study_of_plan

@@ -1,7 +1,4 @@
-"""Command sqlstress doctor: examines this machine, its file system and its SQLite builds.
-
-A driver is a way to use SQLite or another store from Python.
-"""
+"""Command sqlstress doctor: examines this machine, its file system and its SQLite builds."""
 
 from __future__ import annotations
 
@@ -23,11 +20,11 @@ from sqlstress.report.case import COMMON
 from sqlstress.show.endings import FINE
 
 LONGEST_PID = 10
-"""Maximum number of digits of a process id. A longer number is taken for the name of a file."""
+"""Maximum number of digits of a process id. A longer number is the name of a file."""
 
 
 def _common_help(name: str) -> str:
-    """Return the help text, with the default, of an option of COMMON that has the same meaning here."""
+    """Return the help text, with the default, of an option of COMMON."""
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -94,10 +91,7 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 
 
 def _show_builds(program: str) -> int:
-    """Print the SQLite libraries of a process or a file, and return the exit code.
-
-    `program` is a process id, or the path of a program or library. Raises the errors of the search.
-    """
+    """Print the SQLite libraries of a process id or a file, and return the exit code."""
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.machine.warnings import has_wal_reset_bug
 
@@ -129,11 +123,7 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line for each driver other than `driver`: its server or library on this machine, or the error.
-
-    Drivers that are not installed share a line. `address` is the connection string of a server; None if not
-    given.
-    """
+    """Yield a line on each driver other than `driver`: its library, its server at `address`, or the error."""
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of
@@ -148,10 +138,8 @@ def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
             except SqlstressError as error:
                 yield f"{name}: {error}"
     if missing:
-        names, packages = (
-            listing([failure.driver for failure in missing]),
-            " ".join(failure.package for failure in missing),
-        )
+        names = listing([failure.driver for failure in missing])
+        packages = " ".join(failure.package for failure in missing)
         yield f"not installed: {names} (python -m pip install {packages})"
     for name, reason in installed().broken.items():
         yield f"{name}: not usable: {reason}"

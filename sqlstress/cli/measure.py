@@ -38,8 +38,8 @@ def measure(
 ) -> int:
     """Run a study, print problems on standard error and return the exit code.
 
-    `opening` opens the session in which the study measures. `watching` yields the observer of its progress.
-    With `strict`, it is also a problem if the study gave no definite answer.
+    `opening` opens the session of the study, and `watching` yields the observer of its progress. With
+    `strict`, it is also a problem if the study gave no definite answer.
     """
     with saver.interruption_explained():
         with watching as observer:
@@ -61,10 +61,7 @@ def measure(
 
 
 REDRAW_S = 0.05
-"""Minimum time between two drawings of the bar, in seconds.
-
-If progress is reported ten times a second, each report is drawn.
-"""
+"""Minimum time between two drawings of the bar, in seconds. Progress is reported ten times a second."""
 LAYOUT = "{desc} |{bar}| {unit}"
 """Layout of the bar for tqdm."""
 
@@ -100,10 +97,7 @@ class Bar(Observer):
 
 @contextmanager
 def watcher(visible: bool) -> Iterator[Observer]:
-    """Yield an observer that draws a progress bar and removes it at the end.
-
-    If `visible` is false, the observer draws nothing.
-    """
+    """Yield an observer that draws a progress bar if `visible`, and removes it at the end."""
     if not visible:
         yield Observer()
         return
@@ -122,10 +116,9 @@ def watcher(visible: bool) -> Iterator[Observer]:
 
 
 class LinePrinter(Observer):
-    """Observer that prints a line for each moment. The line is not buffered, even if it goes into a pipe."""
+    """Observer that prints a line for each moment, without buffering."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Print the line of a moment."""
         print_text(line())
 
 
@@ -137,7 +130,6 @@ class PagePrinter(Observer):
         """Escape sequence that removes the current page; empty before the first page."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Draw the page of a moment."""
         text = page()
         print_text(self._clear + text)
         self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"
@@ -149,11 +141,7 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the observer that shows each moment of a watch.
-
-    The observer draws pages on a terminal. Elsewhere, and if `plain` is True, it prints lines. If
-    `wanted` is false, it does nothing.
-    """
+    """Yield the observer of a watch: pages on a terminal, or lines. Unless `wanted`, it does nothing."""
     if not wanted:
         yield Observer()
     elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":

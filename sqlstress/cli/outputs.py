@@ -34,7 +34,7 @@ _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa:
 def print_text(text: str, end: str = "\n") -> None:
     """Print on standard output, in the characters of its encoding. A closed pipe is no error.
 
-    Raises EnvironmentFailure if the text cannot be written, such as into a file on a full disk.
+    Raises EnvironmentFailure for other failures, such as a full disk.
     """
     if sys.stdout is None:
         raise EnvironmentFailure(f"{CLOSED}.")
@@ -54,10 +54,7 @@ def print_text(text: str, end: str = "\n") -> None:
 
 
 def print_page(text: str) -> None:
-    """Print a page, in colours if standard output is a terminal that shows them (https://no-color.org).
-
-    Raises EnvironmentFailure if the page cannot be written.
-    """
+    """Print a page, with colours if the terminal shows them. Raises EnvironmentFailure on failure."""
     from sqlstress.show.text import coloured
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -66,7 +63,7 @@ def print_page(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print a line on standard error. If that fails, ignore the failure."""
+    """Print a line on standard error, if that is possible."""
     with suppress(OSError):
         click.echo(text, err=True)
 
@@ -79,17 +76,17 @@ class Output:
     path: Path
 
     def save(self, *reports: Report) -> None:
-        """Write reports, and the second file if the format has two. Raises EnvironmentFailure."""
+        """Write reports, also to the second file of the format. Raises EnvironmentFailure on failure."""
         self.write(FORMATS[self.format](*reports))
         if self.beside is not None:
             write_atomically(self.beside, BESIDE[self.format][1](*reports))
 
     def write(self, text: str) -> None:
-        """Write a text that already has the format of this output. Raises EnvironmentFailure."""
+        """Write a text in the format of this output. Raises EnvironmentFailure on failure."""
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write reports, with their names if the format shows names. Raises EnvironmentFailure."""
+        """Write reports, with their names if the format has them. Raises EnvironmentFailure on failure."""
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
         else:
@@ -102,22 +99,18 @@ class Output:
 
     @property
     def is_stdout(self) -> bool:
-        """Whether the output is standard output. If so, no other text may be printed there."""
         return is_stdout(self.path)
 
     @property
     def beside(self) -> Path | None:
-        """Path of the second file, if the format has two files: "tps-latency.json" for "tps.json".
-
-        None if the format has one file.
-        """
+        """Path of a format's second file: "tps-latency.json" for "tps.json"; None for one file."""
         if self.format not in BESIDE:
             return None
         return self.path.with_name(f"{self.path.stem}{BESIDE[self.format][0]}{self.path.suffix}")
 
 
 def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> list[Output]:
-    """Return the outputs for all values of -o. `formats` are the allowed formats.
+    """Return the outputs for all values of -o.
 
     Unfinished files of killed runs are removed from the folders of the outputs. Raises UsageError for an
     invalid value, and EnvironmentFailure if standard output is needed but closed.
@@ -133,26 +126,17 @@ def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> l
 
 
 def use_stdout(outputs: Sequence[Output]) -> bool:
-    """Return whether any output is standard output.
-
-    If so, no other text may be printed there, because a program may parse the report.
-    """
+    """Return whether a report goes to standard output. If so, no other text may be printed there."""
     return any(output.is_stdout for output in outputs)
 
 
 def beside(outputs: Sequence[Output]) -> Tell:
-    """Return the function that prints texts other than the report.
-
-    The function prints on standard error if a report goes to standard output, else on standard output.
-    """
+    """Return the function that prints texts other than the report, on a stream without a report."""
     return print_error if use_stdout(outputs) else print_text
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
-    """Return the output for one value of -o. Raises UsageError for an invalid value.
-
-    The error is also raised for a file that cannot be written, so that no measurement is lost.
-    """
+    """Return the output for one value of -o. Raises UsageError, also for a file that cannot be written."""
     prefix, colon, rest = text.partition(":")
     if colon and prefix in formats:
         output = Output(prefix, Path(rest))
@@ -174,10 +158,7 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
 
 
 def _check(text: str, path: Path) -> None:
-    """Raise UsageError if the file `path` cannot be written, as far as this is known before the measurement.
-
-    `text` is the value of -o.
-    """
+    """Raise UsageError if the file `path` surely cannot be written. `text` is the value of -o."""
     try:
         if path.parent.is_file():
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
@@ -203,7 +184,7 @@ def _check(text: str, path: Path) -> None:
 
 
 def _refusal_of_folder(target: Path) -> str:
-    """Return the reason why no file can be created in the folder of `target`; "" if a file can be created."""
+    """Return the reason why no file can be created in the folder of `target`, or ""."""
     try:
         try_creation(target)
     except PermissionError:
@@ -218,7 +199,7 @@ def _refusal_of_folder(target: Path) -> str:
 
 
 def _permissions(path: Path) -> str:
-    """Return the permissions of a file or folder: " (-rw-r--r--)"; "" on Windows."""
+    """Return the permissions of a path: " (-rw-r--r--)"; "" on Windows."""
     with suppress(OSError):
         if os.name == "posix":
             return f" ({stat.filemode(path.stat().st_mode)})"
@@ -226,11 +207,7 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable for an output.
-
-    A file is replaced, so its folder, and the file if it exists, must be writable. A stream (a device or a
-    pipe) is returned alone.
-    """
+    """Return the paths that must be writable: a stream alone, or the folder and perhaps the file."""
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
@@ -263,16 +240,13 @@ class SaveStep:
         return cls(Path(name), tell)
 
     def save(self, *reports: Report) -> None:
-        """Print the annotations of reports, and append their summary. Raises EnvironmentFailure."""
+        """Print annotations of reports, and append a summary. Raises EnvironmentFailure on failure."""
         from sqlstress.show.github import summary, workflow_commands
 
         self.show(workflow_commands(*reports), summary(*reports))
 
     def show(self, annotations: Iterable[str], summary: str) -> None:
-        """Print annotations (workflow commands), and append a summary in Markdown.
-
-        Raises EnvironmentFailure.
-        """
+        """Print annotations, and append a Markdown summary. Raises EnvironmentFailure on failure."""
         for line in annotations:
             self.tell(line)
         try:
@@ -290,18 +264,14 @@ class Terminal:
     """Whether all details are printed, or only the main part."""
 
     def save(self, report: Report) -> None:
-        """Print a report. Raises EnvironmentFailure."""
+        """Print a report. Raises EnvironmentFailure on failure."""
         from sqlstress.show.text import pages
 
         print_page(pages(self.details).report(report))
 
 
 class Saver:
-    """Writer of a report to all its outputs.
-
-    Files are written after each step of a measurement, and other outputs at its end. If an output cannot be
-    written, the measurement continues.
-    """
+    """Writer of a report to files after each step, and to other outputs at the end, even if some fail."""
 
     def __init__(
         self,
@@ -330,10 +300,10 @@ class Saver:
         details: bool,
         formats: Collection[str] = FORMATS,
     ) -> Saver:
-        """Return the saver for the options -o, --github, --quiet and --details.
+        """Return the saver for the options -o, --github, --quiet and --details, before the measurement.
 
-        It is called before the measurement. Raises UsageError for invalid options, and EnvironmentFailure if
-        no output would have the report, because standard output is closed.
+        Raises UsageError for invalid options, and EnvironmentFailure if standard output is closed and would
+        be the only output.
         """
         parsed_outputs = parse_outputs(outputs, formats)
         if sys.stdout is None and not quiet:
@@ -353,8 +323,8 @@ class Saver:
     def save_final(self, report: Report, kept_folder: Path | None = None) -> None:
         """Write the final report to outputs that can be written only once: terminal, pipes, devices, GitHub.
 
-        If an output could not be written, and no JSON file has the report, a copy is saved in the temporary
-        folder. `kept_folder` is the folder of the databases; None if they are not kept.
+        If an output failed and no JSON file has the report, a copy goes to the temporary folder.
+        `kept_folder` is the folder of kept databases, or None.
         """
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
@@ -387,7 +357,7 @@ class Saver:
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
-        """Replace a KeyboardInterrupt of the block by Interrupted, whose message names the written files.
+        """Replace a KeyboardInterrupt of the block by Interrupted, which names the written files.
 
         After the block, signals to stop are ignored, because only the final messages remain to be printed.
         """
@@ -402,10 +372,7 @@ class Saver:
             raise Interrupted(f"stopped{kept}.") from stop
 
     def _save(self, outputs: Sequence[Output | Terminal | SaveStep], report: Report) -> None:
-        """Write the report to some outputs.
-
-        An error is stored in `problem`, and the next output is written.
-        """
+        """Write the report to some outputs. The last error is stored in `problem`."""
         for output in outputs:
             try:
                 output.save(report)
@@ -419,10 +386,7 @@ class Saver:
                 self._lost.discard(output)
 
     def _rescue(self, report: Report) -> None:
-        """Save the report as JSON in the temporary folder, because its outputs failed.
-
-        The error in `problem` then names the saved file.
-        """
+        """Save the report as JSON in the temporary folder, and name this file in `problem`."""
         try:
             name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
             write_atomically(name, to_json(report))

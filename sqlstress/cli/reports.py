@@ -56,12 +56,12 @@ def schema() -> None:
 
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths. Each folder is replaced by the JSON files in it, sorted. Raises UsageError."""
+    """Return the paths, with the JSON files in place of a folder. Raises UsageError for an empty folder."""
     return tuple(file for path in paths for file in (_reports_in(path) if _is_folder(path) else [path]))
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False for an invalid path, which is reported when it is read."""
+    """Return whether a path is a folder; False for an invalid path, which fails when it is read."""
     try:
         return path.is_dir()
     except OSError:
@@ -69,10 +69,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _reports_in(folder: Path) -> list[Path]:
-    """Return the JSON files of a folder and its subfolders, sorted.
-
-    Raises UsageError for none or too many.
-    """
+    """Return the JSON files below a folder, sorted. Raises UsageError for none or too many."""
     # The search ends at the first file too many, because the user may give the root of a file system.
     files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
     if not files:
@@ -85,7 +82,7 @@ def _reports_in(folder: Path) -> list[Path]:
 
 
 def _json_files(folder: Path) -> Iterator[Path]:
-    """Yield the JSON files of a folder and its subfolders. Raises UsageError if a folder cannot be read."""
+    """Yield the JSON files of a folder and its subfolders. Raises UsageError for an unreadable folder."""
 
     def refuse(error: OSError) -> NoReturn:
         raise UsageError(f"cannot read the folder {str(error.filename)!r:.200}: {error.strerror or error}.")

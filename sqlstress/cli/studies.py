@@ -1,6 +1,6 @@
 """Commands sqlstress ab (A/B test), limit (highest rate) and check (against a baseline).
 
-A study decides which cases are measured. An A/B test compares two arms (variants), A and B.
+An A/B test compares two arms (variants), A and B. Its own options are called `gate`.
 """
 
 from __future__ import annotations
@@ -92,11 +92,7 @@ def ab_command(experiment: str) -> click.Command:
 
 
 def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Return the options of the arms A and B of an A/B test, by name and unparsed.
-
-    `gate` has the options of the test, and `common` has those of both arms. Raises UsageError if there is
-    nothing to compare.
-    """
+    """Return the unparsed options of A and B by name. Raises UsageError if there is nothing to compare."""
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a needs --python-b. Give both.")
     if not gate.keys() & {"a", "b", "python-a"}:
@@ -108,10 +104,7 @@ def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[Op
 
 
 def _parse_arm(experiment: str, name: str, gate: OptionValues) -> OptionValues:
-    """Return the options that only one arm has, from the words in --a or --b.
-
-    `name` is a or b, and `gate` has the options of the test. Raises UsageError that names the arm.
-    """
+    """Return the options in the text of --a or --b. Raises UsageError for an invalid text."""
     try:
         words = shlex.split(gate.get(name, ""))
     except ValueError as error:

@@ -15,9 +15,8 @@ from sqlstress.show.endings import FINE
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES, name
 
 MIN_WAIT_S = 0.1
-"""Shortest wait that does not count as "at once", in seconds. The computer may delay a statement by less."""
+"""Shortest wait that does not count as "at once", in seconds."""
 MAX_CAUSES = 4
-"""Maximum number of causes in an answer."""
 MEASURING_COMMANDS = "sqlstress app FILE or sql FILE measures your statements"
 
 
@@ -41,10 +40,7 @@ def explain_code(code: Sequence[str], after: str | None) -> int:
 
 
 def _lines(code: int, waited_s: float | None) -> list[str]:
-    """Return the answer for a result code, in two to six lines.
-
-    `waited_s` is the time that the statement waited, in seconds; None if unknown.
-    """
+    """Return the answer for a result code after a wait in seconds, in two to six lines."""
     facts = facts_of_wait(waited_s)
     diagnosis = diagnose(code, facts)
     title = "SIGBUS" if code == SIGBUS else f"{name(code)} ({code})"
@@ -70,23 +66,19 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
 
 
 def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
-    """Return at most `limit` causes with their cures, the likeliest first.
-
-    The possible rules of a diagnosis go from special to general. The general rules, at the end, are the
-    likeliest.
-    """
+    """Return at most `limit` causes with their cures, the likeliest (the most general rule) first."""
     return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
 
 
 def facts_of_wait(waited_s: float | None) -> Facts:
-    """Return the facts that follow from the time that a statement waited, in seconds; None if unknown."""
+    """Return the facts that follow from the wait of a statement, in seconds; None if unknown."""
     if waited_s is None:
         return Facts()
     return Facts(waited="at once" if waited_s < MIN_WAIT_S else "the timeout")
 
 
 def _seconds(text: str) -> float:
-    """Return the value of --after in seconds. Raises UsageError."""
+    """Return the value of --after in seconds. Raises UsageError for an invalid duration."""
     parse: Any = duration(0.0)
     try:
         return float(parse(text))

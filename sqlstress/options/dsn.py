@@ -1,7 +1,6 @@
 """Connection strings (DSN) of PostgreSQL servers. Their passwords are never shown or saved.
 
-A connection string is shown, compared and saved as user@host:port/database. Only code that connects to the
-server reads the complete string.
+Only code that connects to the server reads the complete string; all else gets user@host:port/database.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ EXTRA = f"python -m pip install {PACKAGE}"
 
 _URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.+$-]{1,63}")
-"""Name of a user or database that is shown. Any other text may be part of a password that was not quoted."""
+"""Name of a user or database that is shown. Any other text may be part of an unquoted password."""
 _HOST = re.compile(r"[\w.:%-]{1,255}|[@/][\w./@+ -]{0,200}")
 _PORT = re.compile(r"\d{1,5}")
 
 
 class Dsn(str):
-    """Connection string. As a str, it has only the parts that may be shown; `whole` has all parts."""
+    """Connection string. As a str, it has only the parts that may be shown."""
 
     whole: str
     """Complete connection string, as the user wrote it, perhaps with a password."""
@@ -45,10 +44,7 @@ class Dsn(str):
 
 
 def dsn(value: Any) -> Dsn:
-    """Parse a connection string, which is a URL or a list of keywords.
-
-    Raises ValueError for other values. Its message never quotes the connection string.
-    """
+    """Parse a connection string. Raises ValueError, whose message never quotes the connection string."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("this is not a connection string: write postgresql://user@host/database")
     parts = {**_defaults(), **_parse(value)}
@@ -75,10 +71,7 @@ def redact(value: str) -> str:
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command line, with connection strings replaced by the parts that may be shown.
-
-    Connection strings are also found in a word that contains several words, such as the value of --a.
-    """
+    """Return the words of a command line, without secrets in connection strings, even nested ones."""
     shown: list[str] = []
     for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
@@ -94,10 +87,7 @@ def redact_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _redact_nested(word: str) -> str:
-    """Return a word that contains several words, such as "--a=--dsn ...", without secrets.
-
-    HIDDEN if its quotes are not balanced.
-    """
+    """Return a word that contains several words, such as "--a=--dsn ...", without secrets."""
     name, is_given, value = word.partition("=")
     if not is_given or " " in name:
         name, is_given, value = "", "", word
@@ -108,10 +98,7 @@ def _redact_nested(word: str) -> str:
 
 
 def _parse(text: str) -> dict[str, str]:
-    """Return the parts of a connection string, by keyword of PostgreSQL's library libpq.
-
-    Raises ValueError.
-    """
+    """Return the parts of a connection string, by keyword of libpq. Raises ValueError if it is invalid."""
     if _URL.match(text):
         # libpq takes the first @ for the end of the password, and the first / for the end of the host. A
         # second @, or a / before it, means that the password contains one, and libpq would take a part of it
@@ -131,7 +118,7 @@ def _parse(text: str) -> dict[str, str]:
 
 
 def _unquoted() -> ValueError:
-    """Return the error for an invalid connection string. It does not quote the string."""
+    """Return the error for an invalid connection string, which is not quoted."""
     return ValueError(
         "this is not a connection string: write postgresql://user@host:port/database. Write %40 for an @ "
         "in a name or password, or set PGPASSWORD"
@@ -139,10 +126,7 @@ def _unquoted() -> ValueError:
 
 
 def _defaults() -> dict[str, str]:
-    """Return the defaults of libpq for the parts that may be shown, by keyword.
-
-    libpq takes them from environment variables. Empty if psycopg is not installed.
-    """
+    """Return the defaults of libpq, from environment variables, by keyword; empty without psycopg."""
     try:
         from psycopg.pq import Conninfo
     except ImportError:
@@ -158,7 +142,7 @@ def _shown_name(value: str | None) -> str:
 
 
 def _is_local(host: str) -> bool:
-    """Return whether a host is this machine: empty, the path of a socket, localhost or a loopback address."""
+    """Return whether a host is this machine: empty, the path of a socket, or a loopback address."""
     if not host or host[0] in "/@" or host.lower() == "localhost":
         return True
     from ipaddress import ip_address

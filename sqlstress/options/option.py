@@ -1,8 +1,7 @@
 """Definition of options: name, parser, default and help of each setting of a case.
 
-An option is a field of a dataclass, made by the function `option`. The field defines the option on the
-command line, the key in a plan, the entry in the reference of all options, and the field in the JSON report
-with its description in the JSON Schema.
+An option is a dataclass field, made by the function `option`. It defines the option on the command line, the
+key in a plan, the entry in the reference, and the field in the JSON report and its schema.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Option:
     name: str
     """Long name on the command line, without dashes; also the key in a plan."""
     parse: Parse
-    """Function that converts a value from the command line or a plan. Raises ValueError."""
+    """Function that parses a value of the command line or a plan. Raises ValueError for an invalid value."""
     default: Any
     """Unparsed default value; None if there is no default."""
     group: str
@@ -52,7 +51,7 @@ class Option:
     argument: str = ""
     """ONE, MANY or REST for a positional argument of the command line; empty for other options."""
     varies: bool = False
-    """Whether the value is a list, which requests a case for each of its items."""
+    """Whether the value is a list, with a case for each of its items."""
     meaning: str = ""
     """Description of the field in the JSON Schema; empty if `help` describes it."""
     column: str | None = ""
@@ -62,7 +61,7 @@ class Option:
 
     @property
     def value(self) -> Any:
-        """Parsed default value. It is a tuple of all items if the option requests a case for each item."""
+        """Parsed default value; a tuple if the option requests a case for each of its items."""
         return None if self.default is None else self.parse(self.default)
 
     @property
@@ -82,12 +81,11 @@ def option(
     unsaid: Any = ...,
     **more: Any,
 ) -> Any:
-    """Return a dataclass field that is an option. The field's default is the parsed default of the option.
+    """Return a dataclass field that is an option, with the option's parsed default.
 
-    `name` is the name of the option if it differs from that of the field. `more` has further attributes of
-    the Option. A `required` field has no default, because code that makes a case always sets the field.
-    `unsaid` is given if the default of the field differs from that of the option: it is the value that the
-    field gets when a report without the field is read.
+    `name` is needed if it differs from the field's. `more` has further attributes of the Option. A `required`
+    field has no default, because code that makes a case always sets it. `unsaid` is the value of the field in
+    a report without the field, if it is not the option's default.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:
@@ -109,22 +107,15 @@ def options_of(cls: Any) -> Mapping[str, Option]:
 
 
 def has_default(item: Field[Any]) -> bool:
-    """Return whether a dataclass field has a default."""
     return item.default is not MISSING or item.default_factory is not MISSING
 
 
 def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
-    """Return the options with these names, in this order; without names, all options.
-
-    Raises KeyError for an unknown name.
-    """
+    """Return the options with these names, or all. Raises KeyError for an unknown name."""
     by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 
 
 @dataclass(frozen=True, slots=True)
 class NoOptions:
-    """Spec of an experiment that has no options of its own.
-
-    A spec is the dataclass of the options that only one experiment has.
-    """
+    """Spec (options that only one experiment has) of an experiment without options of its own."""

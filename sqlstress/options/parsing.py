@@ -1,7 +1,7 @@
 """Parsers of option values. The values come from the command line, as strings, or from TOML.
 
-Each parser raises ValueError for an invalid value. The message states the problem and the remedy, without a
-full stop, which the function `sentence` adds.
+Each parser raises ValueError, whose message states the problem and the remedy, without a full stop. Parsers
+of lists return a tuple, keep the order and drop repetitions.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ from typing import Any
 from sqlstress.statistics.units import parse_duration
 
 Parse = Callable[[Any], Any]
-"""Function from an unparsed value to a parsed value. Raises ValueError."""
+"""Function from an unparsed value to a parsed value. Raises ValueError for an invalid value."""
 
 DAY_S = 86_400.0
 MAX_NUMBERS = 10_000
-"""Maximum length of a list, including repetitions.
-
-A list such as "1-1000,1-1000,..." takes time and memory.
-"""
+"""Maximum length of a list, including repetitions, which would take time and memory."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
 MAX_UNITLESS_S = 60.0
-"""Longest duration that needs no unit, in seconds. "2000" probably means milliseconds, so it needs one."""
+"""Longest duration that needs no unit, in seconds. "2000" probably means milliseconds."""
 _NUMBER = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
 _PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
 _SWITCH: dict[str | int, bool] = {
@@ -57,17 +54,11 @@ def abbreviate(value: Any) -> str:
 MAX_SUGGESTIONS = 3
 """Maximum number of names in a suggestion."""
 MAX_LISTED_CHARACTERS = 120
-"""Maximum length of the list of allowed names in an error, in characters.
-
-A longer list is cut to two names.
-"""
+"""Maximum length of the list of names in an error. A longer list is cut to two names."""
 
 
 def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
-    """Return " Did you mean ...?" with at most `most` names of `known` that are similar to a mistyped word.
-
-    "" if no name is similar.
-    """
+    """Return " Did you mean ...?" with at most `most` names similar to a mistyped word; "" without any."""
     if not isinstance(word, str):
         return ""
     near = difflib.get_close_matches(word.strip().lower()[:100], list(known), n=most, cutoff=0.6)
@@ -81,7 +72,7 @@ def join_alternatives(names: Sequence[str]) -> str:
 
 
 def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
-    """Return the error for a value that is none of `names`. The error suggests the most similar names."""
+    """Return the error for a value that is none of `names`, with the most similar names."""
     near, expected = suggestion(value, names, MAX_SUGGESTIONS), f"one of {', '.join(names)}"
     if len(expected) > MAX_LISTED_CHARACTERS:
         expected = f"a value such as {join_alternatives(names[:2])}"
@@ -109,24 +100,18 @@ def whole_number(least: int, most: int) -> Parse:
 
 
 def schema_keywords(parse: Parse) -> dict[str, Any]:
-    """Return the JSON Schema keywords for the values that a parser returns: an enum, or bounds.
-
-    Empty if the parser has no keywords.
-    """
+    """Return the JSON Schema keywords of a parser's values: an enum, or bounds; may be empty."""
     return dict(getattr(parse, "constraint", {}))
 
 
 def _with_keywords(parse: Parse, **keywords: Any) -> Parse:
-    """Attach the JSON Schema keywords of a parser's values to the parser, and return the parser."""
+    """Attach JSON Schema keywords to a parser, and return the parser."""
     parse.constraint = keywords  # type: ignore[attr-defined]
     return parse
 
 
 def percentage(least: float, most: float) -> Parse:
-    """Return a parser of shares such as "90%" or 0.9, which returns a number such as 0.9.
-
-    The number must be from `least` to `most`, which are between 0 and 1.
-    """
+    """Return a parser of shares such as "90%" or 0.9, from `least` to `most`, which are from 0 to 1."""
 
     def parse(value: Any) -> float:
         text = value.strip() if isinstance(value, str) else value
@@ -152,7 +137,7 @@ ratio = percentage(0, 1)
 
 
 def choice(*names: str) -> Parse:
-    """Return a parser of a name, which must be one of `names`. Capital letters become lower case."""
+    """Return a parser of one of these names. Capital letters become lower case."""
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
@@ -163,10 +148,7 @@ def choice(*names: str) -> Parse:
 
 
 def choices(*names: str) -> Parse:
-    """Return a parser of lists of these names, such as "a,b".
-
-    The parser returns a tuple, keeps the order and drops repetitions.
-    """
+    """Return a parser of lists of these names, such as "a,b"."""
     parse_name = choice(*names)
 
     def parse(value: Any) -> tuple[str, ...]:
@@ -181,12 +163,12 @@ def choices(*names: str) -> Parse:
 
 
 def _parts(value: Any) -> list[Any]:
-    """Return the items of a list from the command line ("a,b") or from TOML. Any other value is one item."""
+    """Return the items of a list from the command line ("a,b") or from TOML, or a single item."""
     return value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
 
 
 def switch(value: Any) -> bool:
-    """Parse a switch: on, true or 1; off, false or 0. Raises ValueError."""
+    """Parse a switch: on, true or 1; off, false or 0."""
     word = value.lower() if isinstance(value, str) else value
     result = _SWITCH.get(word) if isinstance(word, str | int) else None
     if result is None:
@@ -195,19 +177,12 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations, which returns seconds. A duration other than 0 needs a unit.
-
-    The unit is needed because such durations are usually milliseconds, and a plain number means seconds. The
-    shortest duration is `least_s` seconds.
-    """
+    """Return a parser of durations in seconds. They need a unit, because most are given in milliseconds."""
     return duration(least_s, 0.0)
 
 
 def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
-    """Return a parser of durations from `least_s` seconds to a day, which returns seconds.
-
-    A duration of more than `most_bare_s` seconds needs a unit.
-    """
+    """Return a parser of durations in seconds, up to a day. More than `most_bare_s` seconds need a unit."""
 
     def parse(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -245,24 +220,40 @@ def byte_size(least: int, most: int) -> Parse:
 
 
 def milliseconds(least_s: float) -> Parse:
-    """Return a parser of durations from `least_s` seconds to a day, which returns whole milliseconds."""
+    """Return a parser of durations from `least_s` seconds to a day, in whole milliseconds."""
     seconds = duration(least_s)
     return lambda value: round(seconds(value) * 1000)
 
 
 def ranges(most: int) -> Parse:
-    """Return a parser of lists of numbers from 1 to `most`, such as "4", "1-8" or "1,2,4-6".
+    """Return a parser of lists of numbers from 1 to `most`, such as "4", "1-8" or "1,2,4-6"."""
+    return _number_list(
+        _RANGE, most, "numbers", "a number or a range", "4, 1-8 or 1,2,4-6", within=f"1-{most}"
+    )
 
-    The parser returns a tuple, keeps the order and drops repetitions.
+
+def _number_list(item: re.Pattern[str], most: int, noun: str, kind: str, examples: str, within: str) -> Parse:
+    """Return a parser of lists of numbers up to `most`. The texts are for errors.
+
+    The pattern `item` matches a range, with a group for each end, and perhaps one for the step.
     """
-    return _number_list("numbers", "4, 1-8 or 1,2,4-6", lambda part: _range(part, most))
 
-
-def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Parse:
-    """Return a parser of lists of numbers. `span` returns the range that an item of the list stands for.
-
-    `noun` and `examples` are used in errors.
-    """
+    def span(value: Any) -> range:
+        if isinstance(value, int) and not isinstance(value, bool):
+            first, last, steps = value, value, [1]
+        elif isinstance(value, str) and (match := item.fullmatch(value)):
+            start, end, *step_texts = match.groups()
+            first, last, steps = int(start), int(end or start), [int(text or 1) for text in step_texts]
+        else:
+            raise ValueError(f"{abbreviate(value)} is not {kind}: write {examples}")
+        if not (1 <= first <= most and 1 <= last <= most):
+            raise ValueError(f"{abbreviate(value)} is not within {within}")
+        if 0 in steps:
+            raise ValueError(f"{abbreviate(value)} has a step of 0: write a step of 1 or more")
+        if first > last:
+            step = "".join(f"/{step}" for step in steps)
+            raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}{step}")
+        return range(first, last + 1, *steps)
 
     def parse(value: Any) -> tuple[int, ...]:
         all_numbers = (number for part in _parts(value) for number in span(part))
@@ -274,21 +265,6 @@ def _number_list(noun: str, examples: str, span: Callable[[Any], range]) -> Pars
         return tuple(dict.fromkeys(numbers))
 
     return parse
-
-
-def _range(value: Any, most: int) -> range:
-    """Return the range for an item such as "4" or "1-8". Raises ValueError."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        first = last = value
-    elif isinstance(value, str) and (match := _RANGE.fullmatch(value)):
-        first, last = int(match[1]), int(match[2] or match[1])
-    else:
-        raise ValueError(f"{abbreviate(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
-    if not (1 <= first <= most and 1 <= last <= most):
-        raise ValueError(f"{abbreviate(value)} is not within 1-{most}")
-    if first > last:
-        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}")
-    return range(first, last + 1)
 
 
 def power_of_two(least: int, most: int) -> Parse:
@@ -304,7 +280,7 @@ def power_of_two(least: int, most: int) -> Parse:
 
 
 def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
-    """Parse one NAME=VALUE, or a list of them, into pairs of a name and a value. Raises ValueError."""
+    """Parse one NAME=VALUE, or a list of them, into pairs."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _PRAGMA.fullmatch(text.strip()) if isinstance(text, str) else None
@@ -322,33 +298,19 @@ MAX_RATE = 1_000_000
 _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 
-def _rate_range(value: Any) -> range:
-    """Return the range for an item such as "2000" or "500-2000/500". Raises ValueError."""
-    first = last = step = 0
-    if isinstance(value, int) and not isinstance(value, bool):
-        first, last, step = value, value, 1
-    elif isinstance(value, str) and (match := _RATES.fullmatch(value)):
-        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-    else:
-        raise ValueError(f"{abbreviate(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
-    if not (1 <= first <= MAX_RATE and 1 <= last <= MAX_RATE):
-        raise ValueError(f"{abbreviate(value)} is not within 1-{MAX_RATE:,} operations per second")
-    if not step:
-        raise ValueError(f"{abbreviate(value)} has a step of 0: write a step of 1 or more")
-    if first > last:
-        raise ValueError(f"{abbreviate(value)} is reversed: write {last}-{first}/{step}")
-    return range(first, last + 1, step)
-
-
-rates = _number_list("rates", "2000, 500,1000 or 500-2000/500", _rate_range)
-"""Parser of lists of rates, such as "2000", "500,1000,2000" or "500-2000/500".
-
-It returns a tuple, keeps the order and drops repetitions.
-"""
+rates = _number_list(
+    _RATES,
+    MAX_RATE,
+    "rates",
+    "a rate",
+    "2000, 500,1000 or 500-2000/500",
+    within=f"1-{MAX_RATE:,} operations per second",
+)
+"""Parser of lists of rates, such as "2000", "500,1000,2000" or "500-2000/500"."""
 
 
 def word_list(value: Any) -> tuple[str, ...]:
-    """Parse a list of words, such as a command with its arguments, into a tuple. Raises ValueError."""
+    """Parse a list of words, such as a command, into a tuple."""
     if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
         return tuple(value)
     raise ValueError(f"{abbreviate(value)} is not a list of words")
@@ -358,7 +320,7 @@ _NAME = re.compile(r"[\w.+-]{1,24}", re.ASCII)
 
 
 def case_name(value: Any) -> str:
-    """Parse the name of a case: up to 24 letters, digits and . + - _, or "". Raises ValueError."""
+    """Parse the name of a case: up to 24 letters, digits and . + - _, or ""."""
     if isinstance(value, str) and (not value or _NAME.fullmatch(value)):
         return value
     raise ValueError(f"{str(value)[:40]!r} is not a name of 1 to 24 letters, digits and . + - _")

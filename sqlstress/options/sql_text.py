@@ -23,11 +23,9 @@ class Dialect(NamedTuple):
     pattern: re.Pattern[str]
     """Pattern of any token. The name of the group that matches is the kind of the token."""
     quotes: str
-    """Characters that open a quoted text. If such a character is a token of the kind other, the text is never
-    closed."""
+    """Characters that open a quoted text. As a token of the kind other, they show a text that never ends."""
     body: re.Pattern[str]
-    """Pattern of the first words of a statement that may contain semicolons before its last word, END. An
-    example is CREATE TRIGGER."""
+    """Pattern of the beginning of a statement with semicolons in it up to END, such as CREATE TRIGGER."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
         """Yield the tokens of a text, including spaces and comments, from `start` to `end`."""
@@ -54,7 +52,7 @@ _DOLLAR = r"\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$"
 
 
 def _nested(depth: int) -> str:
-    """Return the pattern of a comment, in which comments may be nested up to `depth` times."""
+    """Return the pattern of a comment with comments nested up to `depth` times."""
     inner = f"|{_nested(depth - 1)}" if depth else ""
     return rf"/\*(?:[^*/]|\*(?!/)|/(?!\*){inner})*(?:\*/|\Z)"
 

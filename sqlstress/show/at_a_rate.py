@@ -1,8 +1,7 @@
-"""Table, findings and plots of cases at a fixed rate (open loop), for all experiments.
+"""Table, findings and plots of an open loop, in which operations are due at a fixed rate.
 
-At a fixed rate, an operation is due at a given time, even if earlier operations are not done. Latencies are
-counted from this due time, so they include the time in the queue. A run is all trials of a case, and a group
-is the runs of a table.
+A latency is counted from the due time, so it includes the time in the queue. A run is all trials of a case,
+and a group is the runs of a table.
 """
 
 from __future__ import annotations
@@ -46,22 +45,14 @@ from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import digits, finite
 
-# Table of cases at a fixed rate.
-
 
 def from_due(run: Run) -> Latency | None:
-    """Return the latencies of all operations of a run; None if the run has no operations.
-
-    Each latency is counted from the time at which the operation was due, and includes the time in the queue.
-    """
+    """Return the latencies of a run's operations, each from its due time; None without operations."""
     return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.all_kinds)])
 
 
 def service(run: Run) -> Latency | None:
-    """Return the service times of all operations of a run; None if the run has no operations.
-
-    A service time is counted from the start of the operation, without the time in the queue.
-    """
+    """Return the latencies of a run's operations, without the time in the queue; None without operations."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
@@ -74,11 +65,7 @@ def lateness(run: Run) -> Latency | None:
 def _latency(
     name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a percentile in ms. `latency_of` returns the latencies of a run.
-
-    `name` ends with the percentile, such as "service p99". If a table is too wide, the column with the lowest
-    `leaves` is dropped first; a column whose `leaves` is None is never dropped.
-    """
+    """Return the column of a percentile in ms. `name` ends with the percentile: "service p99"."""
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
     )
@@ -87,10 +74,7 @@ def _latency(
 def _share(
     what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a column that shows a count as a percentage of the due operations. The cell is empty for 0.
-
-    `count` returns the count of a trial. `what` is the name of the column, without the percent sign.
-    """
+    """Return a column with a count as a percentage of the due operations; an empty cell for 0."""
 
     def cell(row: Row) -> str | None:
         arrived = [trial.arrived for trial in row.run.valid if trial.arrived]
@@ -112,11 +96,7 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a group's table.
-
-    `failed` is the experiment's column of failed operations. `proved` completes "ok = " in the legend with
-    the fact that the verification proved, such as "no acknowledged write was lost".
-    """
+    """Return the columns of a group's table. `proved` is the fact about the data that checks proved."""
     return (
         *setting_columns(group),
         BUCKETS,
@@ -127,10 +107,7 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
         _latency("p99", from_due, _FROM_DUE),
         _latency("p99.9", from_due, _FROM_DUE, leaves=10),
         _latency(
-            "service p99",
-            service,
-            "service: from the start of the operation, as in a closed loop",
-            leaves=50,
+            "service p99", service, "service: from the start of the operation, as in a closed loop", leaves=50
         ),
         _latency("late p99", lateness, "late: delay added by the harness", leaves=20),
         _share(
@@ -153,14 +130,10 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
 
 
 def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
-    """Yield the table of a group, and the legend of the table. `failed` and `proved` are as in `columns`."""
+    """Yield the table of a group, with its legend. `failed` and `proved` are as in `columns`."""
     table = table_of(rows_of(group), columns(group, failed, proved))
     yield table
     yield Legend(table)
-
-
-# Findings: cases that did all due operations (kept up), the rate from which latency rises, and the delay that
-# sqlstress itself added.
 
 
 NOTED_LATE = 0.10
@@ -168,10 +141,7 @@ NOTED_LATE = 0.10
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
-    """Yield the findings of a group at fixed rates.
-
-    Yields nothing for a closed loop, in which each process begins an operation when the last one is done.
-    """
+    """Yield the findings of a group at fixed rates; no findings for a closed loop."""
     if not group.case.rate:
         return
     yield from _kept_up(group)
@@ -181,10 +151,7 @@ def rate_findings(group: Group) -> Iterator[Finding]:
 
 
 def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs at a fixed rate, by number of buckets (files) and number of processes.
-
-    The runs of each such pair are in ascending order of rates.
-    """
+    """Return the runs by number of buckets and of processes; each list is in ascending order of rates."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
@@ -192,11 +159,7 @@ def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
 
 
 def _kept_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the saturated cases and one on the unclear cases.
-
-    A saturated case did not do all due operations. A case is unclear if its trials are too few, or differ too
-    much, to decide whether the case is saturated.
-    """
+    """Yield a finding on cases that did not do all due operations, and one on undecided cases."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
@@ -216,10 +179,7 @@ def _kept_up(group: Group) -> Iterator[Finding]:
 
 
 def _p99s(run: Run) -> Mapping[int, float]:
-    """Return the p99 latency of a run in each pass, in ns, by number of the pass.
-
-    A pass measures each case once. Latencies are counted from the due times.
-    """
+    """Return the p99 latency of a run in each pass, in ns, by number of the pass."""
 
     def p99(trial: Trial) -> float:
         latency = trial.arrived.all_kinds if trial.arrived else None
@@ -231,9 +191,8 @@ def _p99s(run: Run) -> Mapping[int, float]:
 def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     """Yield the finding on the lowest rate at which p99 is significantly higher than at the first rate.
 
-    If no rate has a higher p99, the finding is about the highest rate. Yields nothing if there are too few
-    rates or passes for a test. `curve` has the runs with the same numbers of files and processes, in
-    ascending order of rates.
+    If p99 is higher at no rate, the finding concerns the highest rate. Too few rates or passes for a test
+    yield no finding.
     """
     runs = [run for run in curve if run.valid and _p99s(run)]
     tested = group.pairwise_tests(runs, _p99s) if len(runs) > 1 else None
@@ -275,10 +234,6 @@ def harness(group: Group) -> Iterator[Finding]:
             p99_ns=p99_ns,
             most=group.place(case) if len(late) > 1 else None,
         )
-
-
-# Plots of cases at a fixed rate: latency by rate, and distributions of latency and service time. Service time
-# is the time from the start of an operation to its end, without the time in the queue.
 
 
 def plots(group: Group) -> Iterator[Plot]:

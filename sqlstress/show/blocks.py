@@ -47,10 +47,7 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences that brief formats, such as a terminal without --details, show.
-
-    Brief formats show the first sentences, and leave out the later ones. None means that all are shown.
-    """
+    """Number of sentences that brief formats show, such as a terminal without --details; None for all."""
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -59,10 +56,7 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show.
-
-Brief formats show more findings if more have the rank GRAVE, and never show findings with the rank ASIDE.
-"""
+"""Number of findings that brief formats show. GRAVE findings are always shown, ASIDE never."""
 
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
@@ -105,16 +99,6 @@ else:
     C = TypeVar("C", contravariant=True)
 
 
-def _no_cell(row: object) -> str | None:
-    """Return None: the default of `Column.cell`, for tables that are made with ready cells."""
-    return None
-
-
-def _no_value(trial: Trial) -> Value:
-    """Return None: the default of `Column.value`, for columns that the CSV file does not have."""
-    return None
-
-
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call Column[Row](...)
 class Column(Generic[C]):
     """Declaration of a column. The tables of all formats, their legends and the CSV file use it."""
@@ -127,17 +111,16 @@ class Column(Generic[C]):
     """Alignment of the cells: right or left."""
     role: str = FIGURE
     """Role of the column: NAME, FIGURE or DETAIL. A narrow HTML page shows names and figures first."""
-    cell: Callable[[C], str | None] = _no_cell
+    cell: Callable[[C], str | None] = lambda _: None
     """Function that returns the cell of a row; None if the row lacks the figure."""
     meaning: str = ""
-    """Clauses of the legend; empty if the name is clear. PERCENTILES in it is replaced by the percentiles of
-    all columns with the same meaning: "p50 and p99: 50% and 99%"."""
+    """Clauses of the legend; empty if the name is clear. PERCENTILES in it becomes the percentiles of all
+    columns with this meaning: "p50 and p99: 50% and 99%"."""
     leaves: int | None = None
-    """Rank among the columns that are dropped from a table that is too wide. The lowest rank is dropped
-    first. None if the column always stays."""
+    """Rank among the columns that leave a table that is too wide, lowest first; None if the column stays."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the file does not have the column."""
-    value: Callable[[Trial], Value] = _no_value
+    value: Callable[[Trial], Value] = lambda _: None
     """Function that returns the figure of a trial for the CSV file; None if the trial lacks the figure."""
     better: str = ""
     """MORE or LESS for a figure that comparisons of reports show; empty for other figures."""
@@ -168,28 +151,26 @@ class Table:
     columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
     """Cells of each row, in the order of the columns."""
-    leaving: tuple[str, ...] = ()
-    """Names of the columns that can be dropped if the table is too wide, in the order of dropping."""
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def alignment(self) -> tuple[str, ...]:
-        """Alignments of the columns."""
         return tuple(column.align for column in self.columns)
 
+    @property
+    def leaving(self) -> tuple[str, ...]:
+        """Names of the columns that can leave the table if it is too wide, in the order of leaving."""
+        ranks = [(column.leaves, column.name) for column in self.columns if column.leaves is not None]
+        return tuple(name for _, name in sorted(ranks))
+
     def narrower(self) -> Table:
-        """Return a copy of the table without the column that is dropped first, if the table has it."""
-        name, *later = self.leaving
-        kept = [index for index, column in enumerate(self.columns) if column.name != name]
-        return Table(
-            tuple(self.columns[index] for index in kept),
-            tuple(tuple(row[index] for index in kept) for row in self.rows),
-            tuple(later),
-        )
+        """Return a copy of the table without the column that leaves first."""
+        kept = [index for index, column in enumerate(self.columns) if column.name != self.leaving[0]]
+        rows = (tuple(row[index] for index in kept) for row in self.rows)
+        return Table(tuple(self.columns[index] for index in kept), tuple(rows))
 
 
 def meanings(table: Table) -> Iterator[str]:
@@ -249,10 +230,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate in about ten characters: "22.1k ±8%". A "~" at the front marks a disturbed rate.
-
-    `spread` is the half-width of the rate's interval, as a share; None leaves it out.
-    """
+    """Return a rate with its `spread` (a share): "22.1k ±8%"; with "~" at the front if it was disturbed."""
     number = finite(value)
     if number is None:
         return None
@@ -321,10 +299,7 @@ def whole_cell(value: int) -> str:
 
 
 def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
-    """Return the columns that identify the case of a row: buckets, processes and rate.
-
-    `case_of` returns the case of a row.
-    """
+    """Return the columns that identify the case of a row: buckets, processes and rate."""
     return (
         replace(BUCKETS_COLUMN, cell=lambda row: whole_cell(case_of(row).buckets)),
         replace(PROCESSES_COLUMN, cell=lambda row: whole_cell(case_of(row).concurrency)),
@@ -342,16 +317,8 @@ def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
     ]
     texts = [[MISSING if cell is None else cell for cell in column_cells] for _, column_cells in filled]
     return Table(
-        tuple(column for column, _ in filled),
-        tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows),
-        leaving_order(columns),
+        tuple(column for column, _ in filled), tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows)
     )
-
-
-def leaving_order(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
-    """Return the names of the columns that can be dropped from a wide table, in the order of dropping."""
-    ranks = [(column.leaves, column.name) for column in columns if column.leaves is not None]
-    return tuple(name for _, name in sorted(ranks))
 
 
 def percent_cell(share: float) -> str:
@@ -367,10 +334,7 @@ _MEANINGS = {"failed": "the data is wrong", "unknown": "could not be verified", 
 
 
 def verified_cell(run: Run) -> str:
-    """Return the verdict on the data of a run as a cell: ok, FAILED, "?" (unknown) or a dash (not checked).
-
-    NOT_ALL if the data is right, but more operations failed than --max-failed allows.
-    """
+    """Return the verdict on a run's data as a cell: ok, FAILED, "?" (unknown), a dash or NOT_ALL."""
     if run.verdict.status == "ok" and run.failed_too_many:
         return NOT_ALL
     return _WORDS.get(run.verdict.status, UNKNOWN)
@@ -384,11 +348,7 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the part of the legend that explains the column VERIFIED: "data (verified): ok = ...".
-
-    It explains only the cells that occur in the group. `word` is the cell of a run whose data is right, and
-    `ok` is the explanation of `word`: the fact about the data that the verification proved.
-    """
+    """Yield the clause that explains VERIFIED: `ok` is the proved fact, and `word` the cell for this fact."""
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
     meanings = {"ok": ok, **_MEANINGS}.items()

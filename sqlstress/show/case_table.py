@@ -59,7 +59,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
 from sqlstress.statistics.compare import DIFFERENT, spread
 from sqlstress.statistics.units import finite
-from sqlstress.target import bare_call, driver_difference
+from sqlstress.target import reported
 
 FAILED, SKIPPED = "failed", "skipped"
 """Cells of cases without figures: the case could not be measured, or was skipped."""
@@ -90,21 +90,10 @@ def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
-def latency_cell(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    """Return the function that returns the cell of a row with a latency in ms.
-
-    `kind` is the kind of operation. `figure` takes the latencies of the kind in all trials of the case, and
-    returns one latency, such as the 99th percentile, in ns.
-    """
-    latency_of = kind_latency(kind)
-    return lambda row: ms_cell(figure(latency)) if (latency := latency_of(row)) else None
-
-
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return the function that returns the latencies of a kind of operation in all trials of a row's case.
+    """Return the function from a row to the latencies of a kind of operation, in all trials of its case.
 
-    The function returns None if there were no such operations. Percentiles for which there are too few
-    operations are left out.
+    The function returns None without such operations. It leaves out percentiles of too few operations.
     """
 
     def latency_of(row: Row) -> Latency | None:
@@ -115,10 +104,7 @@ def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
 
 
 def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
-    """Return the column of a percentile in ms. `name` ends with the percentile: "replace p99".
-
-    `latency_of` returns the latencies of a row. `more` has further fields of the Column.
-    """
+    """Return the column of a percentile in ms. `name` ends with the percentile: "replace p99"."""
     first, _, second = f"{name} ms".partition(" ")
     percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
 
@@ -136,10 +122,9 @@ def trial_column(
     write: Callable[[float | None], str | None],
     **more: Any,
 ) -> Column[Row]:
-    """Return the column of a figure of the trial, for tables and the CSV file.
+    """Return the column of a figure that `value` takes from a trial, for tables and the CSV file.
 
-    `value` returns the figure of a trial, and `csv` is the name of its column in the CSV file. `write`
-    returns the figure as the text of a table's cell. `more` has further fields of the Column.
+    `csv` is the column's name in the CSV file. `write` returns the figure as the text of a cell.
     """
     return Column(name, cell=trial_cell(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
@@ -160,10 +145,7 @@ def _total_cell(row: Row) -> str | None:
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return a figure followed by its uncertainty, such as "±8%". A "~" at the front marks a disturbed run.
-
-    `rates` has the figure of each pass.
-    """
+    """Return a figure with the spread of `rates` (by pass): "22k ±8%"; "~22k ±8%" if disturbed."""
     return f"{'~' * disturbed(run)}{figure or MISSING}{spread_cell(spread([*rates.values()]))}"
 
 
@@ -177,10 +159,6 @@ def _longest_wait(row: Row) -> str | None:
     """Return the longest wait in all valid trials of a case, in ms; None if waits were not observed."""
     waited = row.trial is not None and row.trial.longest_wait_ns is not None
     return ms_cell(longest_wait_ns(row.run)) if waited else None
-
-
-def _fairness_cell(row: Row) -> str | None:
-    return share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None
 
 
 FAIRNESS_MEANING = "fairness (Jain's index): 1 if all processes got equal shares"
@@ -200,10 +178,7 @@ TIME: Column[Row] = Column("time s", role=DETAIL, cell=trial_cell(lambda trial: 
 PER_PROCESS: Column[Row] = Column("TPS per process", role=DETAIL, cell=_per_process, leaves=20)
 TOTAL: Column[Row] = Column("TPS total", cell=_total_cell)
 ROWS_PER_S: Column[Row] = Column(
-    "rows/s",
-    ("rows", "per s"),
-    cell=trial_cell(lambda trial: count_cell(trial.rows_per_s)),
-    leaves=95,
+    "rows/s", ("rows", "per s"), cell=trial_cell(lambda trial: count_cell(trial.rows_per_s)), leaves=95
 )
 FAILED_SHARE: Column[Row] = Column(
     "failed %",
@@ -213,7 +188,9 @@ FAILED_SHARE: Column[Row] = Column(
 FAIRNESS: Column[Row] = Column(
     "fairness",
     ("", "fair"),
-    cell=_fairness_cell,
+    cell=lambda row: (
+        share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None
+    ),
     meaning=FAIRNESS_MEANING,
     leaves=90,
     better=MORE,
@@ -246,34 +223,24 @@ def common_blocks(group: Group) -> Iterator[Block]:
     yield Legend(table)
 
 
-def _disturbers(group: Group) -> str:
-    """Return the reason why runs of a group are marked as disturbed, in the words of the legend."""
-    return "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
-
-
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return the parts of the legend that explain the marks "±" and "~"; only marks that the group has.
-
-    "±" shows the 95% interval of a figure, and "~" marks a run that was disturbed by other programs or by a
-    CPU quota. `figure` is the name of the figure with the interval.
-    """
+    """Return clauses that explain the marks "±" and "~" of a `figure`, if the group has such marks."""
+    disturber = "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
         *([f"±: 95% interval of the typical {figure}"] if is_spread else ()),
-        *([f"~: {_disturbers(group)}"] if any(map(disturbed, group.runs)) else ()),
+        *([f"~: {disturber}"] if any(map(disturbed, group.runs)) else ()),
     ]
-
-
-# Figures that comparisons of reports show for each report.
 
 
 SYSTEMS = {"Darwin": "macOS"}
 """Usual names of operating systems, by the name that Python reports."""
 
 ComparedCell = Callable[[ComparedTable, int, int], str | None]
-"""Function that returns a cell of a table that compares several reports; None if the report lacks the figure.
+"""Function that returns the cell of a report in a table of several reports; None if the report lacks the
+figure.
 
-The arguments are the table, the index of the row, and the index of the part (the runs of one report).
+Its arguments are the table, the index of the row, and the index of the report.
 """
 
 
@@ -282,21 +249,15 @@ class ComparisonFigure:
     """Figure that a comparison of reports shows, in a column for each report."""
 
     name: str
-    """Name of the columns. {letter} stands for the letter of a report, such as A."""
+    """Name of the columns. {letter} becomes the letter of a report, such as A."""
     heading: tuple[str, str]
-    """Name in two short lines.
-
-    {letter} stands for the letter of a report, {system} for its operating system.
-    """
+    """Name in two short lines. {letter} and {system} become those of a report."""
     meaning: str
-    """Explanation of the figure in the legend. {units} stands for the counted units, such as transactions."""
+    """Explanation of the figure in the legend. {units} becomes the counted units, such as transactions."""
     cell: ComparedCell
 
     def column(self, compared: ComparedTable, place: int) -> Column[int]:
-        """Return the figure's column for the part (the runs of one report) with the index `place`.
-
-        The column takes the index of a row in `compared`, and returns the cell.
-        """
+        """Return the figure's column for the report with the index `place`."""
         part = compared.table.parts[place]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
@@ -314,10 +275,7 @@ FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
 
 
 def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the rate of a row's case in one report, or a word on the reason why the rate is missing.
-
-    None if the report lacks the case.
-    """
+    """Return the rate of a case in one report, or a word on why it is missing; None without the case."""
     run = compared.run(row, place)
     if run is None:
         return None
@@ -332,10 +290,7 @@ def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return the function that returns a cell of a comparison.
-
-    `figure` returns the cell for a run and its typical trial: the valid trial with the median rate.
-    """
+    """Return the cell function of a comparison. `figure` takes a run and its trial with the median rate."""
 
     def cell(compared: ComparedTable, row: int, place: int) -> str | None:
         run, trial = compared.run(row, place), compared.trial(row, place)
@@ -345,7 +300,7 @@ def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return the function for a cell of a comparison. `figure` returns the cell for a run's typical trial."""
+    """Return the cell function of a comparison. `figure` takes a run's trial with the median rate."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -353,10 +308,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return a figure for comparisons that shows the same cells as a column of a single report's table.
-
-    To save space, a long first line of the heading is abbreviated.
-    """
+    """Return a column of a single report's table as a figure for comparisons, with a short heading."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(
@@ -368,10 +320,7 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
 
 
 def _ratio_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the rate in one report divided by the rate in the first report.
-
-    A "~" marks a ratio whose distance from 1 may be chance.
-    """
+    """Return the rate in a report divided by that in the first; "~" at the front if it may be chance."""
     ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
@@ -420,27 +369,22 @@ INCOMPARABLE = "not comparable"
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of a group's targets side by side, and the legend of the table.
-
-    Yields nothing if the group has a single target, or if its cases have a fixed rate.
-    """
+    """Yield the table of a group's targets side by side, and its legend; nothing for a single target."""
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
     comparable = len(group_by_durability(sides)) == 1
     yield _targets_table(group, sides, comparable)
-    legend = [
-        f"TPS: {units_of(group.case)} per second, all processes together",
-        *spread_legend(group),
-    ]
+    legend = [f"TPS: {units_of(group.case)} per second, all processes together", *spread_legend(group)]
     if comparable:
         legend.append("leads: which is faster beyond noise")
     else:
         legend.append(f"{INCOMPARABLE}: commits differ in durability (see above)")
     yield Note(f"{'; '.join(legend)}.")
-    yield from (Note(f"{words}.") for side in sides if (words := driver_difference(side.driver)))
+    yield from (Note(f"{words}.") for side in sides if (words := reported(side.driver).difference))
     calls = [
-        f"{clean(side.driver)} {duration(ns)}" + (f" ({words})" if (words := bare_call(side.driver)) else "")
+        f"{clean(side.driver)} {duration(ns)}"
+        + (f" ({words})" if (words := reported(side.driver).bare_call) else "")
         for side in sides
         if (ns := side.bare_call_ns) is not None
     ]
@@ -453,11 +397,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return the table of a group's targets, with a row for each number of files and of processes.
-
-    `comparable` is whether the commits of all targets have the same durability. If so, a row without a leader
-    has an empty cell; otherwise the cell is INCOMPARABLE.
-    """
+    """Return the table of a group's targets. None of them leads unless their durability is `comparable`."""
     runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
     places = sorted({place for _, place in runs})
     leading: dict[Layout, list[str]] = {}

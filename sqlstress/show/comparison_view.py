@@ -1,8 +1,8 @@
 """Reports side by side, as blocks: the list of reports, their differences, then the figures.
 
-Each report has a letter: A, B and so on. A part is the runs of one report in a table. A barred part is one
-whose ratio to the first part is meaningless, for example because its work differs. A presenter is the object
-that shows the results of an experiment.
+Each report has a letter: A, B and so on. A part is the runs of one report in a table. A part is barred if its
+ratio to the first part is meaningless, for example because its work differs. A presenter is the object that
+shows the results of an experiment.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ class Beside:
 
 
 def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
-    """Yield all blocks of a comparison."""
     yield from comparison_heading(comparison)
     for view in comparison_tables(comparison):
         yield from (*view.before, *view.figures, view.findings)
@@ -77,17 +76,11 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return, for each text, the letters of the reports to which it applies.
-
-    `lettered` has pairs of a report's letter and a text.
-    """
+    """Return the letters for each text. `lettered` has pairs of a report's letter and a text."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
     return letters
-
-
-# The list of reports, and the environment on which their figures depend.
 
 
 def comparison_heading(comparison: Comparison) -> Iterator[Block]:
@@ -122,7 +115,7 @@ def _surroundings(comparison: Comparison) -> Table:
         Column("report", align="left"),
         Column("system", align="left"),
         Column("cores"),
-        Column("sync call", align="left"),
+        Column("sync call", align="left", leaves=1),
         Column("sync p50 ms", ("sync", "p50 ms")),
         Column("gets/s in memory"),
     )
@@ -130,7 +123,7 @@ def _surroundings(comparison: Comparison) -> Table:
         (letter, name_end(name, _LONGEST_NAME), *(cell or UNKNOWN for cell in _depends_on(report)))
         for letter, name, report in zip(LETTERS, comparison.names, comparison.reports, strict=False)
     )
-    return Table(columns, rows, leaving=("sync call",))
+    return Table(columns, rows)
 
 
 def _depends_on(report: Report) -> Iterator[str | None]:
@@ -143,9 +136,6 @@ def _depends_on(report: Report) -> Iterator[str | None]:
     yield next(
         filter(None, (count_cell(build.memory_gets_per_s) for build in report.environment.builds)), None
     )
-
-
-# Blocks above the figures: the work, and the differences of the reports.
 
 
 def _before(compared: ComparedTable) -> Iterator[Block]:
@@ -176,10 +166,7 @@ def _before(compared: ComparedTable) -> Iterator[Block]:
 
 
 def _other_differences(compared: ComparedTable) -> Iterator[str]:
-    """Yield sentences on the differences between reports that do not make a ratio meaningless.
-
-    Subjects whose values are unknown for the same reports share a sentence.
-    """
+    """Yield sentences on differences of reports that do not make a ratio meaningless."""
     unknown: dict[str, list[str]] = {}
     for difference in compared.differences:
         if any(difference.barred):
@@ -195,17 +182,11 @@ def _other_differences(compared: ComparedTable) -> Iterator[str]:
 
 
 def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
-    """Return a sentence on a difference, with its value in each report.
-
-    Reports with the same value share a clause.
-    """
+    """Return a sentence on a difference, with its value in each report."""
     lettered = zip(compared.table.parts, difference.values, strict=True)
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)
     clauses = [f"{listing(letters)}: {value}." for value, letters in values.items()]
     return " ".join((f"{difference.subject[:1].upper()}{difference.subject[1:]}.", *clauses))
-
-
-# The figures, side by side.
 
 
 def tables(compared: ComparedTable) -> Iterator[Table]:
@@ -229,11 +210,7 @@ def _measures(compared: ComparedTable) -> FigureGroups:
 
 
 def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of the parts with the indices `places`.
-
-    A group of figures is added to the last table if the table then still fits into WIDTH; otherwise it gets a
-    new table.
-    """
+    """Yield tables of the parts with the indices `places`, each with as many figures as fit WIDTH."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
@@ -248,10 +225,7 @@ def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[
 
 
 def _column_groups(compared: ComparedTable, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns of each group of figures, for the parts with the indices `places`.
-
-    A group that is wider than WIDTH is split: the columns of each of its figures are yielded separately.
-    """
+    """Yield the columns of each group of figures. A group wider than WIDTH is split into its figures."""
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _measures(compared):
         figures = [tuple(measure.column(compared, place) for place in places) for measure in measures]

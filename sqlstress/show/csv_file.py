@@ -22,8 +22,6 @@ from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import takes
 
-# Columns of the CSV file: dicts from the name of a column to the function that returns its value.
-
 T = TypeVar("T")
 Getter = Callable[[T], Value]
 """Function that returns the value of a column for a report, a run, a trial, latencies or a worker."""
@@ -133,7 +131,7 @@ WORKER: dict[str, Getter[WorkerResult]] = {
 
 
 _OF_ONE_TRIAL = frozenset({"trial", "attempts", "note", "trial_error"})
-"""Columns of TRIAL that a row for a whole case lacks, because they describe a single trial."""
+"""Columns of TRIAL that a row for a whole case lacks."""
 _OF_CASE: dict[str, Getter[Run]] = {
     "trials": lambda run: len(run.valid),
     "tps": lambda run: run.median_tps(),
@@ -165,8 +163,8 @@ class _Row:
     worker: WorkerResult | None
     """Worker of the row; None if the trial has no workers, and in a row for a whole case."""
     latency: Callable[[str], Latency | None]
-    """Function that returns the latencies of a kind of operation in the trial, or, in a row for a whole case,
-    in all trials. None if there are no such operations."""
+    """Function from a kind of operation to its latencies in the trial, or in all trials for a whole case;
+    None without such operations."""
 
 
 _Columns = dict[str, Getter[_Row]]
@@ -176,8 +174,8 @@ _Columns = dict[str, Getter[_Row]]
 def report_csv(*reports: Report) -> str:
     """Return reports as CSV (RFC 4180, but lines end in LF), with a row for each trial and worker.
 
-    A trial without workers and a case without trials have one row each, which shows their error. A missing
-    figure is an empty field. An apostrophe is put before a text that a spreadsheet would run as a formula.
+    A trial without workers and a case without trials have one row each, with their error. A missing figure is
+    an empty field. An apostrophe precedes a text that a spreadsheet would run as a formula.
     """
     runs = [run for report in reports for run in report.runs]
     columns = [*_trial_columns(runs), *_worker_columns(runs).items()]
@@ -195,12 +193,9 @@ def report_csv(*reports: Report) -> str:
 
 
 def case_rows(report: Report) -> list[dict[str, Value]]:
-    """Return a flat dict for each case, from names of CSV columns to values of JSON's types.
-
-    All dicts have the same keys. A missing figure is None.
-    """
+    """Return a flat dict for each case: JSON values by name of the CSV column; None for missing figures."""
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
-    columns |= _columns_of_runs(_OF_CASE)
+    columns |= _columns_of(lambda row: row.run, _OF_CASE)
     rows = [
         _Row(report, number, run, run.valid_median_trial(), None, run.latency)
         for number, run in enumerate(report.runs, 1)
@@ -218,9 +213,8 @@ def _plain(value: object) -> Value:
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs of a name and a function.
 
-    Some columns appear only if a run has such figures. Pairs are used instead of a dict, because names may
-    occur twice: if the user calls a transaction "sync_append", a column of its latencies has the same name as
-    a column of REPORT.
+    Names may occur twice, so this is no dict: a transaction of the user called "sync_append" gives its
+    latencies the name of a column of REPORT.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
@@ -242,14 +236,14 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     arm = ARM if any(run.arm for run in runs) else {}
     arrived = ARRIVED if any(trial.arrived for trial in trials) else {}
     columns: _Columns = {
-        **{name: _of(lambda row: row.report, value) for name, value in REPORT.items()},
+        **_columns_of(lambda row: row.report, REPORT),
         "case": lambda row: row.case,
         "sqlite_version": _sqlite_version,
-        **_columns_of_runs({**CASE, **rate, **of_cases, **RUN, **arm}),
-        **_columns_of_trials({f"effective_{name}": _effective(name) for name in settings}),
-        **_columns_of_trials({**TRIAL}),
-        **{name: _of(_arrived, value) for name, value in arrived.items()},
-        **_columns_of_trials(of_trials),
+        **_columns_of(lambda row: row.run, {**CASE, **rate, **of_cases, **RUN, **arm}),
+        **_columns_of(lambda row: row.trial, {f"effective_{name}": _effective(name) for name in settings}),
+        **_columns_of(lambda row: row.trial, TRIAL),
+        **_columns_of(lambda row: row.trial.arrived if row.trial else None, arrived),
+        **_columns_of(lambda row: row.trial, of_trials),
     }
     latencies = (
         (f"{kind}_{figure}", _latency_value(kind, value))
@@ -264,28 +258,16 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
     workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
     kinds = _keys(worker.operations for worker in workers)
     counts = {f"worker_{kind}_transactions": _operations(kind) for kind in kinds}
-    return {name: _of(lambda row: row.worker, value) for name, value in {**WORKER, **counts}.items()}
+    return _columns_of(lambda row: row.worker, {**WORKER, **counts})
 
 
-def _of(part: Callable[[_Row], T | None], value: Getter[T]) -> Getter[_Row]:
-    """Return a function that takes a row and returns the value of one of the row's objects.
+def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
+    """Return columns of an object of the row, which `part` selects; None without the object."""
 
-    `part` returns the object, such as the trial of the row, and `value` returns the value of the object. The
-    function returns None if the row has no such object.
-    """
-    return lambda row: None if (holder := part(row)) is None else value(holder)
+    def getter(value: Getter[T]) -> Getter[_Row]:
+        return lambda row: None if (holder := part(row)) is None else value(holder)
 
-
-def _columns_of_runs(columns: Mapping[str, Getter[Run]]) -> _Columns:
-    return {name: _of(lambda row: row.run, value) for name, value in columns.items()}
-
-
-def _columns_of_trials(columns: Mapping[str, Getter[Trial]]) -> _Columns:
-    return {name: _of(lambda row: row.trial, value) for name, value in columns.items()}
-
-
-def _arrived(row: _Row) -> Arrived | None:
-    return row.trial.arrived if row.trial else None
+    return {name: getter(value) for name, value in columns.items()}
 
 
 def _latency_value(kind: str, value: Getter[Latency]) -> Getter[_Row]:
@@ -307,10 +289,7 @@ def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
 
 
 def _sqlite_version(row: _Row) -> str | None:
-    """Return the version of SQLite that a run used; None if the version is unknown.
-
-    In an A/B test, each arm (A or B) may use another version.
-    """
+    """Return the version of SQLite that a run used, which may differ between A and B; None if unknown."""
     report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
@@ -318,10 +297,7 @@ def _sqlite_version(row: _Row) -> str | None:
 
 
 def _field(value: Value) -> Value:
-    """Return a value as it is written to the file.
-
-    A text is written in one line, with an apostrophe before it if a spreadsheet would run it as a formula.
-    """
+    """Return a value as it is written to the file: one line of text, which spreadsheets do not run."""
     if not isinstance(value, str):
         return value
     text = clean(value)

@@ -46,11 +46,10 @@ def doctor_text(
     free_bytes: int | None = None,
     sharing: str = "",
 ) -> str:
-    """Return the text: a verdict, the properties of the environment, then warnings, the serious ones first.
+    """Return the text: a verdict, the properties of the environment, then warnings, serious ones first.
 
-    `loop` is the loop that drives a load on this system: native or python. `others` has a text on each other
-    store: it can be measured, or something that it needs is missing. `free_bytes` is the free space of the
-    folder's file system; None if unknown. `sharing` is the folder of shared memory; empty if unknown.
+    `loop` is native or python. `others` has a line on each other store. `free_bytes` is the free space of the
+    file system; None if unknown. `sharing` is the folder of shared memory; empty if unknown.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
     for label, text in _surroundings(environment, loop, free_bytes, sharing):
@@ -126,10 +125,7 @@ def _surroundings(
 
 
 def _sync_line(kind: str, *percentiles_ns: int) -> str:
-    """Return the line on the cost of a sync.
-
-    `kind` is append or overwrite. `percentiles_ns` are p50 and p99, in ns.
-    """
+    """Return the line on the cost of a sync. `kind` is append or overwrite; p50 and p99 are in ns."""
     p50, p99 = (format_ms(ns) if ns >= 1000 else "< 0.001" for ns in percentiles_ns)
     return f"{'':{LABEL}} {kind:<9}  p50 {p50:>7} ms   p99 {p99:>7} ms"
 

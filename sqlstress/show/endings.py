@@ -27,7 +27,6 @@ class Ending(NamedTuple):
     """Problem of a measurement."""
 
     code: int
-    """Exit code for this problem."""
     text: str = ""
     """Line on the problem for standard error; empty if the printed report states the problem."""
     reason: str = ""
@@ -35,10 +34,9 @@ class Ending(NamedTuple):
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
-    """Return the problems of a measurement, the most severe first; empty if there is no problem.
+    """Return the problems of a measurement, the most severe first.
 
-    `saved` has the names of the files that hold the report. With `strict`, it is also a problem
-    if a study gave no definite answer.
+    `saved` are names of files with the report. With `strict`, a study without an answer is a problem.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)
@@ -63,7 +61,6 @@ def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") 
 
 
 def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield the problems of a measurement of cases."""
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
         if len(report.runs) >= report.planned:  # all cases have started, so trials are counted instead
@@ -96,7 +93,6 @@ def _not_measured(run: Run, label: str, further: str = "") -> str:
 def _limit_endings(
     report: Report, search: LimitSearch, strict: bool, saved: Sequence[str]
 ) -> Iterator[Ending]:
-    """Yield the problems of a search for the highest rate."""
     if report.interrupted:
         yield _stopped(plural(_trials(report), "window"), saved)
     else:

@@ -1,7 +1,4 @@
-"""Formats of reports: functions from a report to a text.
-
-The module of a format is imported when it is used.
-"""
+"""Formats of reports: functions from a report to a text, whose modules are imported when they are called."""
 
 from __future__ import annotations
 
@@ -17,17 +14,11 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS = ("json", "txt", "md", "html", "xml")
-"""Formats that can hold the result of a study, such as a crash test.
-
-Other formats hold only figures of cases.
-"""
+"""Formats that can hold the result of a study, such as a crash test. Others hold only figures of cases."""
 
 
 def _lazy(module: str, name: str) -> Callable[..., str]:
-    """Return the function `name` of a module of `show`.
-
-    The module is imported when the function is called.
-    """
+    """Return the function `name` of a module of `show`, which is imported when the function is called."""
 
     def render(*shown: Any) -> str:
         return str(getattr(import_module(f"sqlstress.show.{module}"), name)(*shown))
@@ -36,11 +27,7 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return the function `name` of a module of `show`, for a format that can only hold figures of cases.
-
-    The module is imported when the function is called. The function raises UsageError for the result of a
-    study. `form` is the name of the format.
-    """
+    """Return the function `name` of a module of `show`. It raises UsageError for a study's result."""
 
     def render(*reports: Report) -> str:
         from sqlstress.analysis.study_parts import called
@@ -63,10 +50,7 @@ FORMATS: dict[str, Callable[..., str]] = {
     "github-action-benchmark": _figures_only("github-action-benchmark", "trackers", "throughput_json"),
     "bmf": _figures_only("bmf", "trackers", "bencher_json"),
 }
-"""Functions for `--output`, by format: each returns one or several reports as text.
-
-The suffix of the output file selects the format, or a prefix as in "bmf:FILE".
-"""
+"""Functions for `--output`, by format: the suffix of the file, or a prefix as in "bmf:FILE"."""
 
 SUFFIXES = ("json", "csv", "txt", "md", "html", "xml")
 """Formats that the suffix of the output file selects. Other formats need a prefix."""
@@ -76,29 +60,24 @@ COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
     "md": _lazy("markdown", "comparison_markdown"),
     "html": _lazy("page.html_file", "comparison_html"),
 }
-"""Functions for `--output` of the command `compare`, by suffix: each returns a comparison as text."""
+"""Functions for `--output` of `compare`, by suffix of the file."""
 
 CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "txt": _lazy("text", "check_text"),
     "md": _lazy("markdown", "check_markdown"),
 }
-"""Functions for `--output` of the command `check`, by suffix: each returns the result of a check as text.
-
-Their arguments are the result (BaselineCheck), the metric ("tps" or "p99") and the allowed drop as a share.
-"""
+"""Functions for `--output` of `check`, by suffix. Arguments: the result, "tps" or "p99", the allowed drop as
+a share."""
 
 NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
 }
-"""Functions, by format, that return several reports side by side as text.
-
-Each report is given with its name.
-"""
+"""Functions, by format, from several reports and their names to a text."""
 
 BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
-"""Second file of a format: the ending of its name after the name of the first file, and its function."""
+"""Second file of a format: the ending of its name, and its function."""
 
 SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""

@@ -1,9 +1,7 @@
 """A report in GitHub Actions: the summary of a step, and annotations (errors and warnings).
 
-An annotation is made by a workflow command: a line of the form `::error title=TITLE::TEXT` on standard
-output.
-
-Source of the escapes: actions/toolkit, packages/core/src/command.ts.
+An annotation is a workflow command, a line `::error title=TITLE::TEXT` on standard output. Source of the
+escapes: actions/toolkit, packages/core/src/command.ts.
 """
 
 from __future__ import annotations
@@ -43,10 +41,7 @@ def workflow_commands(*reports: Report) -> tuple[str, ...]:
 
 
 def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
-    """Return the workflow commands for the result of a check against a baseline.
-
-    `metric` is "tps" or "p99"; `max_drop` is the allowed change for the worse, as a share.
-    """
+    """Return the workflow commands for a check. `max_drop` is the allowed change, as a share."""
     sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
@@ -117,10 +112,7 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield a workflow command for each annotation, but at most MOST commands.
-
-    `kind` is error or warning. An annotation is a pair of a title and a text.
-    """
+    """Yield at most MOST workflow commands of a `kind`, error or warning, for pairs of a title and a text."""
     if len(annotations) > MOST:
         annotations = [
             *annotations[: MOST - 1],

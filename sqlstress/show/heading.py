@@ -22,7 +22,7 @@ from sqlstress.report import Environment, Report, Run, SqliteBuild, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.show.blocks import clean
 from sqlstress.statistics.units import format_count, format_duration
-from sqlstress.target import product, serves, stores_nothing, takes
+from sqlstress.target import reported, serves, stores_nothing, takes
 
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
 """Codes of the warnings that concern the measured SQLite library."""
@@ -59,11 +59,7 @@ def describe(what: str, group: Group, report: Report) -> str:
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the description of a group in two sentences.
-
-    The first sentence has the text `what` and all conditions except for the usual ones. The second sentence
-    has the usual conditions, which brief formats leave out; it is empty if there are none.
-    """
+    """Return the description of a group: `what` with unusual conditions, then the usual ones or ""."""
     conditions = list(_conditions(group, report))
     host = report.environment.host
     usual_texts = [text for text, usual in conditions if usual]
@@ -84,11 +80,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits.
-
-    If the group compares several targets, such as SQLite and PostgreSQL, the sentence uses their common
-    scale.
-    """
+    """Return a sentence on the durability of a trial's commits, comparable with other targets."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -103,10 +95,7 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return the warnings that a reader must see before the figures of a group.
-
-    Warnings that one of the `findings` repeats are left out.
-    """
+    """Return the warnings that a reader must see before the figures, without those that `findings` repeat."""
     repeated = {finding.code for finding in findings}
     # The warning on a bug of the WAL does not apply if no trial used a WAL, by the settings that were read
     # back.
@@ -141,10 +130,7 @@ def _minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each condition that the runs of a group share, and whether it is usual.
-
-    Brief formats leave out usual conditions.
-    """
+    """Yield each condition that the runs share, and whether it is usual, so that brief formats omit it."""
     yield from ((text, False) for text in _window(group))
     case = group.case
     if (
@@ -181,10 +167,7 @@ def _window(group: Group) -> Iterator[str]:
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield a clause on the handling of a locked database, and whether this handling is usual.
-
-    If there are several targets, a clause on each target is yielded.
-    """
+    """Yield a clause on the wait for a locked database, and whether it is usual; one for each target."""
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
@@ -203,10 +186,7 @@ def _settings(group: Group) -> Iterator[str]:
 
 
 def _all_libraries(group: Group, report: Report) -> Iterator[str]:
-    """Yield texts on the drivers and their libraries.
-
-    If the arms (variants) of an A/B test have different drivers or libraries, each arm has a text.
-    """
+    """Yield texts on the drivers and their libraries; one for each arm (A and B) if the arms differ."""
     environment, arms = report.environment, report.ab.arms if report.ab else ()
     by_arm = {
         arm.name: tuple(
@@ -221,18 +201,14 @@ def _all_libraries(group: Group, report: Report) -> Iterator[str]:
 
 
 def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
-    """Yield the drivers of some runs with their libraries.
-
-    If the user's programs open the connections, only database servers are known, and their addresses are
-    yielded.
-    """
+    """Yield the drivers of some runs with their libraries; only servers if programs open the database."""
     connects = {run.case: experiment_of(run.case).opens_database for run in all_runs}
     for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):
         runs = [run for run in all_runs if run.case.driver == name]
         servers = {run.case.server.address or "our own" for run in runs if run.case.server}
         where = " or ".join(sorted(servers))
         if not connects[runs[0].case]:
-            yield f"{product(name)} ({where})"
+            yield f"{reported(name).product} ({where})"
             continue
         build = next((build for build in builds if build.driver == name), None)
         answers = (trial.effective.get("server_version", "") for run in runs for trial in run.trials)
@@ -241,7 +217,7 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
             version = f"{version} ({where})"
         if build and build.version:
             version = build.version
-        library = f"{build.library if build else product(name)} {version or 'unknown'}"
+        library = f"{build.library if build else reported(name).product} {version or 'unknown'}"
         yield f"driver {name}" + ("" if stores_nothing(name) else f", {library}")
 
 

@@ -8,18 +8,16 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from sqlstress.analysis.advice import advise
-from sqlstress.analysis.finding import Finding
 from sqlstress.report import Report, to_json
 
 
 def report_json(report: Report) -> str:
     """Return a report as JSON text, with its findings, which are computed each time."""
-    return to_json(report, findings=[_finding(finding) for finding in advise(report)])
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    """Return the code, the facts and the sentence of a finding, in JSON's types."""
-    return {"code": finding.code, "facts": _plain(finding.facts), "text": finding.text}
+    findings = [
+        {"code": finding.code, "facts": _plain(finding.facts), "text": finding.text}
+        for finding in advise(report)
+    ]
+    return to_json(report, findings=findings)
 
 
 def _plain(fact: Any) -> Any:

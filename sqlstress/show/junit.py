@@ -1,7 +1,4 @@
-"""A report as JUnit XML, for test runners: a test for each case.
-
-A test passes if its case was measured and its data is right.
-"""
+"""A report as JUnit XML, for test runners. A test passes if its case was measured and its data is right."""
 
 from __future__ import annotations
 
@@ -21,7 +18,8 @@ from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failures_sentence
-from sqlstress.show.trackers import case_names, rates, surroundings, unit
+from sqlstress.show.shown import presenter_of
+from sqlstress.show.trackers import case_names, surroundings
 from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
@@ -68,11 +66,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _tests(report: Report) -> Iterator[ElementTree.Element]:
-    """Yield the tests of a report.
-
-    There is a test for each case, for an A/B test, for a search for the highest rate, for each part of the
-    report with a verdict, and for cases that were not measured.
-    """
+    """Yield the tests of a report: its cases, its studies, and the cases that were not measured."""
     for run, name in zip(report.runs, case_names(report), strict=True):
         yield _case(run, name)
     if report.ab:
@@ -111,7 +105,6 @@ def _test(name: str, suite: str, seconds: float | None = None) -> ElementTree.El
 
 
 def _case(run: Run, name: str) -> ElementTree.Element:
-    """Return the test of a case."""
     test = _test(name, clean(run.case.workload), sum(finite(trial.seconds) or 0.0 for trial in run.trials))
     verdict = run.verdict
     invalid = next((trial.error for trial in run.trials if trial.error), None)
@@ -127,8 +120,10 @@ def _case(run: Run, name: str) -> ElementTree.Element:
     elif verdict.status == "unknown":
         notes = "; ".join(check.note for check in verdict.checks if check.status == "unknown")
         _outcome(test, "skipped", "undecided", f"The data could not be verified: {notes}")
-    valid_rates = [rate for rate in map(finite, rates(run)) if rate is not None]
-    figure = f"{rounded(median(valid_rates))} {unit(run)} per second" if valid_rates else "no figure"
+    presenter = presenter_of(run.case)
+    rates = [rate for rate in map(finite, presenter.tracked_rates(run)) if rate is not None]
+    unit = presenter.tracked_unit(run.case)
+    figure = f"{rounded(median(rates))} {unit} per second" if rates else "no figure"
     ElementTree.SubElement(test, "system-out").text = figure
     return test
 

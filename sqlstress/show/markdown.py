@@ -1,7 +1,7 @@
 """A report as Markdown, for an issue, a wiki or the summary of a job on GitHub.
 
 Tables have all columns, unlike on a terminal. Strings of the report are escaped, so that they cannot add
-markup. A block is a paragraph, a list, a table or a picture.
+markup.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 Attributes have the names that plotly.js uses. Supported are traces of the types scatter (lines, markers,
 steps, error bars, an area below the line) and bar (grouped, stacked, horizontal), and axes of the types
 linear, log, category and multicategory. Two names are our own: `multiples` (a small frame for each line) and
-`whole` (an axis with ticks at whole numbers). Colours are names of the page's style, such as "--c1". A trace
-is a line, a set of marks or a set of bars. A view is one of the contents of a plot, among which the reader
-chooses.
+`whole` (ticks at whole numbers). Colours are names of the page's style, such as "--c1". A trace is a line, a
+set of marks or a set of bars. A view is one of the contents of a plot, among which the reader chooses.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
 
 COLOURS = 8
-"""Number of colours. Lines and bars after the eighth use the colours again, from the first."""
+"""Number of colours. The ninth line has the colour of the first."""
 MAX_LINES = 4
 """Maximum number of lines that readers can distinguish in one frame."""
 LOG_RATIO = 20
@@ -61,7 +60,12 @@ class Plot:
     first: int = 0
     """Index of the view that is shown first."""
     wide: bool = False
-    """Whether the plot takes the whole width of the page."""
+    """Whether the plot takes the whole width of the page, even without a view in several frames."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the plot takes the whole width of the page."""
+        return self.wide or any("multiples" in view.layout for view in self.views)
 
 
 def colour(place: int) -> str:
@@ -70,10 +74,7 @@ def colour(place: int) -> str:
 
 
 def name(words: str) -> str:
-    """Return a text for a plot: one line of at most _LONGEST characters.
-
-    A space is put into each "%{", because Plotly would replace a placeholder such as "%{x}" by a value.
-    """
+    """Return a text for a plot in one short line, without placeholders of plotly.js such as "%{x}"."""
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
@@ -86,13 +87,14 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute of a plot's layout that draws each line in a small frame of its own.
-
-    The attribute is empty if the lines are few enough for one frame. Each small frame also shows all other
-    lines, behind its own line and in the colour of the grid.
-    """
+    """Return the attribute that draws each line in a small frame; empty if one frame has room for all."""
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
+
+
+def view_of(label: str, data: list[Plain], xaxis: Plain, yaxis: Plain) -> View:
+    """Return a view with two axes, in several frames if there are many lines."""
+    return View(label, data, {"xaxis": xaxis, "yaxis": yaxis, **small_multiples(data)})
 
 
 def axis(title: str, **more: Any) -> Plain:
@@ -100,27 +102,24 @@ def axis(title: str, **more: Any) -> Plain:
     return {"title": {"text": title}, **more}
 
 
-def counts_axis(title: str, counts: Iterable[int]) -> Plain:
-    """Return an axis of whole numbers. If `counts` has few different numbers, each number has a tick."""
+def counts_axis(counts: Iterable[int]) -> Plain:
+    """Return an axis of numbers of processes. If `counts` has few different numbers, each has a tick."""
     distinct = sorted(set(counts))
     ticks: Plain = {"tickvals": distinct} if len(distinct) <= 12 else {}
-    return axis(title, whole=True, **ticks)
+    return axis("processes", whole=True, **ticks)
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return attributes of an axis for `values`.
-
-    The axis is logarithmic if the range of the values is wide. Otherwise it is linear and begins at zero.
-    """
+    """Return attributes of an axis: logarithmic for a wide range of values, else linear from zero."""
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with a mark at each value; without marks if attributes of the stroke are given.
+    """Return a line with marks, whose texts follow the template `hover`.
 
-    `place` is the index of the line's colour, and `hover` is the template of the text that a mark shows.
+    If `more` has attributes of the stroke, the line has no marks. `place` is the index of the colour.
     """
     return {
         "type": "scatter",
@@ -135,17 +134,9 @@ def line(
 
 
 def marks(
-    label: str,
-    x: Sequence[Any],
-    y: Sequence[float],
-    hover: str,
-    text: Sequence[str] = (),
-    **marker: Any,
+    label: str, x: Sequence[Any], y: Sequence[float], hover: str, text: Sequence[str] = (), **marker: Any
 ) -> Plain:
-    """Return marks without a line.
-
-    `text` has a text for each mark, which the template `hover` can include.
-    """
+    """Return marks without a line. The template `hover` can include the `text` of a mark."""
     hover_texts = {"text": list(text)} if text else {}
     return {
         "type": "scatter",
@@ -164,10 +155,7 @@ def marks(
 
 
 Figure = Callable[[int, int], float | None]
-"""Function that returns a figure; None if the figure is missing.
-
-The arguments are the index of a row, and the index of a part (the runs of one report).
-"""
+"""Function from the indices of a row and a report to a figure; None if the figure is missing."""
 
 
 def bar_plots(
@@ -178,8 +166,7 @@ def bar_plots(
 ) -> Iterator[Plot]:
     """Yield a plot of the rates as bars: absolute, and relative to a case of the same report.
 
-    `names` has a label for each report. `bar` and `bar_name` are methods of the presenter, the object that
-    shows the results of an experiment.
+    `names` has a label for each report. `bar` and `bar_name` are methods of the experiment's Presenter.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -216,10 +203,7 @@ def _over(compared: ComparedTable, base: int) -> Figure:
 def _bars(
     names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
-    """Return a view with horizontal bars, the first case at the top.
-
-    The bars are horizontal because the names in `cases` are long. `names` has a label for each report.
-    """
+    """Return a view with horizontal bars, which leave room for long names. The first case is at the top."""
     data: list[Plain] = [
         {
             "type": "bar",
@@ -253,10 +237,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-    """Yield a plot of the throughput by number of processes: absolute, and relative to one process.
-
-    `names` has a label for each report.
-    """
+    """Yield a plot of the throughput by number of processes: absolute, and relative to one process."""
     figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
         view for label, figure in figures.items() if (view := _lines(compared, names, label, figure)).data
@@ -282,15 +263,8 @@ def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Fi
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]
             data.append(line(shown, counts, values, column, hover, DASHES[number % len(DASHES)]))
-    axes = {
-        "xaxis": counts_axis("processes", (count for trace in data for count in trace["x"])),
-        "yaxis": axis(label, rangemode="tozero"),
-        **small_multiples(data),
-    }
-    return View(label, data, axes)
-
-
-# Plots of latencies: percentiles, and outlines of histograms.
+    xaxis = counts_axis(count for trace in data for count in trace["x"])
+    return view_of(label, data, xaxis, axis(label, rangemode="tozero"))
 
 
 Percentile = Callable[[Latency], float | None]
@@ -313,10 +287,7 @@ def latency_lines(
     hover: str,
     dash: str = "solid",
 ) -> list[Plain]:
-    """Return a line of a percentile in ms, as a list; empty if there are no figures.
-
-    `measured` has the x value and the latencies of each point. `number` is the index of the line's colour.
-    """
+    """Return a list with the line of a percentile in ms of latencies by x value; empty without figures."""
     points = [
         (x, ns / NS_PER_MS)
         for x, latency in measured
@@ -336,10 +307,7 @@ _BUCKETS = 0x7F80
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot of histograms with a view for each case; nothing if there are no latencies.
-
-    `cases` has, for each case, the label and the latencies of each histogram, which is shown as an outline.
-    """
+    """Yield a plot of histograms with a view for each case; nothing if there are no latencies."""
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),
@@ -360,10 +328,7 @@ def distributions(
 
 
 def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
-    """Return the outline of a histogram: for each step, the percentage of all operations.
-
-    None if there are no operations. `number` is the index of its colour.
-    """
+    """Return the outline of a histogram, in % of all operations; None if there are no operations."""
     coarse: Counter[int] = Counter()
     for index, count in latency.buckets:
         if 0 <= index < _BUCKETS and count > 0:

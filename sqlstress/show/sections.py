@@ -35,7 +35,6 @@ class Section:
     """Section of the presentation of a report."""
 
     blocks: tuple[Block, ...]
-    """Content of the section, in order."""
     group: Group | None = None
     """Group that the section shows; None if the section concerns the whole report."""
 
@@ -47,9 +46,7 @@ class Pages:
     drawn: Callable[[Block], str]
     """Function that returns a block as text in the format; "" leaves the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Function that returns the last text of a page, given its blocks; "" for no such text.
-
-    For example, the text names the option that shows the omitted blocks.
+    """Function from the blocks of a page to its last text, such as a hint at omitted blocks; "" for no text.
     """
 
     def report(self, *reports: Report) -> str:
@@ -63,10 +60,7 @@ class Pages:
         return self._page(comparison_blocks(comparison))
 
     def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
-        """Return the result of a check against a baseline as text, with its reliability.
-
-        `metric` is "tps" or "p99"; `max_drop` is the allowed change for the worse, as a share.
-        """
+        """Return a check against a baseline as text. `max_drop` is the allowed change, as a share."""
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
@@ -103,10 +97,7 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks of a group, which is a table with its description and findings.
-
-    Warnings that are in `warned` are left out. The other warnings of the group are added to `warned`.
-    """
+    """Yield the blocks of a table. Its warnings are added to `warned`, unless they are there already."""
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
@@ -120,9 +111,6 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
         yield conclusions(findings)
 
 
-# Headline: the title of the HTML page of a report.
-
-
 LONGEST = 120
 """Maximum length of a headline, in characters."""
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
@@ -132,11 +120,7 @@ _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
 
 
 def headline(sections: Iterable[Section]) -> str:
-    """Return the headline of a report: the first sentence of its verdict or its findings.
-
-    A finding on wrong data comes before all others. Without findings, the headline is the first sentence of
-    the description.
-    """
+    """Return the first sentence of a report's findings on wrong data, verdict, findings or description."""
     blocks = [block for section in sections for block in section.blocks]
     statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
     statements += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
@@ -151,7 +135,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the texts of the paragraphs among `blocks`, then a sentence to use if there are no paragraphs."""
+    """Yield the texts of the paragraphs, and last a sentence in case there are no paragraphs."""
     for block in blocks:
         match block:
             case Lines():
@@ -162,7 +146,7 @@ def _texts(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def title_of(text: str) -> str:
-    """Return the first sentence of a text. If it is longer than LONGEST, it is cut at the end of a clause."""
+    """Return the first sentence of a text. If it is longer than LONGEST, it is cut after a clause."""
     sentence = _SENTENCE.split(clean(text), maxsplit=1)[0].rstrip(".")
     if len(sentence) <= LONGEST:
         return sentence

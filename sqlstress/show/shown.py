@@ -1,9 +1,8 @@
 """Base classes of presenters, with default tables, findings and plots.
 
 A presenter shows the results of one experiment. A group is the runs of a table; its parts are the runs for
-each value of an option. A topic is a function that yields the findings on one subject for a group. A block is
-a paragraph, a list, a table or a picture. A study is an experiment that decides what is measured. A spec is
-the options that only one experiment has.
+each value of an option. A topic is a function that yields the findings on one subject for a group. A study is
+an experiment that decides what is measured. A spec is the options that only one experiment has.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.comparison import ComparedTable
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
@@ -51,7 +49,7 @@ from sqlstress.show.case_table import (
     comparison_figure,
     rows_of,
 )
-from sqlstress.show.plots import Plot, bar_plots, line_plots
+from sqlstress.show.plots import Plot
 
 R = TypeVar("R")
 """Type of the result of a study."""
@@ -72,10 +70,7 @@ WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield the findings of a topic for each part of a group, labelled with the part.
-
-    Equal findings of several parts are merged. A finding of all parts has no label.
-    """
+    """Yield the findings of a topic for each part of a group. A finding of only some parts names them."""
     values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
         for finding in topic(part):
@@ -86,22 +81,17 @@ def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
 
 
 class Presenter:
-    """Presenter of an experiment. Its methods only read a report.
-
-    Experiments override the methods that differ.
-    """
+    """Presenter of an experiment, which overrides the methods that differ. The methods only read a report."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Functions that yield the findings on a group, in order.
-
-    Findings on wrong and missing data are not in this list. They come before it.
+    """Functions that yield the findings on a group, in order, except for findings on wrong and missing data.
     """
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
-    """Figures that comparisons of reports show, for experiments whose columns declare no such figures."""
+    """Figures that comparisons of reports show if columns declare none."""
     proves: ClassVar[str] = NOTHING_LOST
-    """Fact that the checks of a run's data prove, as a clause: "no acknowledged write was lost"."""
+    """Fact that the checks of a run's data prove, as a clause."""
     together: ClassVar[int] = 1
-    """Number of reports that fit next to the first report into 80 columns; 1 if cases have long names."""
+    """Number of reports that fit next to the first report into 80 columns."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
@@ -177,31 +167,15 @@ class Presenter:
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the load options in which cases with the same work differ, as text.
-
-        Options that vary within a table are left out.
-        """
+        """Return, for each case, the load options in which cases with the same work differ."""
         parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
             ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
         ]
 
-    def compared_plots(self, compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-        """Yield the plots of several reports side by side: lines by number of processes, or bars by case.
-
-        `names` has a label for each report.
-        """
-        if compared.table.sweeps:
-            yield from line_plots(compared, names)
-        else:
-            yield from bar_plots(compared, names, self.bar, self.bar_name)
-
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the title of the plot view that has the bar of a case, and the key of the bar in it.
-
-        If several cases have the same title and key, the last one is shown.
-        """
+        """Return the title of the view that has the bar of a case, and the key of the bar in it."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
@@ -217,13 +191,8 @@ class Presenter:
                 columns.setdefault(f"{key}_{field.name}", _field(type(run.case.spec), field.name))
         return columns
 
-    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        """Return further CSV columns of the trials of this experiment, which are in no table."""
-        return {}
-
 
 def presenter_of(case: Case) -> Presenter:
-    """Return the presenter of the experiment of a case."""
     shown: Presenter = experiment_of(case).presenter()
     return shown
 
@@ -250,10 +219,7 @@ class LoadShown(Presenter):
         return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of cases in a closed loop.
-
-        If the group compares several targets, a table of the targets side by side comes first.
-        """
+        """Yield the table of targets side by side, if there are several, and the table of cases."""
         yield from case_table.blocks(group)
         yield from self.table(group)
 
@@ -283,11 +249,9 @@ class ResultShown(Presenter, Generic[R]):
         raise NotImplementedError
 
     def result_blocks(self, report: Report, result: R) -> Iterator[Block]:
-        """Yield all blocks of the result."""
         raise NotImplementedError
 
     def result_plots(self, result: R) -> Iterator[Plot]:
-        """Yield the plots of the result."""
         return iter(())
 
     def tiles(self, result: R) -> Iterator[Tile]:
@@ -305,11 +269,7 @@ def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
 
 
 def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
-    """Return the CSV columns of options, by name.
-
-    `holder_of` returns a dataclass of options for a run. A run whose dataclass lacks an option has an empty
-    field.
-    """
+    """Return the CSV columns of options, by name. `holder_of` returns a run's dataclass of options."""
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
@@ -328,23 +288,16 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
 
 def _field(kind: type, name: str) -> Callable[[Run], Value]:
-    """Return the function that returns the field `name` of a run's spec.
-
-    The function returns None if the type of the spec is not `kind`.
-    """
+    """Return the function that returns the field `name` of a run's spec; None if the spec is no `kind`."""
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
 Tile = tuple[str, str, str]
-"""Main figure at the top of an HTML page: the figure, its name, and its status (ok, failed, unknown or
-"")."""
+"""Main figure at the top of an HTML page: figure, name, and status (ok, failed, unknown or "")."""
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile (main figure at the top of an HTML page) of a verdict.
-
-    `what` is the name of the tile. If the data was proved right, the tile shows `proved` as its figure.
-    """
+    """Return the tile of a verdict, with the name `what`. `proved` is the figure if the data is right."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

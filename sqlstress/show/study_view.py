@@ -63,9 +63,6 @@ from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
 from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS, digits, finite, plural, rounded
 
-CHANGE = (Column("from", ("95%", "from")), Column("to"))
-"""Columns with the lower and the upper end of the 95% interval of a change."""
-
 
 def _study(
     description: Iterable[str],
@@ -86,26 +83,16 @@ def _study(
 
 
 def _cell(value: float | None, metric: str) -> str:
-    """Return a figure as a cell; a dash for None.
-
-    If `metric` is p99, `value` is a time in ns, and the cell shows ms. Otherwise, `value` is a rate.
-    """
+    """Return a figure as a cell: ms for a p99 in ns, else a rate; a dash for None."""
     return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
 
 
 def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
-    """Return the cells of a change as percentages: the estimate, and the ends of its 95% interval.
-
-    `ratio` and `ends` are ratios, such as 1.05 for +5%. A dash stands for an end that is None.
-    """
+    """Return the cells of a change such as 1.05: the estimate as "+5%", and the ends of its interval."""
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
-# A/B test: its arms, their differences, and a row for each cell (case).
-
-
 def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
-    """Yield all blocks of an A/B test."""
     groups = group_runs(report.runs)
     findings: list[Finding] = []
     for group in groups:
@@ -153,10 +140,7 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
 
 
 def _ab_table(pairs: Pairs) -> Table:
-    """Return the table of an A/B test with a row for each cell (a case that both arms measure).
-
-    If there are several cells, the last row is for all cells together.
-    """
+    """Return the table of an A/B test with a row for each cell, and a last row for all cells together."""
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(experiment_of(run.case).many_files for run in report.runs)
@@ -204,10 +188,7 @@ BESIDE = 0.4
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of an A/B test: the ratio B/A of each pair, and the estimate at each look.
-
-    A look is an interim result of the test. Nothing if no pair was measured.
-    """
+    """Yield the plot of an A/B test: the ratio B/A of each pair, and the estimate at each look."""
     if not (test := report.ab):
         return
     sign = -1 if test.metric == "p99" else 1
@@ -237,10 +218,7 @@ def ab_plots(report: Report) -> Iterator[Plot]:
 
 
 def _ratio_axis(title: str, low: float, high: float) -> Plain:
-    """Return a logarithmic axis for ratios from `low` to `high`, with readable ticks.
-
-    On a logarithmic axis, 0.5 and 2 are at the same distance from 1.
-    """
+    """Return a logarithmic axis for ratios from `low` to `high`, with readable ticks."""
     decades = range(floor(log10(low)), ceil(log10(high)) + 1)
     if len(decades) > 4:
         return axis(title, type="log")
@@ -280,9 +258,6 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
     }
 
 
-# Check of a report against its baseline: a row for each case, the verdict, and its reliability.
-
-
 TRUST = (
     "False alarms in a model of shared machines: if one job measures both, one after the other, a stored "
     "baseline fails 4 to 9% of unchanged builds. With a baseline from another machine and a "
@@ -292,7 +267,6 @@ TRUST = (
 
 
 def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterator[Block]:
-    """Yield all blocks of a check."""
     if checked.cases:
         what = f"{NAMES[metric]}{' ms' * (metric == 'p99')}"
         columns = (
@@ -300,7 +274,8 @@ def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterat
             Column(f"baseline {what}", ("baseline", what)),
             Column(f"now {what}", ("now", what)),
             Column("change"),
-            *CHANGE,
+            Column("from", ("95%", "from")),
+            Column("to"),
         )
         rows = (
             (
@@ -368,10 +343,6 @@ def _bound(ratio: float | None) -> str:
     return MISSING if ratio is None else signed(ratio)
 
 
-# Search for the highest rate: the promise (the upper bounds of latency), a row for each tried rate, and the
-# answer. A window is a measurement at one rate.
-
-
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
 """Cell for each verdict on a rate."""
 _LONGEST = 30
@@ -379,7 +350,6 @@ _LONGEST = 30
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    """Yield all blocks of a search for the highest rate."""
     # Windows are longer at low rates. The table must not be split into groups by their length.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
@@ -422,7 +392,7 @@ def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Fi
 
 
 def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
-    """Yield a sentence on the number of checkpoints in a window, or on the reason why it is unknown.
+    """Yield a sentence on the number of checkpoints in a window.
 
     A window without a checkpoint would miss the operations that checkpoints delay.
     """
@@ -452,10 +422,7 @@ def _min_checkpoints(run: Run) -> float | None:
 
 
 def _may_contain_checkpoints(run: Run) -> bool:
-    """Return whether a run's windows may contain checkpoints whose number is unknown.
-
-    The number is unknown if the experiment does not count commits.
-    """
+    """Return whether a run writes to a WAL without counting commits, so that checkpoints are not counted."""
     experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
@@ -463,7 +430,6 @@ def _may_contain_checkpoints(run: Run) -> bool:
 
 
 def _rates_table(report: Report, search: LimitSearch) -> Table:
-    """Return the table with a row for each tried rate."""
     answer = answer_of(report, search)
 
     def latency(label: str) -> Column[TriedRate]:
@@ -482,19 +448,13 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return the median of the windows' values of a percentile, in ms.
-
-    `name` is the percentile. None if a window has too few operations for it.
-    """
+    """Return the median of the windows' values of a percentile, in ms; None for too few operations."""
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
 
 
 def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
-    """Return the bounds that windows at a rate exceeded, and the reasons why windows were not judged.
-
-    The most frequent bound or reason comes first.
-    """
+    """Return the exceeded bounds, and the reasons why windows were not judged, the most frequent first."""
     kinds = Counter(kind for trial in attempt.run.valid for kind in _reasons(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
 
@@ -527,10 +487,7 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 
 def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
-    """Yield the traces of a search's windows: those that kept the promise, and those that broke it.
-
-    `bound` is the shown figure: a percentile such as "p99", or "max".
-    """
+    """Yield the windows that kept and those that broke the promise. `bound` is a percentile or "max"."""
     windows = [
         (not broken(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)

@@ -1,15 +1,15 @@
 """Plots of throughput and latency for a group of cases that differ in the numbers of processes and of files.
 
 A layout is a number of files (buckets). If a group has parts that differ in one option, each value of the
-option has a line over the numbers of processes. If all cases have the same number of processes, each value
-has a bar. A run is all trials of a case. A view is one of the contents of a plot, among which the reader
-chooses.
+option has a line over the numbers of processes, or a bar if this number is constant. A run is all trials of a
+case. A view is one of the contents of a plot, among which the reader chooses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import zip_longest
+from dataclasses import replace
+from itertools import product, zip_longest
 
 from sqlstress.analysis.group import Group, Point, by_files
 from sqlstress.analysis.wording import buckets_label, layout_suffix, place, processes
@@ -30,7 +30,7 @@ from sqlstress.show.plots import (
     line,
     marks,
     name,
-    small_multiples,
+    view_of,
 )
 from sqlstress.statistics.units import finite
 
@@ -57,10 +57,7 @@ def _sweeps(group: Group) -> bool:
 
 
 def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield a single plot that has the views of all parts of a group, because the parts cannot share axes.
-
-    `draw` yields the plots of a part.
-    """
+    """Yield a single plot with the views of all parts of a group, because parts cannot share axes."""
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -68,30 +65,19 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
             for value, plot in drawn
             for view in plot.views
         )
-        first = drawn[0][1]
-        yield Plot(first.title, first.note, views, first.first, first.wide)
-
-
-# Plots of throughput: of all processes together, of each process, and over the window.
+        yield replace(drawn[0][1], views=views)
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Maximum of the throughput axis, divided by the highest measured value.
-
-The line of ideal growth (throughput proportional to the number of processes) may go beyond the maximum.
-"""
+"""Maximum of the throughput axis, divided by the highest measured value. Ideal growth may go beyond it."""
 BIN_S = 0.1
 """Length of the intervals in which workers count transactions, in seconds."""
 MIN_BINS = 6
 """Minimum number of intervals for a line over the window."""
-"""Minimum number of bins that are plotted over time."""
 
 
 def throughput(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS by number of processes.
-
-    Each layout has a measured line, and a line of ideal growth: TPS proportional to the number of processes.
-    """
+    """Yield the plot of TPS by number of processes. Dashed lines show TPS proportional to this number."""
     # Published figures with an unknown number of processes are left out: they have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
@@ -117,60 +103,58 @@ def throughput(group: Group) -> Iterator[Plot]:
         }
         data += [dashed, measured]
     top = min(highest_ideal, MAX_IDEAL_RATIO * max(point.tps for point in points))
-    layout_of = {
-        "xaxis": counts_axis("processes", (point.processes for point in points)),
-        "yaxis": axis(f"{group.unit} per second", range=[0, 1.05 * top]),
-        **small_multiples(data),
-    }
+    xaxis = counts_axis(point.processes for point in points)
+    yaxis = axis(f"{group.unit} per second", range=[0, 1.05 * top])
     note = f"Dashed: the ideal, as many times the first point as there are processes.{_spread_note(data)}"
-    yield Plot("Throughput", note, (View("", data, layout_of),), wide="multiples" in layout_of)
+    yield Plot("Throughput", note, (view_of("", data, xaxis, yaxis),))
 
 
 def throughput_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the throughput for a group whose parts differ in one option.
-
-    Each value of the option has a line for each layout (number of files). If all cases have the same number
-    of processes, each value has a bar instead.
-    """
-    data: list[Plain] = []
+    """Yield the plot of TPS for each value of the option in which the parts of a group differ."""
     if _sweeps(group):
-        layouts = sorted({run.case.buckets for run in group.runs})
-        for number, (part, layout) in enumerate((part, layout) for part in group.parts for layout in layouts):
-            label = group.layout_value_label(name(group.value(part.case)), layout)
-            points = [point for point in part.points() if point.files == layout]
-            runs = [run for run in part.runs if run.case.buckets == layout]
-            hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s"
-            if points:
-                data.append(_curve(label, points, runs, number, hover))
-        xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
+        data = list(_curves_by_value(group))
+        xaxis = counts_axis(run.case.concurrency for run in group.runs)
         note = f"A line for each value of {name(group.setting)}."
     else:
-        by_place: dict[tuple[int, int], list[tuple[str, Run, float]]] = {}
-        for run, _ in group.measured():
-            tps = finite(run.median_tps())
-            if tps and run.verdict.status != "failed":
-                value = name(group.value(run.case))
-                by_place.setdefault((run.case.buckets, run.case.concurrency), []).append((value, run, tps))
-        for number, bars in enumerate(by_place.values()):
-            where = place(bars[0][1].case)
-            trace: Plain = {
-                "type": "bar",
-                "name": where,
-                "x": [value for value, _, _ in bars],
-                "y": [tps for _, _, tps in bars],
-                "marker": {"color": colour(number)},
-                "hovertemplate": f"%{{x}}, {where}: %{{y:,.0f}} {group.unit}/s",
-            }
-            data.append(_with_spread(trace, [run for _, run, _ in bars], "--muted"))
+        data = list(_bars_by_value(group))
         xaxis, note = axis(name(group.setting), type="category"), "All processes together."
     if data:
-        axes = {
-            "xaxis": xaxis,
-            "yaxis": axis(f"{group.unit} per second", rangemode="tozero"),
-            **small_multiples(data),
+        yaxis = axis(f"{group.unit} per second", rangemode="tozero")
+        yield Plot("Throughput", note + _spread_note(data), (view_of("", data, xaxis, yaxis),))
+
+
+def _curves_by_value(group: Group) -> Iterator[Plain]:
+    """Yield a line of TPS by number of processes for each value of the option and each layout."""
+    layouts = sorted({run.case.buckets for run in group.runs})
+    for number, (part, layout) in enumerate(product(group.parts, layouts)):
+        label = group.layout_value_label(name(group.value(part.case)), layout)
+        points = [point for point in part.points() if point.files == layout]
+        runs = [run for run in part.runs if run.case.buckets == layout]
+        hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s"
+        if points:
+            yield _curve(label, points, runs, number, hover)
+
+
+def _bars_by_value(group: Group) -> Iterator[Plain]:
+    """Yield the bars of each layout and number of processes: TPS by value of the option."""
+    by_place: dict[tuple[int, int], list[tuple[str, Run, float]]] = {}
+    for run, _ in group.measured():
+        tps = finite(run.median_tps())
+        if tps and run.verdict.status != "failed":
+            value = name(group.value(run.case))
+            by_place.setdefault((run.case.buckets, run.case.concurrency), []).append((value, run, tps))
+    for number, bars in enumerate(by_place.values()):
+        values, runs, rates = (list(column) for column in zip(*bars, strict=True))
+        where = place(runs[0].case)
+        trace: Plain = {
+            "type": "bar",
+            "name": where,
+            "x": values,
+            "y": rates,
+            "marker": {"color": colour(number)},
+            "hovertemplate": f"%{{x}}, {where}: %{{y:,.0f}} {group.unit}/s",
         }
-        views = (View("", data, axes),)
-        yield Plot("Throughput", note + _spread_note(data), views, wide="multiples" in axes)
+        yield _with_spread(trace, runs, "--muted")
 
 
 def _by_layout(group: Group) -> Iterator[Plot]:
@@ -190,11 +174,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
 
 
 def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str) -> Plain:
-    """Return the line of throughput by number of processes, with the spread of the trials.
-
-    `points` are the points of one layout, and `runs` must have the run of each point. `number` is the index
-    of the line's colour.
-    """
+    """Return the line of TPS by number of processes for one layout, with the spread of the trials."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -202,10 +182,7 @@ def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace.
-
-    No bars are added if no run has trials with different rates. `shade` is the colour of the bars.
-    """
+    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace."""
     rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
     if any(min(trial_rates) < max(trial_rates) for trial_rates in rates):
         over = [max(0.0, max(trial_rates) - tps) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
@@ -220,41 +197,27 @@ def _spread_note(data: Iterable[Plain]) -> str:
 
 
 def _name(layout: int, runs: Iterable[Run]) -> str:
-    """Return the name of the line that shows a layout, such as "20 buckets".
-
-    It is "measured" if the experiment always uses one file.
-    """
+    """Return the name of a layout's line: "20 buckets", or "measured" if there is always one file."""
     return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 
 def over_time(
     group: Group, called: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the plot of the throughput in each tenth of a second of the window, with a view for each layout.
-
-    `called` is a function that returns the label of a run's line.
-    """
+    """Yield the plot of TPS over the window. `called` returns the label of a run's line."""
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
         if data:
-            axes = {"xaxis": axis("seconds"), "yaxis": axis(f"{group.unit} per second", rangemode="tozero")}
-            views.append(
-                View(
-                    buckets_label(layout, [run.case for run in runs]), data, {**axes, **small_multiples(data)}
-                )
-            )
+            label = buckets_label(layout, [run.case for run in runs])
+            yaxis = axis(f"{group.unit} per second", rangemode="tozero")
+            views.append(view_of(label, data, axis("seconds"), yaxis))
     if views:
-        note = "In steps of 0.1 s: a steady load stays level."
-        many = any("multiples" in view.layout for view in views)
-        yield Plot("Over the window", note, tuple(views), wide=many)
+        yield Plot("Over the window", "In steps of 0.1 s: a steady load stays level.", tuple(views))
 
 
 def _window(run: Run, label: str, number: int) -> Plain | None:
-    """Return the line of a run's throughput in each tenth of a second; None if there are too few intervals.
-
-    The line shows the typical trial of the run. `number` is the index of its colour.
-    """
+    """Return the line of the throughput over a run's typical trial; None if there are too few intervals."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
@@ -272,11 +235,7 @@ LAYOUT_OFFSET = 0.14
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' shares: a mark for each process.
-
-    A share is the rate of a process divided by the mean rate of the trial's processes. Yields nothing if no
-    case has several processes.
-    """
+    """Yield the plot of the processes' rates relative to their mean; nothing without several processes."""
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
@@ -295,15 +254,12 @@ def shares(group: Group) -> Iterator[Plot]:
         where = _name(layout, [run for run, _ in layout_runs])
         hover = "%{text}, %{y:.2f} of an equal share"
         data.append(marks(where, x, y, hover, hover_texts, color=colour(number), size=9, opacity=0.6))
-    xaxis = counts_axis("processes", (run.case.concurrency for run, _ in measured))
+    xaxis = counts_axis(run.case.concurrency for run, _ in measured)
     yield _shares_plot(data, xaxis, {})
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' shares by value of the option in which the parts differ.
-
-    There is a mark for each process. Yields nothing if no case has several processes.
-    """
+    """Yield the plot of the processes' shares by value of the option in which the parts differ."""
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -333,9 +289,6 @@ def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
     return Plot("Share of each process", note, (View("", data, layout),))
 
 
-# Plots of latencies: percentiles of each kind of operation, and histograms.
-
-
 Measured = list[tuple[Run, Trial]]
 """Runs, each with its typical trial."""
 _MS = axis("ms", type="log")
@@ -344,77 +297,68 @@ _APART = (("p99", "solid"), ("p50", "dash"))
 
 
 def percentiles(group: Group) -> Iterator[Plot]:
-    """Yield the plot of latency percentiles, with a view for each kind of operation and layout.
-
-    If the group has parts, only p50 and p99 of each part are shown.
-    """
+    """Yield the plot of latency percentiles, with a view for each kind of operation and layout."""
     draw = _percentiles if not group.parts else _over_processes if _sweeps(group) else _over_values
     measured = list(group.measured())
     kinds = {kind for _, trial in measured for kind, latency in trial.latency.items() if latency.count > 0}
+    by_layout = by_files(measured, lambda pair: pair[0].case.buckets)
     views = []
-    for kind in sorted(kinds):
-        for layout, layout_runs in by_files(measured, lambda pair: pair[0].case.buckets).items():
-            where = buckets_label(layout, [run.case for run, _ in layout_runs])
-            whole = ", ".join(filter(None, (kind, where)))
-            data, axes = draw(group, layout_runs, kind)
-            if data:
-                views.append(
-                    View(group.layout_value_label(kind, layout) if group.parts else whole, data, axes)
-                )
+    for kind, (layout, layout_runs) in product(sorted(kinds), by_layout.items()):
+        where = buckets_label(layout, [run.case for run, _ in layout_runs])
+        whole = ", ".join(filter(None, (kind, where)))
+        label = group.layout_value_label(kind, layout) if group.parts else whole
+        if (view := draw(group, layout_runs, kind, label)).data:
+            views.append(view)
     if views:
         shown = "p50 and p99: 50% and 99%" if group.parts else "50, 90, 99 and 99.9%"
         note = f"Including waits for the lock. {shown} of the operations took at most this long."
         # Show first the writes with the most files, which matter most.
         writes = [number for number, view in enumerate(views) if view.label.partition(",")[0] == "replace"]
-        many = any("multiples" in view.layout for view in views)
-        yield Plot("Latency percentiles", note, tuple(views), writes[-1] if writes else 0, many)
+        yield Plot("Latency percentiles", note, tuple(views), writes[-1] if writes else 0)
 
 
 def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
-    """Return pairs: a number of processes, and the latencies of a kind of operation; in ascending order."""
+    """Return the latencies of a kind of operation, each with a number of processes, in ascending order."""
     latencies = (
         (run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency
     )
     return sorted(latencies, key=lambda pair: pair[0])
 
 
-def _percentiles(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
-    """Return the lines of all percentiles by number of processes, and the axes."""
+def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> View:
+    """Return the view of all percentiles by number of processes."""
     latencies = _by_processes(measured, kind)
-    data = [
-        trace
-        for number, percentile in enumerate(PERCENTILES)
-        for trace in latency_lines(
-            percentile, latencies, percentile, number, f"%{{x}} processes: {percentile} %{{y:.3g}} ms"
-        )
-    ]
-    return data, {"xaxis": counts_axis("processes", (count for count, _ in latencies)), "yaxis": _MS}
+    data: list[Plain] = []
+    for number, percentile in enumerate(PERCENTILES):
+        hover = f"%{{x}} processes: {percentile} %{{y:.3g}} ms"
+        data += latency_lines(percentile, latencies, percentile, number, hover)
+    axes = {"xaxis": counts_axis(count for count, _ in latencies), "yaxis": _MS}
+    return View(label, data, axes)
 
 
-def _over_processes(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
-    """Return the lines of p50 and p99 of each part by number of processes, and the axes."""
+def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> View:
+    """Return the view of p50 and p99 of each part by number of processes."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
         latencies = _by_processes([pair for pair in part.measured() if pair[0].case.buckets == layout], kind)
         for percentile, dash in _APART:
-            label = f"{name(group.value(part.case))} {percentile}"
-            hover = f"{label}, %{{x}} processes: %{{y:.3g}} ms"
-            data += latency_lines(label, latencies, percentile, number, hover, dash)
-    xaxis = counts_axis("processes", (run.case.concurrency for run in group.runs))
-    return data, {"xaxis": xaxis, "yaxis": _MS, **small_multiples(data)}
+            line_label = f"{name(group.value(part.case))} {percentile}"
+            hover = f"{line_label}, %{{x}} processes: %{{y:.3g}} ms"
+            data += latency_lines(line_label, latencies, percentile, number, hover, dash)
+    xaxis = counts_axis(run.case.concurrency for run in group.runs)
+    return view_of(label, data, xaxis, _MS)
 
 
-def _over_values(group: Group, measured: Measured, kind: str) -> tuple[list[Plain], Plain]:
-    """Return the marks of p50 and p99 by value of the option in which the parts differ, and the axes."""
+def _over_values(group: Group, measured: Measured, kind: str, label: str) -> View:
+    """Return the view of p50 and p99, as marks, by value of the option in which the parts differ."""
     latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
     for number, (percentile, _) in enumerate(_APART):
-        lines = latency_lines(
-            percentile, latencies, percentile, number, f"%{{x}}: {percentile} %{{y:.3g}} ms"
-        )
+        hover = f"%{{x}}: {percentile} %{{y:.3g}} ms"
+        lines = latency_lines(percentile, latencies, percentile, number, hover)
         data += [{**trace, "mode": "markers"} for trace in lines]
-    return data, {"xaxis": axis(name(group.setting), type="category"), "yaxis": _MS}
+    return View(label, data, {"xaxis": axis(name(group.setting), type="category"), "yaxis": _MS})
 
 
 def histogram(group: Group) -> Iterator[Plot]:

@@ -1,7 +1,4 @@
-"""A report as text for a terminal of 80 columns, either brief or with all details.
-
-A block is a paragraph, a list, a table or a picture.
-"""
+"""A report as text for a terminal of 80 columns, either brief or with all details."""
 
 from __future__ import annotations
 
@@ -44,10 +41,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table that fits into WIDTH characters, and the text of this table.
-
-    If the table is too wide, gaps between columns shrink first. Then optional columns are dropped.
-    """
+    """Return a table that fits into WIDTH characters, and its text. It may lose gaps, then columns."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
@@ -97,10 +91,7 @@ def _marks(blocks: Sequence[Block]) -> str:
 
 
 def _left_out(blocks: Sequence[Block]) -> str:
-    """Return the last text of a brief page.
-
-    It explains the marks in tables, and names the option that shows the omitted details.
-    """
+    """Return the last text of a brief page: the marks in tables, and the option that shows the details."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     details = [plural(more, "more finding")] * bool(more)
     details += ["all settings"] * any(isinstance(block, Note) for block in blocks)
@@ -124,5 +115,5 @@ def coloured(text: str) -> str:
 
 
 def pages(details: bool) -> Pages:
-    """Return the functions that make pages for a terminal, with or without details."""
+    """Return the functions that make pages for a terminal."""
     return FULL if details else BRIEF

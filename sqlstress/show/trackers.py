@@ -1,7 +1,7 @@
-"""Figures of a report in the formats of two benchmark trackers: Bencher and github-action-benchmark.
+"""Figures of a report for two benchmark trackers: Bencher and github-action-benchmark.
 
-A tracker stores the figures of many reports and shows their history. A tracker recognises a figure by its
-name, so the name of a case must be the same in each report.
+A tracker stores the figures of many reports and shows their history. It recognises a figure by its name, so
+the name of a case must be the same in each report.
 
 Formats: https://bencher.dev/docs/reference/bencher-metric-format/ and "customBiggerIsBetter" and
 "customSmallerIsBetter" of https://github.com/benchmark-action/github-action-benchmark. The latter needs two
@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from sqlstress.experiment import case_label, experiment_of
-from sqlstress.report import Environment, Report, Run
+from sqlstress.report import Environment, Report
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
 from sqlstress.show.shown import presenter_of
@@ -29,10 +29,9 @@ _LONGEST = 200
 
 
 def case_names(report: Report) -> tuple[str, ...]:
-    """Return a name for each run of a report, each different: the label of the case, then its options.
+    """Return a different name for each run of a report: the label of the case, then its unusual options.
 
-    Options with their default values, and options that only affect the precision of figures (window, trials,
-    seed, verification), are left out.
+    Options that only affect the precision of figures (window, trials, seed, verification) are left out.
     """
     seen: Counter[str] = Counter()
     names = []
@@ -70,10 +69,7 @@ def _particulars(case: Case) -> Iterator[str]:
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
-    """Yield each field of `part` (an object in a case) whose value differs from its default: "page-size=512".
-
-    Fields in `said` are left out, because the name of the case already has them.
-    """
+    """Yield each field with an unusual value: "page-size=512". Fields in `said` are left out."""
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in said:
@@ -86,16 +82,6 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
             yield f"{field.name.replace('_', '-')}={written}"
 
 
-def rates(run: Run) -> Iterator[float | None]:
-    """Yield the rate of each valid trial: transactions, or other counted units, per second."""
-    return presenter_of(run.case).tracked_rates(run)
-
-
-def unit(run: Run) -> str:
-    """Return the unit that the rates count, in the plural."""
-    return presenter_of(run.case).tracked_unit(run.case)
-
-
 THROUGHPUT, LATENCY = "throughput", "latency"
 """Kinds of figures, as values of `Measure.what`."""
 
@@ -105,7 +91,7 @@ class Measure:
     """Figure of a case, with its values in the valid trials."""
 
     name: str
-    """Name by which a tracker (a service that stores the figures of many reports) recognises the figure."""
+    """Name by which a tracker recognises the figure."""
     what: str
     """THROUGHPUT, or LATENCY. A latency is the 99th percentile of a kind of operation, in ns."""
     unit: str
@@ -117,7 +103,7 @@ class Measure:
 
     @property
     def differs(self) -> bool:
-        """Whether the values differ. If so, the range from the lowest to the highest value is saved."""
+        """Whether the values differ. If so, their range is saved, too."""
         return self.values[0] < self.values[-1]
 
 
@@ -128,9 +114,10 @@ def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
         for run, case_name in zip(report.runs, case_names(report), strict=True):
             if run.verdict.status == "failed":
                 continue
-            name = f"{case_name} ({where})"
-            if valid_values := _valid_values(rates(run)):
-                yield Measure(name, THROUGHPUT, f"{unit(run)}/s", len(run.valid), valid_values)
+            name, presenter = f"{case_name} ({where})", presenter_of(run.case)
+            if valid_values := _valid_values(presenter.tracked_rates(run)):
+                unit = f"{presenter.tracked_unit(run.case)}/s"
+                yield Measure(name, THROUGHPUT, unit, len(run.valid), valid_values)
             for kind in sorted({kind for trial in run.valid for kind in trial.latency}):
                 if valid_values := _valid_values(
                     trial.latency[kind].p99_ns for trial in run.valid if kind in trial.latency

@@ -37,11 +37,10 @@ from sqlstress.target import stores_nothing
 
 
 def order(first: str, seed: int, pair: int) -> tuple[int, int]:
-    """Return the order in which the arms (0 is A, 1 is B) are measured in a pair.
+    """Return the order in which the arms (0 is A, 1 is B) are measured in a pair. `first` begins pair 0.
 
-    `first` begins pair 0; the seed draws the order of later pairs. So chance alone decides which arm meets a
-    drift, another program's load or another effect of the machine, and the signed-rank test takes this chance
-    into account. If the arms simply alternated, a periodic effect could meet the same arm each time.
+    The seed draws the order of later pairs, so that an effect of the machine meets A or B by chance, as the
+    signed-rank test assumes. With simple turns, a periodic effect could always meet the same arm.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
     leader = ARMS.index(first) ^ drawn
@@ -54,10 +53,7 @@ def draw_first_arm(seed: int) -> str:
 
 
 def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float) -> Progress:
-    """Return the progress: the current pair, the difference of B from A so far, and the estimated time left.
-
-    After the first interim look at the results, the note also has the estimated time until the decision.
-    """
+    """Return the progress: the current pair, the difference of B from A so far, and the time left."""
     assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
     pair_s = elapsed_s / pairs if pairs else 0.0
@@ -81,13 +77,12 @@ def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float
 
 
 def _affordable_pairs(test: AbTest, pair_s: float) -> int:
-    """Return the number of pairs that fit into the time limit `max_time_s`; MOST without a limit."""
+    """Return the number of pairs that fit into the time limit; MOST without a limit."""
     return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
 
 
 def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
-    """Return a text on the estimated time until the decision; `needed` is the number of pairs in all, or
-    None."""
+    """Return a text on the time until the decision. `needed` is the number of pairs in all, or None."""
     if needed is None:
         return "near the limit"
     minutes = plural(max(1, round(needed * pair_s / 60)), "minute")
@@ -98,17 +93,14 @@ def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
 
 @dataclass
 class AbStudy:
-    """An A/B test as a study.
-
-    Each step is a slice (one trial of one arm) or an interim look at the results.
-    """
+    """An A/B test as a study. Each step is a slice (one trial of one arm) or a look (interim result)."""
 
     cases: tuple[Sequence[Case], Sequence[Case]]
-    """Cases of A and cases of B; cases with the same index are compared, and form a cell."""
+    """Cases of A and cases of B, compared in pairs by index."""
     test: AbTest
     """Settings of the test, with its results so far."""
     looks: Sequence[InterimLook]
-    """Planned interim looks at the results, in order; the test ends after the last."""
+    """Planned interim looks at the results, in order."""
     clock: Callable[[], float] = time.monotonic
     """Function that returns the time in seconds since some fixed time."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
@@ -181,7 +173,7 @@ class AbStudy:
                 self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
 
     def _refusal(self, blank: Report, cell: int) -> str | None:
-        """Return an error if both arms of a cell ran the same code although the test compares their code."""
+        """Return an error if both arms of a cell ran the same code although the test compares code."""
         runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _has_imported_file(run)]
         if len(runs) < 2:
             return None
@@ -195,21 +187,18 @@ class AbStudy:
         return None if differ else same_environment(a, b)
 
     def _ended(self) -> bool:
-        """Return whether the test is decided, or a slice (one trial of one arm) could not be measured."""
+        """Return whether the test is decided, or a slice could not be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
 SAME_CODE = "Both arms ran the same code."
-"""Reason why the other runs have no trials if the test was refused because both arms ran the same code."""
+"""Reason why runs have no trials if the test was refused."""
 
 
 def _has_imported_file(run: Run) -> bool:
     """Return whether the run's workers have imported the user's Python file."""
     has_file = bool(getattr(run.case.spec, "file", None))
     return has_file and bool(run.trials) and not stores_nothing(run.case.driver)
-
-
-# Options of A/B tests: options of the comparison, and options of the experiment.
 
 
 COMPARED = "Comparison"
@@ -221,11 +210,9 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     "duration": {"default": "2s", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help of the experiment's options that differ in an A/B test, where a slice is a single
-trial."""
+"""Defaults and help of options that differ in an A/B test, where a slice is a single trial."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options of the experiment that an A/B test does not support: the test itself repeats slices (single trials)
-of A and B in turns."""
+"""Options that an A/B test does not support: it repeats slices of A and B itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,22 +264,22 @@ OptionValues = dict[str, Any]
 
 
 def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
-    """Return all options of the `ab` command for an experiment; `command` is the experiment's name."""
+    """Return all options of the command `ab` for an experiment."""
     return (*COMPARISON_OPTIONS, *load_options(command))
 
 
 def load_options(command: str) -> tuple[Option, ...]:
-    """Return the options of the experiment, which may differ between the arms."""
+    """Return the options of an experiment, which may differ between the arms."""
     return options_of_load(command, _OVERRIDES, left_out(command))
 
 
 def left_out(command: str) -> frozenset[str]:
-    """Return the names of the experiment's options that an A/B test does not support."""
+    """Return the names of an experiment's options that an A/B test does not support."""
     return frozenset((*_UNSUPPORTED, *get_experiment(command).single_case_values))
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return the values of options that an arm leaves out. `given` has the names of the options that it sets.
+    """Return the values of options that an arm leaves out. `given` has the names of those that it sets.
 
     The values are explicit because the sqlstress of another Python may have other defaults.
     """
@@ -308,11 +295,7 @@ def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]
 
 
 def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValues:
-    """Return the options of an arm: its own options replace options common to both arms.
-
-    Values of a list are appended to the common values instead; only the words of a command replace the common
-    words.
-    """
+    """Return the options of an arm: its `own` options replace `common` ones, or extend their lists."""
     commands = {option.name for option in load_options(command) if option.argument == REST}
     options = {**common, **own}
     for name, value in own.items():
@@ -321,18 +304,12 @@ def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValue
     return {**defaults(options, command), **options}
 
 
-# Construction of an A/B test: the cases of both arms, the test, and the bench that measures them.
-
-
 Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 """Cases of A and cases of B, compared in pairs by index."""
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return the options given to `ab()` in Python, with lists as tuples and without flags that are off.
-
-    Raises UsageError for an option that `ab()` does not have.
-    """
+    """Return the options of `ab()` as on the command line. Raises UsageError for one that Python lacks."""
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
         raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")
@@ -355,10 +332,7 @@ def to_words(experiment: str, own: OptionValues) -> list[str]:
 
 
 def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
-    """Return the cases of both arms, all with the same seed.
-
-    Raises UsageError for different seeds, or if the arms have different numbers of cases.
-    """
+    """Return the cases of both arms, with one seed. Raises UsageError if they cannot be paired."""
     if arms[0].get("seed") != arms[1].get("seed"):
         raise UsageError("both arms use the same seed. Give --seed outside of --a and --b.")
     seed = seeded({**arms[0], **arms[1]})["seed"]
@@ -372,10 +346,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the A/B test as a study. `gate` has the unparsed values of COMPARISON_OPTIONS, by name.
-
-    Raises UsageError if a value is not valid.
-    """
+    """Return the A/B test as a study. Raises UsageError for an invalid value in `gate`."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(
@@ -393,9 +364,6 @@ def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> 
 def make_own_python(
     arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return a factory of benches that measure both arms with this Python.
-
-    Raises UsageError if the arms would use different loops (C and Python) although no option requests this.
-    """
+    """Return a factory of benches for this Python. Raises UsageError if the arms use different loops."""
     check_loops((cases[0][0], cases[1][0]), arms)
     return OwnPython((*cases[0], *cases[1]), directory, command)

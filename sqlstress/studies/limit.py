@@ -1,7 +1,7 @@
 """Search for the highest rate of operations at which a latency promise still holds.
 
-First it measures a closed loop, in which each worker runs its operations back to back; this determines the
-first rate. Then each window has operations due at one rate.
+First it measures a closed loop, in which each worker runs its operations back to back, to find the first
+rate. Then operations are due at one rate in each window.
 """
 
 from __future__ import annotations
@@ -39,19 +39,17 @@ SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
 """Maximum window, in seconds. Rates that would need a longer window are not tried."""
 DUE_MARGIN = 4.0
-"""Planned surplus over the required number of operations, in standard deviations of the number of random
-arrivals."""
+"""Surplus over the required number of operations, in standard deviations of the random arrivals."""
 PATIENCE = 2
-"""Maximum number of consecutive windows that allow no conclusion: after these windows the search ends."""
+"""Maximum number of consecutive windows without a conclusion. After these the search ends."""
 TYPICAL_WINDOWS = 20
-"""Typical number of windows of a search on a quiet machine, for the estimate of the time left."""
+"""Typical number of windows of a search on a quiet machine, for the time left."""
 
 
 def window_s(case: Case, closed: Trial) -> float:
     """Return the length of a window, in seconds: long enough for CHECKPOINTS_PER_WINDOW checkpoints.
 
-    A commit writes at least one page to the WAL, and `wal_autocheckpoint` pages in one file cause a
-    checkpoint.
+    A commit writes at least one page to the WAL. After `wal_autocheckpoint` pages there is a checkpoint.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
@@ -66,11 +64,7 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def due(promise: Promise) -> int:
-    """Return the average number of operations to schedule per window.
-
-    A window needs a minimum number of operations to judge the promise. Arrivals are random, so the result has
-    a margin above this number.
-    """
+    """Return the mean number of random arrivals per window that gives enough of them for the promise."""
     required = enough(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
@@ -86,29 +80,21 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`case` has a closed loop.
-
-        `duration_s` is the length of windows; if it is None, the study chooses it. `spacing` is "even" or
-        "poisson". `clock` returns the time in seconds since some fixed time.
-        """
+        """`duration_s` is the length of windows, or None to choose it; `spacing` is "even" or "poisson"."""
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """Rate and margin of each window that allows a conclusion. A positive margin means that the promise
-        held."""
+        """Rate and margin of each window with a conclusion. A margin above 0 keeps the promise."""
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` with the runs so far: the closed loop first, then the rates in ascending order."""
+        """Return `blank` with the runs so far: the closed loop, then the rates in ascending order."""
         runs = (*([self._closed] if self._closed else []), *(self._runs[rate] for rate in sorted(self._runs)))
         return replace(blank, runs=runs, planned=len(runs), limit=self.search)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure until both bounds of the rate are known, time is over, or a window cannot be measured.
-
-        At least one window at a rate is measured, even if time is over.
-        """
+        """Measure at least one rate, until the limit is known, time is over, or a window fails."""
         start_s = self._clock()
         closed = replace(self.case, duration_s=self._duration_s or CLOSED_S)
         self._closed = self._measure(Run(closed), bench.runner)
@@ -185,9 +171,6 @@ class LimitStudy:
         bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, note, left_s))
 
 
-# Options of the search: options of the promise, and options of the experiment.
-
-
 _OVERRIDES: dict[str, dict[str, Any]] = {
     "concurrency": {
         "default": "4",
@@ -201,9 +184,9 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     },
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help of the experiment's options that differ in a search for the highest rate."""
+"""Defaults and help of options that differ in a search for the highest rate."""
 _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
-"""Options of the experiment that the search sets itself, or that would change the question it answers."""
+"""Options that the search sets itself, or that would change the question it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,16 +203,13 @@ PROMISE_OPTIONS = (*select_options(options_of(Promise)), *select_options(options
 
 
 def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
-    """Return all options of the `limit` command for an experiment; `command` is the experiment's name."""
+    """Return all options of the command `limit` for an experiment."""
     left_out = (*_UNSUPPORTED, *get_experiment(command).single_case_values)
     return (*PROMISE_OPTIONS, *options_of_load(command, _OVERRIDES, left_out))
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
-    """Return the search; `given` has unparsed option values by name. Raises UsageError.
-
-    `command` is the experiment's name.
-    """
+    """Return the search with these unparsed options. Raises UsageError for invalid options."""
     values = parse_options(PROMISE_OPTIONS, given)
     promise = Promise(values["p50"], values["p99"], values["p999"], values["max"])
     if not promise.bounds:

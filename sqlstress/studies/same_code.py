@@ -1,4 +1,4 @@
-"""Detection of an A/B test whose arms run the same code although it is to compare two versions of this code.
+"""Detection of an A/B test whose arms run the same code although it compares two versions of this code.
 
 The error names the cause, such as an editable install, and the remedy.
 """
@@ -21,7 +21,7 @@ PROBE = "import json, sys; print(json.dumps(sys.path))"
 PROBE_S = 20.0
 """Time limit of PROBE, in seconds."""
 CODE = (".py", ".so", ".pyd")
-"""Suffixes of code files. The content of these files distinguishes two versions of a package."""
+"""Suffixes of code files, whose content distinguishes two versions of a package."""
 MAX_NAMED_MODULES = 3
 """Maximum number of modules that an error names."""
 SEPARATE_REMEDY = "install each folder in the environment of its arm (--python-a and --python-b)"
@@ -31,7 +31,6 @@ class ArmCode(NamedTuple):
     """One arm (A or B) of an A/B test, and the modules that its measurement imported with the user's file."""
 
     name: str
-    """A or B."""
     python: str | None
     """Interpreter of the arm; None means the interpreter that runs sqlstress."""
     file: str
@@ -41,9 +40,9 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran the same version of a module whose versions in their folders differ.
+    """Return an error if both arms ran one version of a module although their folders have two; else None.
 
-    The folder of an arm is the folder of its user file. None if there is no such module.
+    The folder of an arm is that of the user's file.
     """
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -66,10 +65,9 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of two versions: the files' folders, less the common end of their paths.
+    """Return the folders of two versions: those of the files, less the common end; None if equal.
 
-    None if the folders are equal. Example: for base/bench/app.py and bench/app.py the folders are base/ and
-    the current folder.
+    Example: base/ and the current folder for base/bench/app.py and bench/app.py.
     """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The documented CI workflow checks out the base version inside the folder of the changed version.
@@ -79,7 +77,7 @@ def _roots(file: str, other: str) -> tuple[Path, Path] | None:
 
 
 def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> tuple[Path, Path] | None:
-    """Return the files of a module in the two folders; None unless both folders have the module."""
+    """Return the files of a module in both folders; None if a folder lacks the module."""
     package = Path(*name.split("."))
     paths = [file.relative_to(root) for file in files for root in roots if file.is_relative_to(root)]
     for folder in (Path(), Path("src")):
@@ -92,7 +90,7 @@ def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> t
 
 
 def _code(file: Path) -> dict[str, bytes]:
-    """Return the content of a module, or of all modules of a package, by the path in the module's folder."""
+    """Return the content of a module, or of all files of a package, by path in its folder."""
     if file.stem != "__init__":
         return {file.name: _content(file)}
     files = (path for path in file.parent.rglob("*") if path.suffix in CODE)
@@ -116,8 +114,8 @@ def _mixed_up(
 ) -> str:
     """Return the error if both arms ran one version of a module: the file, the cause and the remedy.
 
-    `files` are the imported files of A and B; `differing` are the files whose content differs. `wrong` is the
-    arm that ran the code of the other arm's folder; None if the code is from neither folder.
+    `files` are the imported files, `differing` those whose content differs. `wrong` is the arm that ran the
+    code of the other arm's folder, or None.
     """
     root = roots[sides.index(wrong)] if wrong else None
     vain = "so the change would be compared with itself."
@@ -152,9 +150,9 @@ def _mixed_up(
 
 
 def same_environment(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if two environments have the same Python and load all modules from the same files.
+    """Return an error if two environments have the same Python and load the same files, or None.
 
-    Call it only if nothing else differs between the arms. None if the environments differ.
+    Call it only if nothing else differs between the arms.
     """
     if a.python is None or b.python is None:
         return None
@@ -190,11 +188,8 @@ def _remedy(name: str, side: ArmCode) -> str:
     return "Install each version in its own environment."
 
 
-# The reason why a module is loaded from a folder.
-
-
 def import_folder(name: str, file: Path) -> Path:
-    """Return the folder on the search path from which a module was imported. `file` is the module's file."""
+    """Return the folder on the search path from which a module was imported, given its file."""
     return file.parents[name.count(".") + (file.stem == "__init__")]
 
 
@@ -205,10 +200,7 @@ def _python_path_entry(folder: Path) -> str | None:
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the file of an environment that redirects the import of a module to another folder, or None.
-
-    Such a file is a .pth file with the path of the folder, or a finder of an editable install.
-    """
+    """Return the .pth file or finder that redirects the import of a module to another folder, or None."""
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
     for site in map(Path, search_path(python)):
@@ -229,10 +221,7 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def search_path(python: str | None) -> list[str]:
-    """Return the folders in which an interpreter searches for modules.
-
-    Empty if the interpreter does not answer. `python` None means the interpreter that runs sqlstress.
-    """
+    """Return the folders in which an interpreter (None for this one) finds modules; empty on failure."""
     if python is None:
         return list(sys.path)
     try:
@@ -250,11 +239,10 @@ def search_path(python: str | None) -> list[str]:
 
 
 def _current_folder() -> Path | None:
-    """Return the current folder if `python -m` or a script put it first on our search path; else None."""
+    """Return the current folder if it is first on our search path, or None."""
     is_first = not sys.flags.safe_path and sys.path and _is_same(sys.path[0] or ".", Path.cwd())
     return Path(os.path.realpath(Path.cwd())) if is_first else None
 
 
 def _is_same(path: str | Path, folder: Path) -> bool:
-    """Return whether two paths name the same folder."""
     return os.path.realpath(path) == os.path.realpath(folder)

@@ -1,5 +1,4 @@
-"""Slices of an A/B test: single trials of one arm (A or B), in this process or with another Python
-interpreter."""
+"""Slices of an A/B test: single trials of one arm (A or B), with this or another Python interpreter."""
 
 from __future__ import annotations
 
@@ -27,9 +26,6 @@ from sqlstress.report.results import Sighting
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.user_work import REHEARSAL_TOPICS
 
-# Another Python interpreter, whose sqlstress measures slices for an A/B test.
-
-
 POLL_S = 0.1
 END_S = 10.0
 PROGRAM = """
@@ -49,12 +45,10 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 from sqlstress.__main__ import main
 sys.exit(main())
 """
-"""Program that runs sqlstress, and stops it as SIGTERM does when the other end of its standard input is
-closed.
+"""Program that runs sqlstress, and stops it as SIGTERM does when its standard input is closed.
 
-The signal repeats, because it has no effect until sqlstress has installed its signal handlers. The workers'
-standard input is the null device: on Windows a process cannot start while another process reads from the same
-pipe.
+The signal repeats, because it has no effect before sqlstress has installed its handlers. Workers read the
+null device: on Windows no process can start while another process reads from the same pipe.
 """
 
 
@@ -70,10 +64,7 @@ class Python:
     """Name of the experiment to measure."""
 
     def words(self, case: Case, pair: int) -> list[str]:
-        """Return the options of a slice of `case` as words of a command line.
-
-        The seed differs from pair to pair.
-        """
+        """Return the options of a slice as words. The seed differs from pair to pair."""
         options = {option.name: option for option in get_experiment(self.command).options}
         slice_options = {
             "repeat": 1,
@@ -94,7 +85,7 @@ class Python:
 
     @property
     def standing(self) -> list[str]:
-        """Positional arguments of the command line after "--", such as scripts or a command; may be empty."""
+        """Positional arguments of the command line after "--", such as scripts; may be empty."""
         words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
@@ -102,15 +93,12 @@ class Python:
         return ["--", *words] if words else []
 
     def taste(self, case: Case, check: Callable[[], None]) -> Report:
-        """Measure a very short slice; return its report, which shows the interpreter's versions.
-
-        Raises UsageError or EnvironmentFailure if the arm cannot be measured.
-        """
+        """Return the report of a very short slice. Raises UsageError or EnvironmentFailure if it fails."""
         short = () if "ops" in self.options else ("--duration=50ms", "--warmup=0", "--verify=none")
         return self.run([*self.words(case, 0), *short], check, [REHEARSAL, RERUNS])
 
     def run(self, words: Sequence[str], check: Callable[[], None], omissions: Sequence[str] = ()) -> Report:
-        """Run the interpreter's sqlstress and return its report; call `check` often, which may raise."""
+        """Return the report of the interpreter's sqlstress. `check` is called often, and may raise."""
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
@@ -167,14 +155,8 @@ class Python:
                     raise
 
 
-# Both arms of an A/B test use the same loop (C or Python), unless the user chooses the loop.
-
-
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError if the arms would use different loops (C and Python) although no option requests this.
-
-    `options` has the options of each arm, by name.
-    """
+    """Raise UsageError if the arms would use different loops (C and Python) and no option chose the loop."""
     a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in arm_options for arm_options in options):
         raise UsageError(
@@ -183,7 +165,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
 
 SALTS_PER_PAIR = 16
-"""Distance between the salts of two pairs; it is larger than the number of attempts at a trial."""
+"""Distance between the salts of two pairs, larger than the number of attempts at a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +176,12 @@ class SliceBench:
     """Report without runs: time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
-    """Function from arm (0 or 1), case and number of the pair to the trial. Raises SqlstressError.
-
-    The trial's index is the number of the pair.
+    """Function from arm (0 or 1), case and number of the pair to a trial. Raises SqlstressError if it fails.
     """
     learn: Callable[[AbTest], AbTest] = lambda test: test
-    """Function that adds the arms' versions of Python and sqlstress to an A/B test."""
+    """Function that adds the versions of Python and sqlstress to an A/B test."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
-    """Function from arm and case to the case as the arm's Python measures it: defaults may differ by
-    version."""
+    """Function from arm and case to the case with the defaults of the arm's Python."""
 
 
 class OwnPython:
@@ -232,8 +211,8 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices by the Python of the arm.
 
-    The costs of a sync and of the harness are taken from the first test of the interpreter. A case is
-    rehearsed in its first slice. Later slices repeat the result, as later trials of one process do.
+    The costs of a sync and of the harness are those of the interpreter's test. Only the first slice of a case
+    has a rehearsal, whose result later slices repeat.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
@@ -243,7 +222,7 @@ class _OtherBench:
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
-        """Return the trial of a slice. Raises SqlstressError."""
+        """Return the trial of a slice. Raises SqlstressError if the slice fails."""
         python, key = self._pythons[arm], (arm, case.spec)
         omissions = [COSTS]
         if key in self._rehearsals:
@@ -273,13 +252,12 @@ class OtherPythons:
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
     ) -> None:
-        """`cases` are the first case of each arm, with which the interpreters are tested."""
+        """`cases` are the first case of each arm, which tests the interpreters."""
         self._pythons, self._cases, self._command = pythons, cases, command
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Test each arm's interpreter with a short slice, then yield a bench that measures slices with
-        both."""
+        """Test each arm's interpreter with a short slice, then yield a bench for slices."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
             test_reports = [python.taste(case, signals.check) for python, case in pairs]

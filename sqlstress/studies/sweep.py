@@ -1,5 +1,4 @@
-"""A sweep: cases measured in passes, each pass with one trial of each case. Also runs any study, step by
-step."""
+"""Sweep: cases measured in passes, with one trial of each case in a pass. Also the run of any study."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ class Turn(NamedTuple):
     """Whether this is the trial with a longer window, after all passes."""
 
     def measured(self, cases: Sequence[Case]) -> Case:
-        """Return the case as this trial measures it: with a longer window if `is_longer`."""
+        """Return the case with the window of this trial."""
         case = cases[self.case]
         return replace(case, duration_s=LONGER_S) if self.is_longer else case
 
@@ -62,10 +61,9 @@ LONGER_S = 2.0
 def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
-    The first pass has the cases in their given order, the second in reverse order. The seed draws the order
-    of each later pass: if each pass reversed the order, a periodic effect could meet a case in the same way
-    each time. An experiment that imitates a published benchmark script uses the same files for all cases. Its
-    cases are not measured in passes: all trials of a case follow each other.
+    The first pass has the given order of cases, the second the reverse, and later ones are drawn: with
+    reversals only, a periodic effect could always meet the same case. An experiment that imitates a published
+    script uses the same files for all cases, so the trials of each of its cases follow each other.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -80,19 +78,12 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return the trial with a longer window, for the case with the longest waits; empty if no case needs it.
-
-    A short window may hide long waits. Of the cases that may have hidden waits, the case with the most
-    processes is chosen; among equals, the case with the fewest files.
-    """
+    """Return the trial with a longer window, to show hidden waits, of the largest case; [] if not needed."""
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
         return []
     largest = max(hidden, key=lambda index: (cases[index].concurrency, -cases[index].buckets))
     return [Turn(largest, cases[largest].repeat, is_longer=True)]
-
-
-# Progress of a sweep: the current case and pass, the current TPS, and the time left.
 
 
 TRIAL_S = 0.1
@@ -104,18 +95,14 @@ NOTE_WIDTH = len("1,234,567 TPS")
 
 
 def expected_trial_s(case: Case) -> float:
-    """Return the estimated duration of a trial, in seconds.
-
-    SweepProgress corrects the estimate, using the actual durations of finished trials.
-    """
+    """Return the estimated duration of a trial, in seconds, before any trial has ended."""
     return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
 
 class SweepProgress(Observer):
-    """Observer of trials that forwards their events to `observer`, and adds the progress of the sweep.
+    """Observer that forwards the events of trials to `observer`, and adds the progress of the sweep.
 
-    Progress is the elapsed time as a share of the estimated total time. The estimate is the sum of the
-    trials' expected durations, corrected by the actual durations of finished trials.
+    Progress is the elapsed share of the expected duration, which finished trials correct.
     """
 
     def __init__(
@@ -149,7 +136,7 @@ class SweepProgress(Observer):
         self._index, self._begun, self._note = index, self._clock(), ""
 
     def best(self, text: str) -> None:
-        """Set the best result so far, which replaces the note; an empty text means that there is none yet."""
+        """Set the best result so far, which replaces the note; "" for no result yet."""
         self._best = text
 
     def phase(self, name: str) -> None:
@@ -192,10 +179,7 @@ class SweepProgress(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return a text on the runs that may be the best so far, with the rate of the fastest.
-
-    Empty if the cases are not comparable or there are too few passes.
-    """
+    """Return a text on the fastest runs so far; "" if cases are not comparable or passes are too few."""
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
@@ -218,11 +202,7 @@ SECOND_BUDGET_NS = 50_000_000
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Return the cost of a sync after the sweep, and a second sample if the cost has changed a lot.
-
-    `before` and `again` are the two samples before the sweep. A sample is None if it was not needed or
-    failed.
-    """
+    """Return the cost of a sync after the sweep, and a second sample if it changed; None for no sample."""
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
         after = measure(folder, (before.primitive,))
@@ -236,13 +216,12 @@ class Sweep:
     """Measurement of cases in passes, as a study. Each step is a trial of one case."""
 
     def __init__(self, cases: Sequence[Case], keep_going: bool = False) -> None:
-        """`keep_going` is whether to measure the other cases even if the data of one case is wrong."""
+        """`keep_going` is whether to go on after a case with wrong data."""
         self.cases, self._keep_going = tuple(cases), keep_going
         self._runs: dict[int, Run] = {}
         """Runs by the index of the case."""
         self._harness_ns: dict[Case, float | None] = {}
-        """Cost of the harness (our code around each operation) in ns, by case with concurrency 1; None if
-        unknown."""
+        """Cost of our code around each operation in ns, by case with one process; None if unknown."""
         self._sync_again: SyncCost | None = None
         self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
@@ -260,11 +239,10 @@ class Sweep:
         return replace(blank, runs=runs, planned=len(self.cases), environment=environment)
 
     def steps(self, bench: Bench) -> Steps:
-        """Run at most one trial per step until all cases are measured.
+        """Run at most one trial per step until all cases are measured, or one has wrong data.
 
-        End earlier if a case has wrong data, unless `keep_going` is set. Raise an error that occurs before
-        any trial has a result, because such an error affects all cases. A worker that fails ends only its own
-        case.
+        Raise an error that occurs before any trial has a result, because it affects all cases. A worker that
+        fails ends only its own case.
         """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
         # A target that stores no data does not sync.
@@ -290,7 +268,8 @@ class Sweep:
                 self._runs[turn.case] = replace(run, error=run.error or error)
             wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
             if wrong:
-                self._skip_remaining_cases()
+                for index, case in enumerate(self.cases):
+                    self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
             is_last = wrong or number == len(order) - 1
             if is_last and before:
                 self._sync_after = _confirmed_sync(runner.folder, before, self._sync_again)
@@ -299,10 +278,6 @@ class Sweep:
             yield
             if is_last:
                 return
-
-    def _skip_remaining_cases(self) -> None:
-        for index, case in enumerate(self.cases):
-            self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
 
     def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
         """Run one trial, unless its case has failed or need not be measured."""
@@ -350,8 +325,7 @@ def _with_trial_error(run: Run) -> Run:
 def study_of_plan(
     plan: Plan, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], MeasuringSession]:
-    """Return the study of a plan and its session: the experiment's own study, or else a sweep of the
-    cases."""
+    """Return the study of a plan, by default a sweep of its cases, and its session."""
     study_spec = plan.experiment and plan.experiment.study
     study: Study[Bench] = (
         study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
@@ -359,43 +333,26 @@ def study_of_plan(
     return study, MeasuringSession(plan.cases, directory, keep, command)
 
 
-# The run of any study: measure step by step, save after each step, end.
-
-
 Save = Callable[[Report], None]
 """Function that saves the report so far; it must not raise."""
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum pause after saving, as a multiple of the time that saving took.
-
-A report is saved right after a long step. Many short steps do not wait for saving, whose cost grows with the
-report.
-"""
-
-
-def save_nothing(_: Report) -> None:
-    """Do not save the report."""
+"""Minimum pause after saving, as a multiple of the time for it, which grows with the report."""
 
 
 def run_study(
-    study: Study[B], opening: BenchOpener[B], save: Save = save_nothing, observer: Observer = SILENT
+    study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Run a study and return its report, which also says whether the study was interrupted.
-
-    `opening` opens the study's bench. Raises SqlstressError if there are no results at all.
-    """
+    """Run a study and return its report. Raises SqlstressError if there are no results at all."""
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 
 
 def run_on_bench(
-    study: Study[B], bench: B, save: Save = save_nothing, clock: Callable[[], float] = time.monotonic
+    study: Study[B], bench: B, save: Save = lambda _: None, clock: Callable[[], float] = time.monotonic
 ) -> Report:
-    """Run a study and return the study's report. `bench` has the tools with which the study measures.
-
-    `clock` returns the seconds since some fixed time.
-    """
+    """Run a study with the tools of `bench`, and return its report. `clock` returns seconds."""
     saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:

@@ -45,7 +45,7 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.shown import LoadShown
 from sqlstress.statistics.units import NS_PER_S, format_duration, plural
-from sqlstress.target import product
+from sqlstress.target import reported
 from sqlstress.user_work import AFTER, NOT_REHEARSED, OURS, SUSPICION, UNDER, UNKNOWN
 from sqlstress.user_work.failures_view import explained_errors
 from sqlstress.user_work.options import Data
@@ -93,10 +93,9 @@ def proved(group: Group) -> str:
     these runs.
     """
     right = [run for run in group.runs if run.verdict.status == "ok"]
-    unseen = {product(run.case.driver) for run in right if not run.verdict.is_sound}
-    stores = [
-        store for store in dict.fromkeys(product(run.case.driver) for run in right) if store not in unseen
-    ]
+    unseen = {reported(run.case.driver).product for run in right if not run.verdict.is_sound}
+    products = dict.fromkeys(reported(run.case.driver).product for run in right)
+    stores = [product for product in products if product not in unseen]
     if not _has_checks(group):
         whose = listing([f"{store}'s" for store in stores]) or "the store's"
         return f"no check was given, so only {whose} own consistency was verified"

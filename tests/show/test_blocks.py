@@ -13,9 +13,8 @@ from sqlstress.show import blocks, markdown, text
 from sqlstress.show.blocks import Bullets, Column, Lines, Paragraph, Picture, Table, brief, clean
 
 TABLE = Table(
-    (Column("name", ("", "name"), "left"), Column("rows/s", ("rows", "per s"))),
+    (Column("name", ("", "name"), "left", leaves=1), Column("rows/s", ("rows", "per s"))),
     (("1b1", "154"), ("JSON", "289,494")),
-    leaving=("name",),
 )
 
 

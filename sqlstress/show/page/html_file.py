@@ -1,7 +1,7 @@
 """HTML page of a report: a single file that makes no network requests.
 
-The Content-Security-Policy of the page allows only our script, identified by its hash. If a text of a report
-got into the page as a script, a browser would not run it.
+The Content-Security-Policy allows only our script, identified by its hash. So a browser would not run a text
+of a report that got into the page as a script.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlstress.analysis.advice import early_end
 from sqlstress.analysis.comparison import ComparedTable, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import durability_options
-from sqlstress.analysis.group import Group, rate_of
+from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.highest_rate import answer_of, promise_clause
 from sqlstress.analysis.wording import change_text, percent, place, quota
 from sqlstress.experiment import rate_units_of
@@ -39,7 +39,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
 from sqlstress.show.page.markup import WARNING, data, element, sentence, tables_html, text, text_columns
-from sqlstress.show.plots import Plain, Plot
+from sqlstress.show.plots import Plain, Plot, bar_plots, line_plots
 from sqlstress.show.plots import name as plot_name
 from sqlstress.show.sections import Section, comparison_headline, headline, report_sections
 from sqlstress.show.shown import LoadShown, Tile, presenter_of, shown_results
@@ -54,10 +54,7 @@ def report_html(*reports: Report) -> str:
 
 
 def named_html(named: Sequence[tuple[str, Report]]) -> str:
-    """Return reports as a page. Each report is given with its name, such as that of its file.
-
-    The page begins with a comparison if the reports have cases in common.
-    """
+    """Return named reports as a page, which begins with a comparison if they have cases in common."""
     if 2 <= len(named) <= len(LETTERS) and (comparison := compare(named)).tables:
         return comparison_html(comparison)
     numbered = [f"Report {number}: {name}" for number, (name, _) in enumerate(named, 1)]
@@ -88,10 +85,7 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page of reports. `names` has the name of each report; empty if there is a single report.
-
-    The title of the page is the headline of the comparison, or, without a comparison, of the first report.
-    """
+    """Return a page with the headline of the comparison, or else of the first report, as its title."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -129,10 +123,7 @@ class Plots:
         """Data of each plot's views, for the script. The index is the number of the plot."""
 
     def place(self, plots: Iterable[Plot]) -> str:
-        """Add plots to the page, and return the HTML of their placeholders. The script draws the plots there.
-
-        The result is empty if there are no plots.
-        """
+        """Add plots to the page, and return the HTML of their placeholders; "" if there are no plots."""
         places = []
         for plot in plots:
             places.append(_place(len(self.views), plot))
@@ -167,7 +158,6 @@ def script() -> str:
 
 
 def _asset(name: str) -> str:
-    """Return the text of a file of this package."""
     return resources.files("sqlstress.show.page").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -175,7 +165,7 @@ BUTTONS = tuple(
     element("button", name, type="button", hidden=True, title=description)
     for name, description in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
 )
-"""Buttons of a plot, which are hidden. The script shows a button when it has an effect."""
+"""Buttons of a plot. The script shows a button when it has an effect."""
 
 
 def _place(number: int, plot: Plot) -> str:
@@ -190,7 +180,7 @@ def _place(number: int, plot: Plot) -> str:
         element("figcaption", element("h3", text(plot.title)), *BUTTONS, choice),
         element("div", class_="canvas"),
         element("p", text(plot.note), class_="remark"),
-        class_="plot wide" if plot.wide else "plot",
+        class_="plot wide" if plot.is_wide else "plot",
         data_plot=str(number),
     )
 
@@ -209,13 +199,16 @@ def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterat
 
 
 def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
-    """Return the plots of a table of several reports. A report is labelled by its letter and system."""
+    """Return the plots of a table of several reports: lines by number of processes, or bars."""
     names = []
     for part in compared.table.parts:
         system = part.report.environment.host.system
         unknown = "published" if part.report.published is not None else "unknown"
         names.append(plot_name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}"))
-    return presenter_of(compared.table.parts[0].case).compared_plots(compared, names)
+    if compared.table.sweeps:
+        return line_plots(compared, names)
+    presenter = presenter_of(compared.table.parts[0].case)
+    return bar_plots(compared, names, presenter.bar, presenter.bar_name)
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
@@ -242,7 +235,8 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
-    if group and _plots_throughput(group) and _has_wrong_data(group.runs):
+    plots_throughput = group and isinstance(presenter_of(group.case), LoadShown) and not group.case.rate
+    if group and plots_throughput and _has_wrong_data(group.runs):
         placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, VerdictLine | Bullets)]
@@ -250,11 +244,6 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     left_out = (VerdictLine, Bullets, Picture) if placed else (VerdictLine, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
     return element("section", text_columns((*begin, *saying)), placed, *tables_html(figures))
-
-
-def _plots_throughput(group: Group) -> bool:
-    """Return whether the plots of a group show throughput."""
-    return isinstance(presenter_of(group.case), LoadShown) and not group.case.rate
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
@@ -265,12 +254,8 @@ def _study_plots(report: Report) -> Iterator[Plot]:
         yield from shown.result_plots(result)
 
 
-# Main figures at the top of a page (tiles), and the environment and the command at its end.
-
-
 _NOT_PROVED = "This does not cover a power failure, or rare races that no trial met"
-"""Limits of the checks of the data. Without this sentence, the page could contradict itself: other
-sentences may name such losses."""
+"""Limits of the checks. The page may also contain sentences that name such losses."""
 _PROOF = {
     "failed": ("FAILED", "the data is wrong"),
     "unknown": ("undecided", "whether the data is right"),
@@ -350,10 +335,7 @@ _LONGEST_COMMAND = 4000
 
 
 def _environment(surroundings: Environment, warned: Collection[str]) -> str:
-    """Return the environment as an HTML list of terms, followed by its warnings.
-
-    Warnings in `warned` are left out, because the page already shows them.
-    """
+    """Return the environment as an HTML list of terms, followed by its warnings that are not in `warned`."""
     terms = [
         element("div", element("dt", text(name)), element("dd", text(value)))
         for name, value in _facts(surroundings)

@@ -37,18 +37,15 @@ def text(words: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """Return a text as HTML, like `text`, with options such as --repeat as code.
-
-    The page breaks no line within code.
-    """
+    """Return a text as HTML, like `text`, with options as code, within which the page breaks no line."""
     return _OPTION.sub(r"<code>\g<0></code>", text(words))
 
 
 def element(name: str, *content: str, **attributes: str | bool) -> str:
     """Return an HTML element with this content, which must be HTML.
 
-    An attribute `class_` is written as class, and `aria_label` as aria-label. True writes only the name of an
-    attribute, and False leaves the attribute out.
+    `class_` is written as class, and `aria_label` as aria-label. True writes only the name of an attribute,
+    and False leaves the attribute out.
     """
     attributes_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
@@ -59,19 +56,13 @@ def element(name: str, *content: str, **attributes: str | bool) -> str:
 
 
 def data(plain: Any) -> str:
-    """Return plain data as JSON for a script element.
-
-    The JSON contains no markup, so it cannot end the element.
-    """
+    """Return plain data as JSON for a script element, without characters that could end the element."""
     written = json.dumps(_short(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _short(plain: Any) -> Any:
-    """Return plain data with seven significant digits, which are enough for a plot.
-
-    Further digits vary with the version of Python.
-    """
+    """Return plain data with seven significant digits. Further digits vary with the version of Python."""
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
@@ -84,7 +75,6 @@ LONG_TEXT = 240
 Said = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 """Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
-"""Prefix of a line with a warning."""
 
 
 def draw(block: Said) -> str:
@@ -154,10 +144,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
-    """Yield pairs: a caption, and the consecutive tables below it. Tables without a caption have None.
-
-    Any other block is yielded in the place of a caption, with an empty list of tables.
-    """
+    """Yield pairs of a caption (or None) and its tables. Any other block is yielded without tables."""
     caption: Said | None = None
     tables: list[Table] = []
     for block in blocks:
@@ -210,9 +197,9 @@ def _table(table: Table) -> str:
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]], begins: bool = False, **attributes: str) -> str:
-    """Return a row of a table as HTML. `name` is the element of a cell: td or th.
+    """Return a row of a table as HTML. `cells` has the HTML and alignment of each `name` (td or th) element.
 
-    `cells` has the HTML and the alignment of each cell. `begins` is whether the row begins a new group.
+    `begins` is whether the row begins a new group.
     """
     drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
     return element("tr", *drawn_cells, class_="next" if begins else False) + "\n"

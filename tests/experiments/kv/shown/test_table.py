@@ -116,7 +116,7 @@ def test_repeated_cases_show_median_typical_trial_and_longest_wait() -> None:
 
 
 def test_window_length_is_dropped_first_and_length_of_fixed_count_late() -> None:
-    (window,) = group_runs(EXAMPLE.runs)
+    (window,) = group_runs(with_case(spec=Load(batch=2)).runs)
     assert build(window).leaving[:3] == ("time s", "TPS per process", "rows/s")
     for report in (classic_report(), with_case(workload="classic"), with_case(ops=700)):
         (count,) = group_runs(report.runs)

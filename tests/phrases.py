@@ -1,7 +1,7 @@
-"""Print every sentence of the reports with sample facts: `python -m sqlstress.show.phrases`.
+"""Print every sentence of the reports with sample facts: `python -m tests.phrases`.
 
-A sentence is a function whose parameters are the facts of a finding. Sentences that several experiments share
-are in `analysis.sentences`. An experiment has its own sentences in a module `sentences` of its package.
+A sentence is a function whose parameters are the facts of a finding. It is in `analysis.sentences`, or in the
+module `sentences` of an experiment.
 """
 
 from __future__ import annotations
@@ -30,12 +30,9 @@ TEXTS: Mapping[str, str] = {
     "transaction": "transfer", "table": "account",
     "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
-"""Sample values of facts of type str, by name of the fact.
-
-A fact with another name has its own name, in capitals, as the sample value.
-"""
+"""Sample values of facts of type str, by name. Any other fact has its name, in capitals, as its value."""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Sample values of facts that are not of type str, by type."""
+"""Sample values of other facts, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
@@ -44,10 +41,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""All values of each fact that selects the wording of its sentence.
-
-The key is a pair: the code of the sentence, and the name of the fact.
-"""
+"""All values of each fact that selects the wording, by code of the sentence and name of the fact."""
 
 
 def sentences() -> dict[str, Sentence]:
@@ -72,10 +66,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sets of sample facts that give all variants of a sentence.
-
-    The first set has all facts. Each further set lacks one optional fact, or has another value of one fact.
-    """
+    """Yield the sample facts of each variant of a sentence: all facts, then one missing or changed."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():
@@ -88,10 +79,7 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 
 def _sample(name: str, kind: Any) -> Any:
-    """Return an invented value of a fact, so that the sentence can be printed without a report.
-
-    The value depends on the name and the type of the fact.
-    """
+    """Return an invented value of a fact, by its name and type."""
     if get_origin(kind) is UnionType:
         kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:
