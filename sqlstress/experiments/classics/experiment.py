@@ -57,13 +57,9 @@ class _Experiment(Experiment):
         return sources[self.name]
 
     def presenter(self) -> Any:
-        from sqlstress.experiments.classics import cycles_show, keys_show, methods_show
+        from sqlstress.experiments.classics import show
 
-        shown = {
-            "methods": methods_show.MethodsShown,
-            "keys": keys_show.KeysShown,
-            "cycles": cycles_show.CyclesShown,
-        }
+        shown = {"methods": show.MethodsShown, "keys": show.KeysShown, "cycles": show.CyclesShown}
         return shown[self.name]()
 
 
