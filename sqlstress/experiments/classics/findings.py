@@ -36,7 +36,7 @@ from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RES
 from sqlstress.statistics.units import NS_PER_S, finite
 
 
-def _compared(
+def _comparison_findings(
     group: Group,
     runs: Sequence[Run],
     rates: Callable[[Run], Mapping[int, float]],
@@ -178,13 +178,13 @@ def methods(group: Group) -> Iterator[Finding]:
     done = [cell for cell in cells.all if cell.outcome == DONE]
     known = [cell for cell in done if len(row_rates(cell.run)) >= MIN_PASSES]
 
-    def compared(tested: PairwiseTests) -> Iterator[Finding]:
+    def from_tests(tested: PairwiseTests) -> Iterator[Finding]:
         judged = Judged(cells, known, tested)
         yield from _fastest_methods(judged)
         yield from _gains(judged)
 
     if done:
-        yield from _compared(group, [cell.run for cell in known], row_rates, compared)
+        yield from _comparison_findings(group, [cell.run for cell in known], row_rates, from_tests)
     yield from _limits(cells)
 
 
@@ -205,7 +205,7 @@ def _fastest_methods(judged: Judged) -> Iterator[Finding]:
 
 
 def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
-    """Return the methods that may be the fastest of `known`, with their rate relative to the method 1b1."""
+    """Return the methods that may be the fastest of `known`."""
     lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = lead.among(known)
     first = next(cell for cell in near if cell.run is lead.best)
@@ -236,9 +236,9 @@ def _gains(judged: Judged) -> Iterator[Finding]:
 
 
 def _gain(judged: Judged, slow: str, fast: str) -> dict[str, Ratio | None]:
-    """Return the rate of method `fast` relative to method `slow`, by the verb of the phase.
+    """Return the rate of `fast` relative to `slow` at their largest common scale, by the verb of the phase.
 
-    The scale is the largest one that both methods have done. A ratio is None if there were too few passes.
+    A ratio is None if there were too few passes.
     """
     ratios = {}
     for phase in ("insert", "allocate"):
@@ -290,15 +290,14 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
 }
 """Functions that compute a figure from the space in the file, by the figure's column in the CSV.
 
-Sizes are in bytes, shares of the file from 0 to 1, and fan-outs in children per internal page of a b-tree.
+Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per internal page.
 """
 BASE_TYPE = "uuid4"
 """Type of id with which the other types are compared."""
 ORDER = ("uuid7", "ulid-monotonic", "ulid", BASE_TYPE, "int")
 """Types of id in the order of preference, if time and space are equal.
 
-A standard comes first, and types that contain their creation time come before uuid4. "int" is last, because
-it needs a database that assigns all ids.
+A standard comes first, then types that contain their creation time. "int" needs a database that assigns ids.
 """
 
 
@@ -325,10 +324,7 @@ class KeyRow(case_table.Row):
         return spec
 
     def figure(self, name: str) -> float | None:
-        """Return the figure with this name: "time" (in seconds, above 0), or a figure of SPACE.
-
-        None if it was not measured or is not plausible, or if the data of the run was wrong.
-        """
+        """Return the figure "time" (in seconds) or a figure of SPACE; None if unknown or if data is wrong."""
         if self.trial is None or self.run.verdict.status == "failed":
             return None
         seconds = finite(self.trial.seconds)
@@ -356,9 +352,6 @@ def key_rows(group: Group) -> list[KeyRow]:
     return [KeyRow(run, run.valid_median_trial(), bases.get(place(run))) for run in group.runs]
 
 
-# Findings: the type of id to use with each schema, and its cost.
-
-
 def keys(group: Group) -> Iterator[Finding]:
     """Yield advice on the type of id to use with each schema, from the cases with the most processes."""
     rows = [row for row in key_rows(group) if row.figure("time")]
@@ -372,14 +365,11 @@ def keys(group: Group) -> Iterator[Finding]:
                 yield _advice(schema, by_type, tested)
 
     if len(compared) > 1:
-        yield from _compared(group, [row.run for row in compared], Run.rates, advice)
+        yield from _comparison_findings(group, [row.run for row in compared], Run.rates, advice)
 
 
 def _advice(schema: str, by_type: Mapping[str, KeyRow], tested: PairwiseTests) -> Finding:
-    """Return a finding with the type of id to use with a schema, and its cost compared with uuid4.
-
-    `by_type` has the rows of the schema by type of id. `tested` has the comparisons of their times.
-    """
+    """Return a finding with the type of id to use with a schema, from its rows by type of id."""
     base, integers = by_type[BASE_TYPE], by_type.get("int")
     candidates = [by_type[id_type] for id_type in ORDER if id_type in by_type and id_type != "int"]
     # Drop each type that is significantly slower than another one. Of the others, choose the first in ORDER
@@ -484,12 +474,10 @@ def times_of(case: Case, trial: Trial) -> CycleTimes | None:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the numbers, from 1, of the cycles with a checkpoint.
+    """Yield the numbers, from 1, of the cycles with a checkpoint, from the state of the WAL after each cycle.
 
-    The parameters are the state of the WAL at the end of each cycle: the number of its frames, the number of
-    checkpointed frames, and the number of its restarts so far. A cycle has a checkpoint if the number of
-    checkpointed frames has increased. If the WAL was restarted, which needs a checkpoint of all its frames,
-    the cycle had that checkpoint, unless all frames were checkpointed before the cycle.
+    A checkpoint increases the number of checkpointed frames. A restart of the WAL needs a checkpoint of all
+    its frames: the cycle had that checkpoint, unless all frames were checkpointed before the cycle.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -500,10 +488,7 @@ def checkpoints_in(
 
 
 def total_ns(case: Case, trial: Trial) -> float:
-    """Return the time of a trial without the closing checkpoint, in ns: the sum of the cycles, if known.
-
-    Otherwise it is the duration of the trial, which also includes reading the state of the WAL.
-    """
+    """Return the time of a trial in ns, without the closing checkpoint if the time of the cycles is known."""
     times = times_of(case, trial)
     return times.total if times else trial.seconds * NS_PER_S
 
@@ -519,7 +504,6 @@ def cycle_rates(run: Run) -> dict[int, float]:
 
 
 def setting_name(run: Run) -> str:
-    """Return the name of the setting of a run, shortened."""
     return setting_of(run.case)[:LONGEST_NAME]
 
 
@@ -544,7 +528,7 @@ def cycles(group: Group) -> Iterator[Finding]:
         )
 
     if len(runs) > 1:
-        yield from _compared(group, runs, cycle_rates, fastest)
+        yield from _comparison_findings(group, runs, cycle_rates, fastest)
     for run, trial, times in measured:
         if times:
             yield from _checkpoints(run, trial, times)

@@ -99,7 +99,7 @@ def insert_statement(picks: Picks) -> str:
     return "INSERT INTO picks (user, item) VALUES (?, ?)"
 
 
-# The picks of each user follow from the seed, for every schema and type of id alike. So the workers and the
+# The picks of each user follow from the seed, whatever the schema and the type of id. So the workers and the
 # check of the data compute them independently.
 
 
