@@ -21,14 +21,12 @@ if TYPE_CHECKING:
     from sqlstress.experiments.classics.spec import Picks
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
-    from sqlstress.targets.sqlite.drivers import Connection
+    from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.targets.views import Operation
 
 USERS = "SELECT id FROM users ORDER BY rowid"
 ITEMS = "SELECT id FROM items ORDER BY rowid"
-
-Row = tuple[Any, ...]
 
 
 class UserPicks(NamedTuple):

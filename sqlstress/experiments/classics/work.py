@@ -279,12 +279,13 @@ class KeysWork(ClassicWork):
             yield check_ids(plan.ids(), self.picks.id_type)
 
     def _check_lists(self, pulse: Pulse) -> Check:
-        stored = ((name, *row) for name in self._made for row in self._all_rows(name, pulse))
+        stored = (
+            (name, *row)
+            for name in self._made
+            for row in self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
+        )
         expected = [(name, *row) for name, rows in self._made.items() for row in rows]
         return check_list("users and items", stored, expected, [preparation(len(expected))])
-
-    def _all_rows(self, name: str, pulse: Pulse) -> Iterator[Row]:
-        return self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
 
     def _check_picks(self, plan: KeysPlan, pulse: Pulse) -> Check:
         """Check every pick, as stored in the table itself and not in an index."""
@@ -391,12 +392,11 @@ class CyclesWork(ClassicWork):
         (outcome,) = outcomes
         done = self.steps_done(outcome)
         stored = [*self.rows("SELECT id, value FROM t1", pulse)]
-        # SQLite assigns ids from 1 in an empty table.
-        states: Iterator[list[Row]] = (
-            [*enumerate(committed(self.case.spec, self.salt, steps), 1)]
-            for steps in range(done, done + 1 + outcome.died)
+        states = (
+            committed(self.case.spec, self.salt, steps) for steps in range(done, done + 1 + outcome.died)
         )
-        expected = nearest(stored, states)
+        # SQLite assigns ids from 1 in an empty table.
+        expected = nearest(stored, ([*enumerate(values, 1)] for values in states))
         writers = [Acknowledged("the worker", range(len(expected)), len(expected))]
         return check_list("last commit", stored, expected, writers)
 
