@@ -120,7 +120,7 @@ class CyclesSource(OrderedSource):
         self._until_ns: float | None = None
 
     def _part_by_part(self) -> Iterator[Iterator[OrderedStep]]:
-        """Yield the steps of each cycle, each after the last cycle is done; then the closing checkpoint."""
+        """Yield the steps of each cycle, then the closing checkpoint. Run an item before taking the next."""
         for cycle in range(1, self._cycling.cycles + 1):
             yield self._steps_of(cycle)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])

@@ -115,7 +115,7 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user's picks. Processes need no common counter."""
+    """Return the first integer id of a user's picks. Each user has a range, so workers share no counter."""
     return user * picks.most_picks + 1
 
 
