@@ -255,7 +255,7 @@ class CellCourse:
         return time.monotonic() >= self._until_s
 
     def steps(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield items, or raise TimedOut. An item counts as written when the next one is requested."""
+        """Yield items, or raise TimedOut. An item counts as written when the caller requests the next."""
         written = 0
         look_every = self._look_every
         for item in items:
