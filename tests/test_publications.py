@@ -14,8 +14,8 @@ from sqlstress.analysis.advice import advise
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import case_label
-from sqlstress.experiments.classics.methods_show import MethodsCells
-from sqlstress.experiments.classics.methods_show import best as best_cell
+from sqlstress.experiments.classics.findings import MethodsCells
+from sqlstress.experiments.classics.findings import best as best_cell
 from sqlstress.report import Report, read, to_json
 from sqlstress.report.json_schema import schema_text
 from sqlstress.show.csv_file import report_csv

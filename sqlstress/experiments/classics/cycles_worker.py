@@ -52,10 +52,9 @@ DEFINITION = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
 
 
 def moves_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Move]:
-    """Yield the statements of a cycle: inserts, a DELETE of all rows, and inserts again.
+    """Yield the statements of a cycle, which counts from 1.
 
-    BEGIN and COMMIT are included if a transaction begins or ends in this cycle. `cycle` counts from 1. `salt`
-    is a number that differs between trials, so that the value of each row is unique.
+    `salt` is a number that differs between trials, so that the value of each row is unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
     if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == 1):
@@ -91,8 +90,8 @@ def committed(cycling: Cycling, salt: int, done: int) -> list[str]:
 class CyclesSource(OrderedSource):
     """Source of the steps of all cycles, until the time-out.
 
-    The timed loop takes the steps in batches ("chunks"). A chunk never extends into the next cycle, because
-    the state of the WAL is read between two cycles.
+    The timed loop takes the steps in chunks. A chunk ends with its cycle, because the state of the WAL is
+    read between two cycles.
     """
 
     kinds = KINDS
@@ -117,14 +116,11 @@ class CyclesSource(OrderedSource):
         """Time of the current cycle by kind of step, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
-        self._stretches = self._stretch_by_stretch()
+        self._parts = self._part_by_part()
         self._until_ns: float | None = None
 
-    def _stretch_by_stretch(self) -> Iterator[Iterator[OrderedStep]]:
-        """Yield the steps of each cycle, then the closing checkpoint.
-
-        The caller takes the next item only after all steps of the last item are done.
-        """
+    def _part_by_part(self) -> Iterator[Iterator[OrderedStep]]:
+        """Yield the steps of each cycle, then the closing checkpoint. Run an item before taking the next."""
         for cycle in range(1, self._cycling.cycles + 1):
             yield self._steps_of(cycle)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
@@ -151,8 +147,8 @@ class CyclesSource(OrderedSource):
                 self.seen.note = f"{len(self._statements)} of {self._cycling.cycles} cycles were done"
                 return None
         chunk = super().next_chunk(size)
-        while chunk is None and (stretch := next(self._stretches, None)):
-            self._steps = stretch
+        while chunk is None and (part := next(self._parts, None)):
+            self._steps = part
             chunk = super().next_chunk(size)
         return chunk
 
@@ -196,14 +192,8 @@ def calls_of(client: SqliteClient) -> list[Operation]:
 # The state of the WAL at the end of each cycle.
 
 
-_TRIES = 100
-
-
 class Looks:
-    """States of the WAL at the end of each cycle, read from the wal-index (-shm).
-
-    After the wal-index could not be read once, there are no further states.
-    """
+    """States of the WAL at the end of each cycle, read from the wal-index (-shm), until a reading fails."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -215,26 +205,22 @@ class Looks:
 
     def take(self) -> None:
         """Read and store the state of the WAL. Call it at the end of each cycle."""
-        seen = None if self._is_over else self._read()
-        if seen is None:
-            self._is_over = True
-        else:
-            self.note(seen)
-
-    def _read(self) -> WalIndex | None:
-        # Workers import modules only when they need them, because the user waits for the start of the
-        # workers.
+        # Workers import modules only when they need them, because users wait for the start of the workers.
         from sqlstress.targets.sqlite.walindex import OpenIndex
 
+        if self._is_over:
+            return
         try:
             self._index = self._index or OpenIndex(self._database)
+            seen = self._index.read()
         except (OSError, ValueError):
-            return None
-        reads = (self._index.read() for _ in range(_TRIES))
-        return next((seen for seen in reads if seen), None)
+            seen = None
+        if seen:
+            self.note(seen)
+        self._is_over = seen is None
 
     def note(self, seen: WalIndex) -> None:
-        """Store a state of the WAL. If the WAL's salt has changed, the WAL was restarted."""
+        """Store a state. If the WAL's salt has changed, the WAL was restarted."""
         restarts = self._states[-1][2] if self._states else 0
         if seen.frames:  # A WAL without frames still has the salt of its last frames.
             restarts += self._salt not in (None, seen.salt)
@@ -242,10 +228,7 @@ class Looks:
         self._states.append((seen.frames, seen.checkpointed, restarts))
 
     def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return the series of the WAL's states: name, unit, and a value per cycle.
-
-        Empty if no state was read.
-        """
+        """Return the name, unit and value per cycle of each series of states; empty without states."""
         from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
         figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))
@@ -253,6 +236,6 @@ class Looks:
         return [(name, unit, [*of_figure]) for (name, unit), of_figure in zip(figures, values, strict=False)]
 
     def close(self) -> None:
-        """Close the wal-index. The caller keeps the order of closing that `OpenIndex.close` requires."""
+        """Close the wal-index, before or after the connections as `OpenIndex.close` requires."""
         if self._index:
             self._index.close()

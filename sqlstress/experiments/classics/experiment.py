@@ -35,7 +35,7 @@ from sqlstress.request import check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class: it selects the classes for parent, workers and report by the name of the experiment."""
+    """Base class: the parts of the three experiments, by name."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -57,13 +57,9 @@ class _Experiment(Experiment):
         return sources[self.name]
 
     def presenter(self) -> Any:
-        from sqlstress.experiments.classics import cycles_show, keys_show, methods_show
+        from sqlstress.experiments.classics import show
 
-        shown = {
-            "methods": methods_show.MethodsShown,
-            "keys": keys_show.KeysShown,
-            "cycles": cycles_show.CyclesShown,
-        }
+        shown = {"methods": show.MethodsShown, "keys": show.KeysShown, "cycles": show.CyclesShown}
         return shown[self.name]()
 
 
@@ -97,19 +93,12 @@ def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
     A cell is a method at a scale, by a driver: a row of the table.
     """
     if not planned:
-        raise UsageError(
-            f"--method {','.join(request.selection.method or ())} does not exist in this --phase. Choose "
-            "another."
-        )
-    phases = {method.phase for method in planned}
-    in_chunks = any(method.name == "BLK/n" for method in planned)
-    used = {
-        "samples": ("query" in phases, "applies to queries. Add --phase query"),
-        "chunk": (in_chunks, "applies to BLK/n. Add it to --method"),
-    }
-    for name, (is_used, what) in used.items():
-        if name in request.given and not is_used:
-            raise UsageError(f"--{name} {what}, or leave it out.")
+        names = ",".join(request.selection.method or ())
+        raise UsageError(f"--method {names} does not exist in this --phase. Choose another.")
+    if "samples" in request.given and all(method.phase != "query" for method in planned):
+        raise UsageError("--samples applies to queries. Add --phase query, or leave it out.")
+    if "chunk" in request.given and all(method.name != "BLK/n" for method in planned):
+        raise UsageError("--chunk applies to BLK/n. Add it to --method, or leave it out.")
 
 
 def _check_scale(method: Method) -> None:
@@ -133,12 +122,7 @@ def _queried(case: Case) -> int | None:
 
 
 ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
-"""Estimated times to write a row, in seconds.
-
-They are for a transaction per row, for a statement per row, and for many rows in a statement.
-"""
-
-
+"""Estimated seconds to write a row: in its own transaction, in its own statement, or with many others."""
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
 """Outcomes of a trial after which larger scales of its method are skipped, with their descriptions."""
 _EXTRA = options_of(MethodsSelection)
@@ -182,10 +166,7 @@ class MethodsExperiment(_Experiment):
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: MethodsRequest) -> Iterator[Case]:
-        """Yield the cases in order of driver, then phase, method and scale.
-
-        Raises UsageError if options contradict each other.
-        """
+        """Yield the cases in order of driver, phase, method and scale. Raises UsageError."""
         selection = request.selection
         if selection.scale is not None and selection.full:
             raise UsageError("--scale and --full contradict each other. Leave one of them out.")
@@ -217,11 +198,12 @@ class MethodsExperiment(_Experiment):
         return replace(case, spec=replace(case.spec, timeout_s=0.0, samples=_queried(case) or 0))
 
     def unknown_figures(self) -> dict[str, UnknownFigure]:
-        def without_samples(case: Case) -> Case:
-            return replace(case, spec=replace(case.spec, samples=0))
-
-        label = "the size of the table that is queried"
-        return {"samples of the queried table": UnknownFigure(label, _queried, without_samples)}
+        unknown = UnknownFigure(
+            "the size of the table that is queried",
+            _queried,
+            lambda case: replace(case, spec=replace(case.spec, samples=0)),
+        )
+        return {"samples of the queried table": unknown}
 
     def work_label(self, case: Case) -> str:
         return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
@@ -239,16 +221,16 @@ class MethodsExperiment(_Experiment):
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return the reason not to measure a case (again), or None. `runs` are the results so far.
 
-        A case is skipped if the same method timed out or met a limit at a smaller scale, or if the case
-        itself timed out in an earlier trial, even if other trials of the case succeed.
+        A case is skipped if its method timed out or met a limit at a smaller scale, or timed out at this
+        scale.
         """
         for run in runs:
-            if run.case.workload != self.name or run.case.spec.scale > case.spec.scale:
-                continue
-            # Only runs of the same method count, at any scale.
-            if replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) != case:
+            if run.case.workload != self.name:
                 continue
             scale = run.case.spec.scale
+            is_same_method = replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) == case
+            if not is_same_method or scale > case.spec.scale:
+                continue
             outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
             if outcome and (scale < case.spec.scale or outcome == "timeout"):
                 return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
@@ -259,7 +241,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of picks (rows) of a case, because the check of the data has all of them in memory."""
+"""Maximum number of picks (rows) of a case: the check of the data has all of them in memory."""
 PICK_S = 50e-6
 USERS = 150
 """Default number of users: with the published 1000, five passes take several minutes."""

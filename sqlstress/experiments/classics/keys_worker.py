@@ -1,8 +1,7 @@
-"""Worker of the experiment with primary keys: it inserts the picks of its users, a transaction per user.
+"""Worker of the experiment keys: it inserts the picks of its users, a transaction per user.
 
-A pick is a row with the id of a user and the id of an item. A worker makes the ids of picks row by row while
-the transaction is open, so that their cost is part of the measured time. Libraries are imported in the
-functions that need them, because the user waits for the start of the workers.
+A pick is a row with the ids of a user and an item. Its own id is made while the transaction is open, so that
+its cost is part of the measured time. Users and items have numbers from 0, workers from 1.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ if TYPE_CHECKING:
     from sqlstress.experiments.classics.spec import Picks
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
-    from sqlstress.targets.sqlite.drivers import Connection
+    from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.targets.views import Operation
 
 USERS = "SELECT id FROM users ORDER BY rowid"
 ITEMS = "SELECT id FROM items ORDER BY rowid"
-
-Row = tuple[Any, ...]
 
 
 class UserPicks(NamedTuple):
@@ -40,14 +37,11 @@ class UserPicks(NamedTuple):
     items: Sequence[Any]
     """Ids of the items."""
     first: int
-    """Id of the first row if ids are integers; the other rows have the following integers."""
+    """Id of the first row if ids are integers."""
 
 
 class KeysSource(OrderedSource):
-    """Source of the steps of a worker: a step inserts the picks of a user.
-
-    With the driver `dry`, a step only makes the rows and stores nothing.
-    """
+    """Source of steps: each inserts the picks of a user. With the driver `dry` it only makes the rows."""
 
     kinds = ("picks",)
 
@@ -74,10 +68,7 @@ class KeysSource(OrderedSource):
 
 
 def rows_of(picks: Picks) -> Callable[[UserPicks], Iterable[Row]]:
-    """Return a function from a user's picks to the rows of the table.
-
-    It makes the id of a row only when the row is requested.
-    """
+    """Return a function from a user's picks to the rows of the table, which are made one by one."""
     if not picks.own_id:
         return lambda of: ((of.user, item) for item in of.items)
     if picks.id_type == "int":
@@ -100,23 +91,23 @@ def insertion(picks: Picks, connection: Connection, rows: Callable[[UserPicks], 
 
 
 def insert_statement(picks: Picks) -> str:
-    """Return the SQL that inserts a pick. Its parameters are the id, if a pick has an id, user and item."""
+    """Return the SQL that inserts a pick."""
     if picks.own_id:
         return "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"
     return "INSERT INTO picks (user, item) VALUES (?, ?)"
 
 
-# The picks of each user follow from the seed, so that the workers and the check of the data compute them
-# independently. They are the same for each schema and type of id.
+# The picks of each user follow from the seed, whatever the schema and the type of id. So the workers and the
+# check of the data compute them independently.
 
 
 def users_of(case: Case, worker: int) -> range:
-    """Return the numbers, from 0, of the users whose picks a worker inserts. Workers count from 1."""
+    """Return the numbers of the users whose picks a worker inserts."""
     return range(worker - 1, case.spec.users, case.concurrency)
 
 
 def picked_by(case: Case, user: int) -> list[int]:
-    """Return the numbers, from 0, of the items that a user picks, in the order of insertion."""
+    """Return the numbers of the items that a user picks, in the order of insertion."""
     picks: Picks = case.spec
     random = Random(f"{case.seed}:picks:{user}")
     count = random.randint(2 * picks.picks - picks.most_picks, picks.most_picks)
@@ -124,14 +115,12 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user's picks.
-
-    Each user has a range of ids, so that processes need no common counter.
-    """
+    """Return the first integer id of a user's picks. Each user has a range, so workers share no counter."""
     return user * picks.most_picks + 1
 
 
-# Makers of ids with 16 bytes. An application would make such ids with a library.
+# Makers of ids with 16 bytes. An application would make such ids with a library. Libraries are imported when
+# they are needed, because users wait for the start of the workers.
 
 
 Make = Callable[[], bytes]
@@ -147,7 +136,7 @@ ASCENDING = ("int", "ulid-monotonic", "uuid7")
 
 
 def steady_ms(clock: Clock = time.time_ns) -> Callable[[], int]:
-    """Return a function that returns the milliseconds since 1970, and never less than in an earlier call."""
+    """Return a function that returns the milliseconds since 1970, which never decrease."""
     latest = 0
 
     def now() -> int:
@@ -176,8 +165,7 @@ def ulid_maker() -> Make:
 def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
     """Return a function that makes ULIDs; within a millisecond, each is the previous ULID plus 1.
 
-    The function raises ValueError if the random part overflows, as the specification demands.
-    Source: https://github.com/ulid/spec#monotonicity
+    It raises ValueError if the random part overflows. Source: https://github.com/ulid/spec#monotonicity
     """
     from ulid import StrictMonotonicPolicy, ULIDGenerator
     from ulid.constants import RANDOMNESS_LEN
@@ -192,8 +180,8 @@ def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = o
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
     """Return a function that makes ids: the time in milliseconds, a counter of 42 bits, and 32 random bits.
 
-    In each millisecond, the counter begins at a random number in the lower half of its range, so that it
-    cannot overflow (RFC 9562, 5.7 and 6.2, method 1). Python's uuid7, from 3.14 on, uses the same method.
+    In each millisecond, the counter begins at a random number in the lower half of its range (RFC 9562, 5.7
+    and 6.2, method 1), like Python's uuid7 from 3.14 on.
     """
     now_ms = steady_ms(clock)
     latest = counter = 0

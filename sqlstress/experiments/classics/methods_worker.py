@@ -1,8 +1,8 @@
 """Worker of the experiment methods: it runs a single operation, which writes or queries all rows of a cell.
 
 A cell is a method at a scale (number of rows) by a driver. The data are samples (files), and results: a
-number for each pair of samples. The measured time includes making the rows, the JSON or the SQL, running the
-statements, and fetching the answer. It does not include opening the database and choosing the queried pairs.
+number for each pair of samples. The place of a row is its index from 0 in the order of writing. The measured
+time includes making the rows, the JSON or the SQL, and fetching the answer; not opening the database.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SCHEMA = (
 """SQL with which Peewee creates the tables of the models in orm.py, with an index for each foreign key."""
 
 PATH = "/dataset/{:06}.mat"
-"""Format of a sample's path; its argument is the place of the sample: its index from 0, in order of id."""
+"""Format of a sample's path; its argument is the place of the sample."""
 PENDING = -1.0
 """Value of a result that was allocated but not computed."""
 VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
@@ -51,12 +51,12 @@ Pair = tuple[int, int]
 
 
 def value(a: int, b: int, seed: int) -> float:
-    """Return the value of a computed result, from the ids of its samples: the same as SQLite's VALUE."""
+    """Return the value of a computed result, as SQLite computes it with VALUE."""
     return (a * 31 + b * 17 + seed) % 997 / 8.0
 
 
 def sample_place(path: object) -> int | None:
-    """Return the place, an index from 0, of the sample with this path; None if no sample can have it."""
+    """Return the place of the sample with this path; None if no sample can have it."""
     digits = path[9:-4] if isinstance(path, str) else ""
     return int(digits) if digits.isdecimal() and PATH.format(int(digits)) == path else None
 
@@ -72,14 +72,14 @@ def pairs_below(a: int, samples: int) -> int:
 
 
 def pair_place(a: object, b: object, samples: int) -> int | None:
-    """Return the place of a result: the index of its pair in `pairs`. None if there is no such pair."""
+    """Return the place of the result of a pair; None if there is no such pair."""
     if isinstance(a, int) and isinstance(b, int) and 1 <= a < b <= samples:
         return pairs_below(a, samples) + b - a - 1
     return None
 
 
 def pair_at(place: int, samples: int) -> Pair:
-    """Return the pair at a place, its index in `pairs`."""
+    """Return the pair of the result at a place."""
     a = bisect_right(range(1, samples + 1), place, key=lambda a: pairs_below(a, samples))
     return a, a + 1 + place - pairs_below(a, samples)
 
@@ -114,21 +114,18 @@ class MethodsSource(OrderedSource):
         words, written = shared
         self._client = place.client(worker)
         connection = self._client.connect(0)
-        # A row without a commit takes microseconds. Reading the clock takes a few percent of that time, so
-        # the clock is not read for each row.
+        # A row without a commit takes microseconds. Reading the clock for each would slow it by some percent.
         look_every = 16 if self.method.name == "1b1" and self.method.transaction else 1
         self._course = CellCourse(self.method.timeout_s, memoryview(written).cast("B").cast("q"), look_every)
         binding: type[Binding] = Binding
-        # Peewee is imported only if it is used, because users wait for the start of a worker.
         if case.driver == "peewee":
             from sqlstress.experiments.classics.orm import Orm as binding
         self._binding: Binding = binding(connection, case, self._course)
-        super().__init__(words, worker, self._client, self._operation())
+        super().__init__(words, worker, self._client, self._step())
 
-    def _operation(self) -> Iterator[OrderedStep]:
-        operation = self._binding.operation()
+    def _step(self) -> Iterator[OrderedStep]:
         self._course.begin()
-        yield OrderedStep(0, lambda _: operation(), None, self.method.rows)
+        yield OrderedStep(0, lambda _: self._binding.run_method(), None, self.method.rows)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._ledger.settle(0)
@@ -136,10 +133,7 @@ class MethodsSource(OrderedSource):
         chunk.kinds[index] = FAILED
 
     def _outcome_of(self, error: Exception) -> tuple[str, str]:
-        """Return the outcome of a step that failed, TIMEOUT or LIMIT, and its reason.
-
-        Raises any other error.
-        """
+        """Return TIMEOUT or LIMIT and the reason of a failed step, or raise any other error."""
         if isinstance(error, TimedOut):
             return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
         if self._client.was_busy(error):
@@ -169,10 +163,7 @@ EXAMPLES = 3
 
 
 def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findings: Findings) -> None:
-    """Check the rows of an answer against the queried pairs, and add its problems to `findings`.
-
-    `findings` are the results that the worker sends to the parent process.
-    """
+    """Check the rows of an answer against the queried pairs, and add the problems to `findings`."""
     findings.reads_checked += len(wanted)
     for text in objections(found, wanted, seed):
         findings.bad_reads += 1
@@ -206,7 +197,7 @@ ALLOCATE_SPC = (
     f"INSERT INTO result SELECT s1.id, s2.id, {PENDING:.0f} FROM sample AS s1 JOIN sample AS s2 "
     "ON s1.id < s2.id"
 )
-"""Statement of the method SPC that makes and inserts a result for each pair of samples inside SQLite."""
+"""Statement of the method SPC that makes a result for each pair of samples inside SQLite."""
 
 QUERY_SPC = (
     "WITH pair AS (SELECT DISTINCT "
@@ -215,17 +206,12 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""Query of the method SPC that makes all pairs between two sets of ids inside SQLite.
-
-Its parameters are the two sets, as JSON.
-"""
+"""Query of the method SPC that makes all pairs between two sets of ids, given as JSON, inside SQLite."""
 
 
 def json_statement(phase: str) -> str:
-    """Return the statement of the method JSON. Its only parameter is the rows, as a JSON list of objects.
-
-    The statement uses json_extract, because SQLite before 3.38 has no operator ->>, which is not faster.
-    """
+    """Return the statement of the method JSON. Its only parameter is the rows, as a JSON list of objects."""
+    # SQLite before 3.38 has no operator ->>, which is not faster.
     path, a, b, val = (f"json_extract(j.value, '$.{name}')" for name in ("path", "a", "b", "val"))
     if phase == "insert":
         return f"INSERT INTO sample (path) SELECT {path} FROM json_each(?) AS j"
@@ -238,11 +224,7 @@ def json_statement(phase: str) -> str:
 
 
 def query_statement(form: str, count: int) -> str:
-    """Return the query for `count` pairs. `form` is "BLK" or "VALUES".
-
-    With BLK, each pair is a condition; they are joined by OR, nested as Peewee nests them. With VALUES, the
-    pairs are the rows of a joined table.
-    """
+    """Return the query for `count` pairs by the method "BLK" (joined by OR) or "VALUES" (a joined table)."""
     if form == "BLK":
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
     values = f"VALUES {', '.join(['(?, ?)'] * count)}"
@@ -258,13 +240,10 @@ class TimedOut(Exception):
 
 
 class CellCourse:
-    """Time limit and progress of the operation of a cell."""
+    """Time limit of a cell, and the number of its acknowledged rows."""
 
     def __init__(self, timeout_s: float, written: Any, look_every: int = 1) -> None:
-        """`written` is a word of shared memory for the number of acknowledged rows.
-
-        The clock is read before each `look_every`-th item.
-        """
+        """`written` is a word of shared memory. The clock is read before each `look_every`-th item."""
         self._timeout_s, self._written, self._look_every = timeout_s, written, look_every
         self._until_s = 0.0
 
@@ -273,14 +252,10 @@ class CellCourse:
         self._until_s = time.monotonic() + self._timeout_s
 
     def is_late(self) -> bool:
-        """Return whether the time limit has passed."""
         return time.monotonic() >= self._until_s
 
     def steps(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield items, and count an item as written when the caller requests the next item.
-
-        Raises TimedOut when the time limit has passed.
-        """
+        """Yield items, or raise TimedOut. An item counts as written when the caller requests the next."""
         written = 0
         look_every = self._look_every
         for item in items:
@@ -298,16 +273,15 @@ class CellCourse:
 class Binding:
     """Connection of a driver, with functions that write and query rows by each method.
 
-    A subclass for an object-relational mapper overrides the functions that are defined before `operation`.
+    A subclass for an object-relational mapper overrides the functions that are defined before `run_method`.
     """
 
     def __init__(self, connection: Any, case: Case, course: CellCourse) -> None:
         self.course = course
         self.method: Method = case.spec
         self.sets = queried_sets(case) if self.method.phase == "query" else ((), ())
-        """Two lists of sample ids. All pairs with an id of each list are queried; empty in other phases."""
+        """Two lists of sample ids whose pairs are queried; empty in other phases."""
         self.pairs = queried_pairs(case, self.sets)
-        """Pairs that are queried, in random order."""
         self._connection: Connection = connection
         self._variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
         """Maximum number of parameters in a statement of this SQLite."""
@@ -316,7 +290,6 @@ class Binding:
         """Number of parameters per row or queried pair."""
 
     def run(self, statement: str, params: Row) -> list[Row]:
-        """Run a statement and return its rows."""
         return self._connection.rows(statement, params)
 
     @contextmanager
@@ -346,37 +319,27 @@ class Binding:
         return self.run(text, tuple(chain.from_iterable(rows)))
 
     def get(self, a: int, b: int) -> Any:
-        """Return the result of a pair of sample ids, in a form that `row` converts; None if there is none."""
+        """Return the result of a pair, in a form that `row` converts; None if there is none."""
         return next(iter(self._connection.rows(GET_RESULT, (a, b))), None)
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:
-        """Return the results of these pairs by a single query, in a form that `row` converts.
-
-        The query has the form of the method BLK or VALUES.
-        """
+        """Return the results of pairs by the single query of BLK or VALUES, in a form that `row` converts."""
         return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
 
     def row(self, found: Any) -> Row:
         """Return a result of `get`, `select` or `run` as a tuple (a_id, b_id, val)."""
         return tuple(found)
 
-    def operation(self) -> Callable[[], Any]:
-        """Return the function that runs the whole operation.
-
-        If it is a query, it returns a list of results.
-        """
-        work: Callable[[], Any] = self._query if self.method.phase == "query" else self._write
+    def run_method(self) -> list[Any] | None:
+        """Write or query all rows; a query returns its results."""
+        run = self._query if self.method.phase == "query" else self._write
         if not self.method.transaction:
-            return work
-
-        def in_transaction() -> Any:
-            with self.transaction():
-                return work()
-
-        return in_transaction
+            return run()
+        with self.transaction():
+            return run()
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Return the rows to write as dictionaries: {"path": ...} or {"a": ..., "b": ..., "val": ...}."""
+        """Return the rows to write as dictionaries by name of the column."""
         if self.method.phase == "insert":
             return ({"path": PATH.format(place)} for place in range(self.method.scale))
         return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.method.scale))
@@ -428,10 +391,7 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's error messages about limits.
-
-The messages are compared, because their result code is that of any wrong statement.
-"""
+"""Phrases in SQLite's error messages about limits, whose result code is that of any wrong statement."""
 
 
 class LimitReached(Exception):

@@ -43,7 +43,7 @@ MODELS = (Sample, Result)
 
 
 class Orm(Binding):
-    """Binding of the methods to a Peewee database and its models."""
+    """Binding of the methods to Peewee's database and models."""
 
     def __init__(self, connection: Any, *common: Any) -> None:
         super().__init__(connection, *common)

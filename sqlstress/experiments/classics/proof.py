@@ -1,8 +1,8 @@
 """Checks that a table has all acknowledged rows and no other rows, as pure functions.
 
-Each worker has a list of rows, and writes them in the order of the list. So the table must have the beginning
-of that list: every acknowledged row. If the worker died during a step, the rows of this step may be there,
-too. The place of a row is its index in the concatenated lists of all workers.
+Each worker writes a list of rows in order. So the table must have the beginning of the list: every
+acknowledged row. If the worker died during a step, all rows of this step may be there, too. The place of a
+row is its index in the concatenated lists of all workers.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Placed = tuple[Any, int | None]
-"""Row with its place, the index in the lists of all workers; None if the row should not exist."""
+"""Row with its place; None if the row should not exist."""
 Named = Callable[[int], str]
-"""Function from the place (index) of a row to the name of the row, for the description of a problem."""
+"""Function from the place of a row to the name of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Acknowledged:
     """Rows that a worker had to write, and the number of rows that were acknowledged to it."""
 
     writer: str
-    """Name of the worker, for the description of a problem."""
+    """Name of the worker."""
     places: range
-    """Places of the worker's rows: their indexes in the lists of all workers, in the order of writing."""
+    """Places of the worker's rows."""
     acknowledged: int
     """Number of rows, from the beginning of `places`, that were acknowledged."""
     step: int = 0
@@ -38,7 +38,7 @@ class Acknowledged:
     def objections(self, counts: bytearray, named: Named) -> Iterator[str]:
         """Yield a text for each acknowledged row that is gone, and for each later row that is present.
 
-        `counts` has the number of rows in the table for each place.
+        `counts` has the number of rows in the table by place.
         """
         for place in self.places[: self.acknowledged]:
             if not counts[place]:
@@ -65,8 +65,7 @@ def check_rows(
 ) -> Check:
     """Check that a table has each acknowledged row once, and no other rows.
 
-    `name` is that of the check, `named` returns the name of a row that is missing, and `described` that of a
-    row in the table.
+    `name` is that of the check. `described` returns the name of a row in the table.
     """
     tally = CheckCounter(name)
     counts = bytearray(max((writer.places.stop for writer in writers), default=0))
@@ -87,7 +86,7 @@ def check_rows(
 def check_list(
     name: str, rows: Iterable[Any], expected: Sequence[Any], writers: Sequence[Acknowledged]
 ) -> Check:
-    """Check that `rows` are the rows of the list `expected`. The index in that list is the place of a row."""
+    """Check that a table has the rows of the list `expected`."""
     places = {row: place for place, row in enumerate(expected)}
     placed = ((row, places.get(row)) for row in rows)
     return check_rows(name, placed, writers, lambda place: f"{expected[place]!r:.80}")
@@ -127,10 +126,7 @@ def _fits(one: Any, id_type: str) -> bool:
 
 
 def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield a text for each integer id that is not greater than the id before.
-
-    Also for an id that does not follow directly on the id before in its transaction.
-    """
+    """Yield a text for each integer id that is not above the last, or leaves a gap in a transaction."""
     latest = 0
     for numbers in transactions:
         for earlier, later in pairwise((latest, *numbers)):

@@ -71,10 +71,7 @@ class Method:
 
     @property
     def sets(self) -> tuple[int, int]:
-        """Sizes of the two sets of ids between which all pairs are queried, the smaller first.
-
-        Their product is the scale; of all such sizes, they are those with the smallest difference.
-        """
+        """Sizes of the two sets of ids whose pairs are queried: the most equal factors of the scale."""
         lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
         return lower, self.scale // lower
 
@@ -157,10 +154,7 @@ SCALES = (
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
 USUAL_TYPES = ("int", "uuid4", "ulid", "uuid7")
-"""Types of id that are measured by default.
-
-Monotonic ULIDs are left out: they cost as much as other ULIDs.
-"""
+"""Types of id that are measured by default. Monotonic ULIDs cost as much as other ULIDs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +217,7 @@ KeysRequest = Request[Picks, KeysSelection]
 
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
-"""Names of the published settings: the journal mode and perhaps words.
-
-"tx" means one transaction for the whole run, "off" means no automatic checkpoints.
-"""
+"""Published settings. "tx" is one transaction for the run, "off" means no automatic checkpoints."""
 SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
 WORDS = {"run": "tx", "cycle": "cycle"}
 """Word in the name of a setting, by the extent of a transaction (`Cycling.transaction`)."""
@@ -272,10 +263,7 @@ CyclesRequest = Request[Cycling, CyclesSelection]
 
 
 def setting_of(case: Case) -> str:
-    """Return the name of a case's setting, as in --settings, such as "wal-tx".
-
-    If wal_autocheckpoint was given, the number of frames is at the end; "off" if it is 0.
-    """
+    """Return the name of a case's setting, as in --settings, with wal_autocheckpoint: "wal-tx-50"."""
     held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
     parts += [WORDS.get(held, held)] * (held != "none")

@@ -46,10 +46,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class: preparation and verification of a trial, and the ledger of the workers.
-
-    In the ledger, which is shared memory, each worker records the number of its completed steps.
-    """
+    """Base class, with the ledger in shared memory of the steps that each worker has completed."""
 
     place: SqlitePlace
 
@@ -64,12 +61,12 @@ class ClassicWork(ProvenWork):
         return OperationLedger(self._words, outcome.worker).acknowledged()
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
-        """Yield the rows of a query. Call `pulse` often, which raises to interrupt."""
+        """Yield the rows of a query."""
         with self.place.opened() as connection:
             yield from with_pulses(connection.iterate(query), pulse)
 
     def foreign_keys(self, child: str, pulse: Pulse) -> Check:
-        """Check that every row of the table `child`, which has two foreign keys, refers to existing rows."""
+        """Check the two foreign keys of every row of the table `child`."""
         tally = CheckCounter("foreign keys")
         with self.place.opened() as connection:
             tally.checked = 2 * connection.rows(f"SELECT count(*) FROM {child}")[0][0]
@@ -83,7 +80,7 @@ class ClassicWork(ProvenWork):
 
 
 HASTE = ("synchronous=off", "cache_size=-100000")
-"""PRAGMAs that make filling a file faster. Filling is not measured. The cache takes about 100 MB."""
+"""PRAGMAs that make filling a file faster, which is not measured. The cache takes about 100 MB."""
 QUERIED = "methods: the queried file"
 
 
@@ -183,6 +180,7 @@ class MethodsWork(ClassicWork):
 
 
 _HAS_UNIXEPOCH = (3, 38)
+"""First version of SQLite with the function unixepoch()."""
 _REFERENCE = "FOREIGN KEY ({0}) REFERENCES {0}s (id) ON DELETE CASCADE ON UPDATE NO ACTION"
 LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
@@ -194,10 +192,7 @@ HAVE_CREATED_AT = ("no-key", "pair-rowid")
 
 
 def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
-    """Yield the SQL statements that create the tables and the indices.
-
-    SQLite before 3.38 has no function unixepoch(), so the SQL depends on the version.
-    """
+    """Yield the SQL statements that create the tables and the indices."""
     id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
     has_unixepoch = tuple(map(int, sqlite_version.split(".")[:2])) >= _HAS_UNIXEPOCH
     now = "unixepoch()" if has_unixepoch else "CAST(strftime('%s', 'now') AS INT)"
@@ -227,8 +222,7 @@ def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
     """Return an SQL condition: the columns of a pick that the INSERT does not set have their defaults.
 
-    `span_s` is the time in which the picks were inserted, in seconds since 1970; None if the system's clock
-    was set during that time.
+    `span_s` is the time in which the picks were inserted, in seconds since 1970; None if the clock was set.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -285,15 +279,16 @@ class KeysWork(ClassicWork):
             yield check_ids(plan.ids(), self.picks.id_type)
 
     def _check_lists(self, pulse: Pulse) -> Check:
-        stored = ((name, *row) for name in self._made for row in self._all_rows(name, pulse))
+        stored = (
+            (name, *row)
+            for name in self._made
+            for row in self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
+        )
         expected = [(name, *row) for name, rows in self._made.items() for row in rows]
         return check_list("users and items", stored, expected, [preparation(len(expected))])
 
-    def _all_rows(self, name: str, pulse: Pulse) -> Iterator[Row]:
-        return self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
-
     def _check_picks(self, plan: KeysPlan, pulse: Pulse) -> Check:
-        """Check every pick. The rows are read from the table itself and not from an index."""
+        """Check every pick, as stored in the table itself and not in an index."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -332,24 +327,23 @@ Pick = tuple[int | None, int | None]
 
 
 def pick_name(pick: Pick) -> str:
-    """Return the name of a pick, for the description of a problem."""
     user, item = pick
     return f"user {user}'s pick of item {item}"
 
 
 class KeysPlan:
-    """Picks that the workers had to insert, in order, and the ids of the picks that were stored."""
+    """Picks that the workers had to insert, in order, and the ids of the stored picks."""
 
     def __init__(self, case: Case) -> None:
         self.picks: list[Pick] = []
         self.places: dict[Pick, int] = {}
-        """Place of each pick: its index in `picks`."""
+        """Index of each pick in `picks`."""
         self.writers: list[Acknowledged] = []
         self.ids_by_place: dict[int, Any] = {}
-        """Ids of the stored picks, by place (index in `picks`)."""
+        """Ids of the stored picks, by index in `picks`."""
         self._case = case
         self._transactions: list[list[range]] = []
-        """For each worker, the places of the picks of each of its transactions."""
+        """Indexes of the picks of each transaction, by worker."""
 
     def add(self, outcome: Outcome, done: int, pulse: Pulse) -> None:
         """Add the picks of a worker with `done` acknowledged transactions."""
@@ -394,19 +388,15 @@ class CyclesWork(ClassicWork):
         yield examined("last commit", lambda: self._check_table(outcomes, pulse))
 
     def _check_table(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
-        """Check that the table has the rows after the acknowledged steps of the worker.
-
-        If the worker died, the rows after one more step are right, too.
-        """
+        """Check that the table has the rows after the worker's acknowledged steps, or one more if it died."""
         (outcome,) = outcomes
         done = self.steps_done(outcome)
         stored = [*self.rows("SELECT id, value FROM t1", pulse)]
-        # SQLite assigns ids from 1 in an empty table.
-        states: Iterator[list[Row]] = (
-            [*enumerate(committed(self.case.spec, self.salt, steps), 1)]
-            for steps in range(done, done + 1 + outcome.died)
+        states = (
+            committed(self.case.spec, self.salt, steps) for steps in range(done, done + 1 + outcome.died)
         )
-        expected = nearest(stored, states)
+        # SQLite assigns ids from 1 in an empty table.
+        expected = nearest(stored, ([*enumerate(values, 1)] for values in states))
         writers = [Acknowledged("the worker", range(len(expected)), len(expected))]
         return check_list("last commit", stored, expected, writers)
 

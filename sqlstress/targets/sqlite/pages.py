@@ -1,6 +1,10 @@
-"""The pages of a database's b-trees, read without SQLite, for SQLite libraries without the dbstat table.
+"""The pages of a database file, read without SQLite: the header, the free list and the b-trees.
 
-Source: https://www.sqlite.org/fileformat2.html#b_tree_pages
+They serve SQLite libraries without the table dbstat, and name the damaged pages of a file.
+
+Never read a file in a process that has a connection to it: closing the file here would drop the connection's
+POSIX locks. The content of a WAL is not read.
+Source: https://www.sqlite.org/fileformat2.html
 """
 
 from __future__ import annotations
@@ -48,8 +52,7 @@ class BtreePage(NamedTuple):
     kind: str
     """Kind of the page: LEAF, INTERNAL or OVERFLOW."""
     cells: int
-    """Number of cells. A cell is an entry of the b-tree; on an internal page of a rowid table a cell is no
-    entry, only a divider between child pages."""
+    """Number of cells: entries, or on an internal page of a rowid table, dividers between child pages."""
     payload: int
     """Size of the parts of records that are on this page, in bytes."""
     unused: int
@@ -82,10 +85,7 @@ def tree_space(tree: Tree, pages: Iterable[BtreePage]) -> TreeSpace:
     )
 
 
-# The pages of a database file, read without SQLite: the header, the free list, and the used pages.
-# Never use this code in a process that has a connection to the file: closing the file here would drop the
-# connection's POSIX locks. The content of a WAL is not read.
-# Source: https://www.sqlite.org/fileformat2.html
+# The header, the free list, and the pages in use.
 
 
 HEADER = 100
@@ -98,11 +98,9 @@ _POINTER = 5
 
 
 class PageFile:
-    """The pages of a database file. Each page can be claimed (marked as used) only once: a page with two
-    references is damage.
+    """Pages of a database file. A page can be claimed (marked as used) once, so every walk ends.
 
-    Because of this, every walk through the pages ends, whatever the content of the file. All methods raise
-    DamagedFile.
+    All methods raise DamagedFile.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -172,7 +170,6 @@ class PageFile:
 
 
 # The walk through the pages of the b-trees.
-# Source: https://www.sqlite.org/fileformat2.html#record_format
 
 
 _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (False, 0x0D): LEAF}
@@ -186,8 +183,7 @@ size of a value: NULL, integers of six sizes, a float, and the constants 0 and 1
 def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
     """Return the space that each b-tree takes. Raises DamagedFile if a page is neither used nor free.
 
-    Never call this function in a process that has a connection to the file, because closing the file here
-    would drop the connection's locks. The content of a WAL is not read. Also raises OSError.
+    Also raises OSError.
     """
     with path.open("rb") as file:
         database = PageFile(file)
@@ -197,11 +193,7 @@ def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
 
 
 def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
-    """Return a list with the first fault in the pages of these b-trees; empty if there is no fault.
-
-    Never call this function in a process that has a connection to the file, because closing the file here
-    would drop the connection's locks. Raises OSError.
-    """
+    """Return a list with the first fault in the pages of these b-trees. Raises OSError."""
     with path.open("rb") as file:
         try:
             database = PageFile(file)
@@ -234,8 +226,7 @@ def _check_records(file: PageFile, page: BtreePage, tree: Tree) -> None:
 
 
 def _size_by_header(local: bytes, size: int) -> int:
-    """Return the size of a record as computed from its header, in bytes. In an undamaged file it equals
-    `size`.
+    """Return the size of a record by its header, in bytes: `size`, unless the record is damaged.
 
     `local` is the part of the record in its cell. Raises IndexError if the header ends after this part.
     """
@@ -277,8 +268,7 @@ def pages(file: PageFile, tree: Tree) -> Iterator[BtreePage]:
 
 
 def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int], list[tuple[int, int]]]:
-    """Return three results: a page, the numbers of its child pages, and (first page, number of bytes) for the
-    overflow pages of each record."""
+    """Return a page, its child pages, and the first page and bytes of each record's overflow."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
     first_byte, free_block, cells, content, fragments = _PAGE_HEADER.unpack_from(data, start)
@@ -310,8 +300,7 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int]
 def _payload(
     data: bytes, entries: Sequence[int], usable: int, keyed: bool
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the number of bytes of records that are on a page, and (first page, number of bytes) for the
-    overflow pages of each record.
+    """Return the bytes of records on a page, and the first page and bytes of each record's overflow.
 
     `entries` has the offset of each entry on the page.
     """

@@ -1,6 +1,6 @@
-"""The space that each b-tree takes in a database file, from SQLite's dbstat table. If the SQLite library has
-no dbstat table, sqlstress reads the pages itself.
+"""The space that each b-tree takes in a database file, from SQLite's table dbstat, or else from its pages.
 
+Linux distributions compile dbstat into SQLite. Python's installers for Windows and macOS do not.
 Source: https://www.sqlite.org/dbstat.html
 """
 
@@ -38,8 +38,7 @@ ORDER BY name
 def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
     """Return the space that each b-tree of a database takes. Call it while no process uses the database.
 
-    First the function copies the WAL into the file. It calls `pulse` often, which may raise. Raises
-    DamagedFile or EnvironmentFailure.
+    The WAL is copied into the file first. Raises DamagedFile, EnvironmentFailure, or what `pulse` raises.
     """
     if not path.is_file() or path.stat().st_size == 0:
         raise _impossible(path, "no such database")
@@ -108,8 +107,7 @@ def has_dbstat(driver: Driver, connection: Connection) -> bool:
 def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[BtreePage]:
     """Yield the pages of a b-tree, from dbstat. Raises DamagedFile."""
     rows = connection.rows(
-        # The path of an overflow page ends in the page's number in the chain; the first page has the number
-        # 0.
+        # The path of an overflow page ends in its number in the chain of pages, from 0.
         f"SELECT pageno, pagetype, ncell, payload, unused, path LIKE '%+000000' FROM {DBSTAT} WHERE name = ?",
         (tree.name,),
     )

@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.group import ERROR, group_runs
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.classics.cycles_show import checkpoints_in, rates, times_of
-from sqlstress.experiments.classics.keys_show import SPACE, space_figure
-from sqlstress.experiments.classics.methods_show import (
+from sqlstress.experiments.classics.findings import (
     FAILED,
     LIMIT,
+    SPACE,
     TIMEOUT,
     WRONG,
     MethodsCells,
     best,
+    checkpoints_in,
+    cycle_rates,
+    space_figure,
+    times_of,
 )
 from sqlstress.experiments.classics.spec import ID_TYPES, Cycling
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
@@ -317,7 +320,7 @@ def test_settings_that_noise_hides_are_not_ranked() -> None:
 def test_timed_out_pass_is_not_compared() -> None:
     alone = several(cycles_run("wal", "none", trial(in_ms(STATEMENTS, [1.0] * 5))))
     late = replace(alone.trials[0], outcome="timeout", series=())
-    assert rates(replace(alone, trials=(late, *alone.trials[1:]))).keys() == {1, 2, 3, 4}
+    assert cycle_rates(replace(alone, trials=(late, *alone.trials[1:]))).keys() == {1, 2, 3, 4}
 
 
 def checkpoint_facts(

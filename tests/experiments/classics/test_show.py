@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.classics import STATEMENTS
-from sqlstress.experiments.classics.keys_show import KeysShown
-from sqlstress.experiments.classics.methods_show import factor_cell
+from sqlstress.experiments.classics.show import KeysShown, factor_cell
 from sqlstress.experiments.classics.spec import ID_TYPES, PHASES, Cycling, tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
