@@ -200,7 +200,7 @@ ELSEWHERE = {
     "python -m pytest": "this is it",
     "python -m tests.renew": "it writes what other tests compare",
     "python -m tests.reliability": "it runs the fault tests, and writes reports/reliability.md",
-    "python -m tests.phrases": "a test reads every phrase with its sample",
+    "python -m sqlstress.show.phrases": "a test reads every phrase with its sample",
     "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
     "python -m benchmarks --help": "the benchmarks have tests of their own",
     ".ci/run": "it runs the tests",

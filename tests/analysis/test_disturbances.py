@@ -15,12 +15,12 @@ from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Run, Throttling, Warning
 from sqlstress.show.case_table import spread_legend
 from sqlstress.show.heading import warnings
+from sqlstress.show.phrases import facts_of
+from sqlstress.show.phrases import sentences as all_sentences
 from tests import example_methods as methods
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
 from tests.example_methods import methods_report
 from tests.example_report import assert_golden_texts
-from tests.phrases import facts_of
-from tests.phrases import sentences as all_sentences
 from tests.several import with_trials
 
 CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)

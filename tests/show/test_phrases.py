@@ -10,10 +10,10 @@ import pytest
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
+from sqlstress.show.phrases import facts_of, variants_of
+from sqlstress.show.phrases import sentences as all_sentences
 from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import plural
-from tests.phrases import facts_of, variants_of
-from tests.phrases import sentences as all_sentences
 
 every_sentence = pytest.mark.parametrize("code", sorted(all_sentences()))
 

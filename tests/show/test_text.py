@@ -15,11 +15,11 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.report import Report, Run, Warning, read
 from sqlstress.show.blocks import FIRST_FINDINGS, Column, Legend, Table, conclusions
 from sqlstress.show.markdown import draw as markdown
+from sqlstress.show.phrases import facts_of
+from sqlstress.show.phrases import sentences as all_sentences
 from sqlstress.show.text import BRIEF, WIDTH, coloured, draw, report_text
 from tests.analysis.hand_made import passes, trial
 from tests.example_report import assert_golden, example_report
-from tests.phrases import facts_of
-from tests.phrases import sentences as all_sentences
 from tests.show.variants import EXAMPLE, VARIANTS, each_run, each_trial, with_case
 
 

@@ -1,4 +1,4 @@
-"""Print every sentence of the reports with sample facts: `python -m tests.phrases`.
+"""Print every sentence of the reports with sample facts: `python -m sqlstress.show.phrases`.
 
 A sentence is a function whose parameters are the facts of a finding. It is in `analysis.sentences`, or in the
 module `sentences` of an experiment.
