@@ -10,96 +10,41 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from operator import mul
-from statistics import fmean
+from statistics import fmean, linear_regression
 from typing import NamedTuple
 
 from sqlstress.statistics.compare import quantile
 
-# Least squares: a fit of values as a linear combination of columns, here a straight line.
-#
-# The solver is the modified Gram-Schmidt method, which loses no digits if columns are nearly equal.
-#
-# Source: Golub and Van Loan, "Matrix Computations", chapter 5.
 
+class Line(NamedTuple):
+    """Straight line through points (x, y), fitted by least squares.
 
-_NOTHING = 1e-9
-"""Share of a column's length. A column depends on the columns before it if, after its projections on them
-are removed, less than this share of its length remains."""
+    If x is relative to its mean, the errors of height and slope are independent.
+    """
 
-
-class Fit(NamedTuple):
-    """Result of a least-squares fit."""
-
-    coefficients: tuple[float, ...]
-    """Coefficient of each column."""
-    errors: tuple[float, ...]
-    """Standard error of each coefficient; 0 if there are no degrees of freedom."""
+    x_mean: float
+    height: float
+    """Value of y at `x_mean`."""
+    slope: float
+    height_error: float
+    """Standard error of the height."""
+    slope_error: float
+    """Standard error of the slope."""
     degrees: int
-    """Degrees of freedom: the number of rows minus the number of columns."""
+    """Degrees of freedom: the number of points minus 2."""
 
 
-def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> Fit:
-    """Return the linear combination of columns that is nearest to the values.
-
-    `rows` has a number for each column in each row, and `values` a value for each row. Raises ValueError if
-    the coefficients are not determined, because there are too few rows or a column depends on others.
-    """
-    width = len(rows[0]) if rows else 0
-    degrees = len(rows) - width
-    if not width or degrees < 0:
-        raise ValueError("there are fewer rows than columns")
-    basis, upper = _orthogonal([list(column) for column in zip(*rows, strict=True)])
-    residuals, projected = list(values), []
-    for unit in basis:
-        along = _dot(unit, residuals)
-        projected.append(along)
-        residuals = [value - along * part for value, part in zip(residuals, unit, strict=True)]
-    inverse = _inverse(upper)
-    coefficients = [_dot(line, projected) for line in inverse]
-    variance = _dot(residuals, residuals) / degrees if degrees else 0.0
-    errors = [math.sqrt(variance * _dot(line, line)) for line in inverse]
-    return Fit(tuple(coefficients), tuple(errors), degrees)
-
-
-Matrix = list[list[float]]
-"""Rows of a matrix, or its columns."""
-
-
-def _orthogonal(columns: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the QR decomposition: orthogonal unit vectors, and the upper triangular matrix of factors.
-
-    Raises ValueError if a column depends on earlier columns.
-    """
-    basis: Matrix = []
-    upper = [[0.0] * len(columns) for _ in columns]
-    for place, column in enumerate(columns):
-        full_length = math.sqrt(_dot(column, column))
-        for number, unit in enumerate(basis):
-            upper[number][place] = along = _dot(unit, column)
-            column = [value - along * part for value, part in zip(column, unit, strict=True)]
-        length = math.sqrt(_dot(column, column))
-        if length <= _NOTHING * full_length:
-            raise ValueError("a column follows from those before it")
-        upper[place][place] = length
-        basis.append([value / length for value in column])
-    return basis, upper
-
-
-def _inverse(upper: Matrix) -> Matrix:
-    """Return the inverse of an upper triangular matrix, as rows."""
-    size = len(upper)
-    inverse = [[0.0] * size for _ in range(size)]
-    for column in range(size):
-        inverse[column][column] = 1 / upper[column][column]
-        for row in range(column - 1, -1, -1):
-            rest = sum(upper[row][place] * inverse[place][column] for place in range(row + 1, column + 1))
-            inverse[row][column] = -rest / upper[row][row]
-    return inverse
-
-
-def _dot(left: Sequence[float], right: Sequence[float]) -> float:
-    return math.fsum(map(mul, left, right))
+def fit_line(points: Sequence[tuple[float, float]]) -> Line:
+    """Return the line nearest to three or more points. Raise StatisticsError if all x are equal."""
+    xs, ys = zip(*points, strict=True)
+    x_mean, degrees = fmean(xs), len(points) - 2
+    slope, height = linear_regression([x - x_mean for x in xs], ys)
+    residuals = [y - height - slope * (x - x_mean) for x, y in points]
+    variance = math.fsum(residual**2 for residual in residuals) / degrees
+    width = math.fsum((x - x_mean) ** 2 for x in xs)
+    return Line(
+        x_mean, height, slope, math.sqrt(variance / len(points)), math.sqrt(variance / width), degrees
+    )
 
 
 # Search for the highest rate that keeps a promise, with windows whose results are noisy.
@@ -234,14 +179,11 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     ]
     if len(points) < LEAST or len({x for x, _ in points}) < 2:
         return None
-    # If x is relative to its mean, the errors of height and slope are independent.
-    x_mean = fmean(x for x, _ in points)
-    line = fit([(1.0, x - x_mean) for x, _ in points], [y for _, y in points])
-    (height, slope), (height_error, slope_error) = line.coefficients, line.errors
-    if slope <= 0 or slope < MIN_SLOPE_ERRORS * slope_error:
+    line = fit_line(points)
+    if line.slope <= 0 or line.slope < MIN_SLOPE_ERRORS * line.slope_error:
         return None
-    x = x_mean - height / slope
-    error = math.hypot(height_error, (x - x_mean) * slope_error) / slope
+    x = line.x_mean - line.height / line.slope
+    error = math.hypot(line.height_error, (x - line.x_mean) * line.slope_error) / line.slope
     reach = max(quantile(1 - INTERVAL_ERROR / 2, line.degrees) * error, math.log1p(MIN_HALF_WIDTH))
     return middle * math.exp(x - reach), middle * math.exp(x), middle * math.exp(x + reach)
 
