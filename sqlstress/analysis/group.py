@@ -283,11 +283,6 @@ class PairwiseTests:
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
-    def are_equal(self, run: Run, other: Run) -> bool:
-        """Return whether two runs differ by significantly less than the share NEAR."""
-        ratio = self.ratio(other, run)
-        return run is other or (ratio is not None and ratio.is_within(NEAR))
-
     @cached_property
     def passes_needed(self) -> int:
         """Estimated number of passes that are needed to detect a relative difference of NEAR."""

@@ -22,7 +22,6 @@ from sqlstress.analysis.wording import (
     change_figures,
     change_text,
     duration,
-    estimate,
     failure_time,
     listing,
     percent,
@@ -492,24 +491,6 @@ def saturated(*, where: str, share: float, several: bool = False, skipped: bool 
 
 def kept_up_unclear(*, where: str) -> str:
     return f"Cannot tell whether {where} kept up: use a longer --duration."
-
-
-def p99_by_rate(
-    *,
-    where: str,
-    base_ns: float,
-    base_rate: int,
-    rate: int,
-    ratio: Ratio | None = None,
-    share: float | None = None,
-    noise: Noise | None = None,
-) -> str:
-    base = f"With {where}, p99 was {duration(base_ns)} at {digits(base_rate)}/s"
-    if ratio is not None:
-        return f"{base} and {estimate(ratio)} that at {digits(rate)}/s ({between(ratio)})."
-    if noise:
-        return f"{base}. Cannot tell whether it is higher at rates up to {digits(rate)}/s: {_noise(noise)}."
-    return f"{base}. Up to {digits(rate)}/s it differs by less than {percent(share or 0)}."
 
 
 def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None = None) -> str:

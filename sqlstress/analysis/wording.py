@@ -291,11 +291,6 @@ def change(share: float, than: str) -> str:
     return f"{percent(abs(share))} {'faster' if share > 0 else 'slower'} {than}"
 
 
-def estimate(ratio: Ratio) -> str:
-    """Return the estimate of a ratio as text: "1.9 times"."""
-    return times(ratio.estimate)
-
-
 def counts(numbers: Mapping[str, int]) -> str:
     """Return named numbers, such as counts of errors, as text: "busy (12) and locked (3)"."""
     return listing([f"{name} ({digits(number)})" for name, number in numbers.items()])
