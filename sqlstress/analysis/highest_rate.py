@@ -248,10 +248,7 @@ def _longer(search: LimitSearch) -> str:
 
 
 def _window_findings(rates: Sequence[TriedRate], promise: Promise) -> Iterator[Finding]:
-    """Yield the number of judged windows, and the numbers of windows that were not judged, by reason."""
-    if judged := [rate for rate in rates if rate.judged]:
-        count = sum(len(rate.judged) for rate in judged)
-        yield Finding(sentences.limit_judged, windows=count, fewest=min(rate.fewest for rate in judged))
+    """Yield the numbers of windows that were not judged, by reason."""
     reasons = Counter(skip_reason(trial, promise) for rate in rates for trial in rate.run.valid)
     if reasons[HARNESS]:
         yield Finding(sentences.limit_not_judged, windows=reasons[HARNESS], late=MAX_LATE_SHARE)

@@ -893,10 +893,6 @@ def limit_unknown(
     return f"Cannot tell which rate holds {promise}{shown}.{f' Measure longer: {longer}.' if longer else ''}"
 
 
-def limit_judged(*, windows: int, fewest: int) -> str:
-    return f"Judged: {plural(windows, 'window')} of at least {plural(fewest, 'operation')}."
-
-
 def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: int = 0) -> str:
     count = f"{plural(windows, 'window')} not judged"
     if name:
