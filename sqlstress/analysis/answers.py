@@ -8,14 +8,13 @@ of an option.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Protocol, TypeVar
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding, is_unclear
-from sqlstress.analysis.group import ERROR, Group, PairwiseTests, closed_loop_only, noise, rate_of, too_noisy
+from sqlstress.analysis.group import ERROR, Group, PairwiseTests, noise, rate_of, too_noisy
 from sqlstress.analysis.sentences import CommitWorth, Noise, SidesAhead, ValueRange, ValueRatio
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import experiment_of
@@ -33,17 +32,6 @@ A comparison of every pair of several hundred cases would take half a minute.
 """
 
 
-class HasRun(Protocol):
-    """Object with results of a run, such as a cell of a table."""
-
-    @property
-    def run(self) -> Run:
-        """Run that gave the results."""
-
-
-Cell = TypeVar("Cell", bound=HasRun)
-
-
 @dataclass(frozen=True)
 class ExtremeRuns:
     """Leading runs: the run with the highest figure, and the runs that are not significantly worse."""
@@ -59,11 +47,6 @@ class ExtremeRuns:
     def unclear(self) -> bool:
         """Whether there are several leading runs, and some of them may differ by the share NEAR or more."""
         return len(self.runs) > 1 and not self.equal
-
-    def among(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Return the cells of the leading runs, in the given order."""
-        leading = {id(run) for run in self.runs}
-        return [cell for cell in cells if id(cell.run) in leading]
 
 
 def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> ExtremeRuns:
@@ -303,14 +286,13 @@ Rates = Mapping[int, float]
 """Transactions per second, by pass."""
 
 
-@closed_loop_only
 def answer(group: Group) -> Iterator[Finding]:
     """Yield the comparison of an option's values, then the places where each value does best and worst.
 
-    Nothing for a group without parts. Half of the error probability is for the overall comparison, and half
-    for the places.
+    Nothing for a group without parts, or at a fixed rate. Half of the error probability is for the overall
+    comparison, and half for the places.
     """
-    if sides_of(group):
+    if group.case.rate or sides_of(group):
         return  # `leads` compares targets place by place, and only if their commits have equal durability
     rates = {group.value(part.case): _by_place(part) for part in group.parts}
     rates = {value: by_place for value, by_place in rates.items() if by_place}

@@ -6,6 +6,7 @@ A run is all trials of a case, a group is the runs of a table, and a finding is 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from operator import attrgetter
 from typing import Any
 
 from sqlstress.analysis import sentences
@@ -58,14 +59,10 @@ def taken_disk_share(trial: Trial) -> float:
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
-def _stopped_share(trial: Trial) -> float:
-    """Return the share of the periods of a CPU quota in which the quota stopped our processes."""
-    return trial.stopped_share
-
-
 def disturbed(run: Run) -> bool:
     """Return whether other programs or a CPU quota disturbed at least half of a run's valid trials."""
-    return any(_in_most_trials(run, share) for share in (taken_share, taken_disk_share, _stopped_share))
+    shares = (taken_share, taken_disk_share, attrgetter("stopped_share"))
+    return any(_in_most_trials(run, share) for share in shares)
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 from sqlstress.analysis.finding import Finding
@@ -169,20 +169,6 @@ class Group:
 
 Topic = Callable[[Group], Iterator[Finding]]
 """Function that yields the findings on one subject for a group, such as its leading runs."""
-
-
-def closed_loop_only(topic: Topic) -> Topic:
-    """Decorate a topic: restrict it to closed loops.
-
-    In a closed loop, a process starts an operation when its last operation has ended. At a fixed rate, the
-    throughput is only the requested rate, so the decorated topic yields nothing.
-    """
-
-    @wraps(topic)
-    def closed_loop_topic(group: Group) -> Iterator[Finding]:
-        return iter(()) if group.case.rate else topic(group)
-
-    return closed_loop_topic
 
 
 class PairwiseTests:

@@ -20,7 +20,6 @@ from sqlstress.analysis.group import (
     Group,
     PairwiseTests,
     by_files,
-    closed_loop_only,
     longest_wait_ns,
     noise,
 )
@@ -36,14 +35,14 @@ MAX_REPORTED_GAIN = 1.0
 user."""
 
 
-@closed_loop_only
 def throughput_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on the throughput of a group: its best runs, and the growth with buckets and processes.
 
-    Nothing if all runs have the same number of processes and the same number of buckets.
+    Nothing if all runs have the same number of processes and the same number of buckets. Nothing at a fixed
+    rate, where the throughput is the requested rate.
     """
     runs = _comparable_runs(group)
-    if not runs:
+    if not runs or group.case.rate:
         return
     tested = group.pairwise_tests(runs)
     if tested is None:
@@ -242,7 +241,6 @@ MIN_FAIRNESS_CHANGE = 0.05
 shares of the operations; 1 means equal shares."""
 
 
-@closed_loop_only
 def waits(group: Group) -> Iterator[Finding]:
     """Yield the significant changes of the longest wait and of fairness with the number of buckets.
 
@@ -251,7 +249,7 @@ def waits(group: Group) -> Iterator[Finding]:
     """
     runs = _comparable_runs(group)
     tested = group.pairwise_tests(runs) if runs else None
-    if tested is None:
+    if tested is None or group.case.rate:
         return
     (base_files, base), *others = _curves(tested, runs).items()
     if not others:

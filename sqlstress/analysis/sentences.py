@@ -514,10 +514,6 @@ def _step(step: TracedStep) -> str:
     return f"{step.statement} ({step.at})" if step.at else step.statement
 
 
-def _steps(first: TracedStep, then: TracedStep) -> str:
-    return f"First {_step(first)}, then {_step(then)}."
-
-
 def suspicion(
     *,
     kind: str,
@@ -529,67 +525,41 @@ def suspicion(
     held: bool = False,
 ) -> str:
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
-    return _SUSPICIONS[kind](cause, transaction, table, first, then)
-
-
-def _stale(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of a lost update: {transaction} reads {table} outside of the transaction that writes it. "
-        f"{_steps(first, then)} Another process can write in between. Read after BEGIN IMMEDIATE, or let "
-        "one statement read and write."
-    )
-
-
-def _stale_copy(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of a stale copy: {transaction} writes {table} from what it has read outside of that "
-        f"transaction. {_steps(first, then)} Another process can change the source in between. Read it "
-        "after BEGIN IMMEDIATE."
-    )
-
-
-def _guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of a check that no longer holds: {transaction} checks what it has read of {table} outside "
-        f"of the transaction that writes it. {_steps(first, then)} Another process can write in between. "
-        "Repeat the condition in the WHERE of the write and look at its row count, or read after BEGIN "
-        "IMMEDIATE."
-    )
-
-
-def _maybe_guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{transaction} reads {table} outside of the transaction that writes it. {_steps(first, then)} "
-        "SQLite computes the new value, so no update is lost. But if the code checks first what it has "
-        "read, such as a limit, repeat the condition in the WHERE of the write."
-    )
-
-
-def _mixed(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of half transactions: threads or tasks of {transaction} share a connection, and one "
-        f"writes in the transaction of another. {_steps(first, then)} Use a lock for each transaction, or "
-        "a connection for each task."
-    )
-
-
-def _forked(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    statement = f": {_step(first)}" if first.statement else ""
-    return (
-        f"{cause} of corruption: {transaction} uses a connection in a process that was forked after it was "
-        f"opened{statement}. Open a connection in each process."
-    )
+    steps = f"First {_step(first)}, then {_step(then)}."
+    use = f": {_step(first)}" if first.statement else ""
+    return _SUSPICIONS[kind].format(cause=cause, name=transaction, table=table, steps=steps, use=use)
 
 
 _SUSPICIONS = {
-    "read-outside": _stale,
-    "copy-of-read-outside": _stale_copy,
-    "guarded-by-stale-read": _guarded,
-    "maybe-guarded-by-stale-read": _maybe_guarded,
-    "connection-mixed": _mixed,
-    "connection-forked": _forked,
+    "read-outside": (
+        "{cause} of a lost update: {name} reads {table} outside of the transaction that writes it. {steps} "
+        "Another process can write in between. Read after BEGIN IMMEDIATE, or let one statement read and "
+        "write."
+    ),
+    "copy-of-read-outside": (
+        "{cause} of a stale copy: {name} writes {table} from what it has read outside of that transaction. "
+        "{steps} Another process can change the source in between. Read it after BEGIN IMMEDIATE."
+    ),
+    "guarded-by-stale-read": (
+        "{cause} of a check that no longer holds: {name} checks what it has read of {table} outside of the "
+        "transaction that writes it. {steps} Another process can write in between. Repeat the condition in "
+        "the WHERE of the write and look at its row count, or read after BEGIN IMMEDIATE."
+    ),
+    "maybe-guarded-by-stale-read": (
+        "{name} reads {table} outside of the transaction that writes it. {steps} SQLite computes the new "
+        "value, so no update is lost. But if the code checks first what it has read, such as a limit, repeat"
+        " the condition in the WHERE of the write."
+    ),
+    "connection-mixed": (
+        "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
+        "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."
+    ),
+    "connection-forked": (
+        "{cause} of corruption: {name} uses a connection in a process that was forked after it was "
+        "opened{use}. Open a connection in each process."
+    ),
 }
-"""Function that writes the sentence on a suspected fault of the user's code, by the kind of fault."""
+"""Sentence on a suspected fault of the user's code, by the kind of fault."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -602,7 +572,7 @@ def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
 
 
 def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
-    steps = f" {_steps(first, then)}" if first and then else ""
+    steps = f" First {_step(first)}, then {_step(then)}." if first and then else ""
     return (
         f"Transactions begin DEFERRED, read, and then write.{steps} If another process wrote meanwhile, "
         'SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.'

@@ -68,14 +68,6 @@ class Ratio(NamedTuple):
         return self.low > 1 - share and self.high < 1 / (1 - share)
 
 
-def ratio_of(log: float, reach: float, pairs: int) -> Ratio:
-    """Return a ratio whose logarithm is `log`.
-
-    The logarithms of the ends of its interval are `log - reach` and `log + reach`.
-    """
-    return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), pairs)
-
-
 def without_interval(estimate: float) -> Ratio:
     """Return a ratio without an interval, for too few figures to estimate their noise."""
     return Ratio(estimate, 0.0, math.inf, 0)
@@ -142,7 +134,8 @@ class Passes(Generic[K]):
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
             return None
-        return ratio_of(fmean(logs), self._reach(logs, (error or self._alpha) / 2), len(logs))
+        log, reach = fmean(logs), self._reach(logs, (error or self._alpha) / 2)
+        return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), len(logs))
 
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
         """Return a lower bound of the ratio of the geometric mean of `others` to case `base`.
@@ -250,9 +243,13 @@ def spread(figures: Sequence[float]) -> float | None:
     return _exp(reach) - 1
 
 
+_MAX_LOG = 700.0
+"""Largest logarithm that is used: e**700 is near the largest float."""
+
+
 def _exp(value: float) -> float:
-    """Return e**value, but at most e**700, which is near the largest float."""
-    return math.exp(min(value, 700.0))
+    """Return e**value, but at most e**_MAX_LOG."""
+    return math.exp(min(value, _MAX_LOG))
 
 
 @cache
@@ -397,22 +394,14 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
     """
     if not base or not other:
         return None
-    estimate = _exponential(median(all_differences(base, other)))
-    if math.isinf(estimate):
-        return None
+    log = median(all_differences(base, other))
+    if log >= _MAX_LOG:
+        return None  # possible with a manipulated report
     ends = unpaired_bounds(base, other, (1 - confidence) / 2)
     if ends is None:
-        return without_interval(estimate)
-    low, high = map(_exponential, ends)
-    return Ratio(estimate, low, high, len(base) * len(other))
-
-
-def _exponential(value: float) -> float:
-    """Return e**value; infinity if the result is too large for a float."""
-    try:
-        return math.exp(value)
-    except OverflowError:  # possible with a manipulated report
-        return math.inf
+        return without_interval(_exp(log))
+    low, high = map(_exp, ends)
+    return Ratio(_exp(log), low, high, len(base) * len(other))
 
 
 def min_sample_size(alpha: float) -> int:

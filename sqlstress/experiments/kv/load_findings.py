@@ -14,7 +14,7 @@ from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, closed_loop_only, longest_wait_ns
+from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import (
     LONG_WAIT_NS,
     MIN_FAIRNESS,
@@ -185,14 +185,13 @@ def _server_waits(group: Group) -> Iterator[Finding]:
         yield Finding(shared.refused, where=where, refused=refused, locked=locked, retried=True)
 
 
-@closed_loop_only
 def _usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield a finding on waits longer than the usual busy timeout. The case does not report them as errors,
     because its own busy timeout is longer.
 
     If there is no such wait, yield a finding on the cases whose window was too short to show such a wait.
     """
-    waits = takes(group.case.driver, "busy-timeout")
+    waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
