@@ -1,7 +1,6 @@
 """Failed operations: their share, and the time until they failed, compared with the busy timeout.
 
-The busy timeout is the time for which SQLite waits for a lock before an operation fails. A run is all trials
-of a case, and a group is the runs of a table.
+The busy timeout is the time for which SQLite waits for a lock before an operation fails.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""Share of the busy timeout. A failed operation that took at least this share counts as a wait for the whole
-timeout."""
+"""Share of the busy timeout from which a failed operation counts as a wait for the whole timeout."""
 IMMEDIATE_SHARE = 0.1
-"""Share of the busy timeout. If the median time until an operation failed is at most this share, the
-operations failed at once."""
+"""Share of the busy timeout. Operations failed at once if their median time to a failure is at most this
+share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +31,11 @@ class Wait:
     latency: Latency
     """Latencies of the failed operations."""
     timeout_ms: int | None
-    """Busy timeout in force, in ms; None if it is unknown, or differs between connections."""
+    """Busy timeout in ms; None if it is unknown or differs between connections."""
 
     @property
     def waited_count(self) -> int:
-        """Number of operations that failed after at least WHOLE_TIMEOUT_SHARE of the busy timeout; 0 if the
-        timeout is unknown."""
+        """Number of operations that failed after the whole timeout; 0 if the timeout is unknown."""
         if not self.timeout_ms:
             return 0
         least = bucket_of(round(WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS))
@@ -46,10 +43,7 @@ class Wait:
 
     @property
     def is_at_once(self) -> bool:
-        """Whether the median time to a failure was short, and no operation waited for the whole timeout.
-
-        Short means at most IMMEDIATE_SHARE of the busy timeout. False if the timeout is unknown or 0.
-        """
+        """Whether operations failed at once (see IMMEDIATE_SHARE) and none waited for the whole timeout."""
         median_ns = self.latency.p50_ns or 0.0
         return bool(self.timeout_ms) and not self.waited_count and median_ns <= self._short_ns
 
@@ -80,19 +74,13 @@ def latency_of(failures: Iterable[Failures]) -> Latency | None:
 
 
 def wait_of(group: Group, timeout_ms: int | None) -> Wait | None:
-    """Return the time until operations of a group failed; None if none failed, or no times were recorded.
-
-    `timeout_ms` is the busy timeout in force, in ms; None if it is unknown.
-    """
+    """Return the time until operations of a group failed; None if none failed, or no times were recorded."""
     latency = latency_of(failures_of(group.runs))
     return Wait(latency, timeout_ms) if latency and latency.count else None
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the share of operations that failed, by kind of transaction, the largest share first.
-
-    Kinds without a failure are left out. A share is failed operations divided by all operations of the kind.
-    """
+    """Return the share of a kind's operations that failed, by kind with failures, the largest share first."""
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:

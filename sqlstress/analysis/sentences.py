@@ -2,8 +2,8 @@
 
 The parameters of a function are the facts, and its name is the code of the finding in JSON reports. Facts
 that end in _ns are times in ns, and shares are from 0 to 1. A fact `where` is a label of cases, such as "8
-processes on 1 bucket". A fact of None, "" or False is left out of the sentence. Verdicts (EQUAL, UNCLEAR,
-TOO_FEW) are those of `statistics.compare`. A pass is one trial of each case in turn.
+processes on 1 bucket". A fact of None, "" or False is left out. Verdicts are those of `statistics.compare`. A
+pass is one trial of each case in turn. A target stores the data, such as SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from sqlstress.statistics.units import digits, format_duration, format_ms, plura
 
 
 class FailedCheck(NamedTuple):
-    """Check of the data that failed in one or more passes (trials of the same case)."""
+    """Check of the data that failed in one or more passes."""
 
     name: str
     problems: int | None
     """Number of problems; None if the check does not count them."""
     checked: int | None
-    """Number of checked rows; None if it is unknown, or if there are problems with rows that are missing."""
+    """Number of checked rows; None if it is unknown, or if rows are missing."""
     failed: int
     """Number of passes in which the check failed."""
     passes: int
@@ -136,7 +136,7 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """Reason why the measured passes cannot show a difference: the noise of their figures."""
+    """Reason why the measured passes cannot show a difference."""
 
     passes: int
     """Number of measured passes."""
@@ -211,12 +211,12 @@ def scaling_unclear(
 
 
 class LayoutGain(NamedTuple):
-    """Throughput of a layout (number of buckets), compared with that of another layout."""
+    """Throughput of a layout (number of buckets) compared with another."""
 
     layout: str
     """Label of the layout, such as "20 buckets"."""
     processes: int
-    """Number of processes with which the two layouts were compared."""
+    """Number of processes of the comparison."""
     ratio: Ratio
     unclear: bool
     """Whether it is unclear which layout has the higher throughput."""
@@ -234,7 +234,7 @@ def layouts(*, base: str, others: Sequence[LayoutGain]) -> str:
 
 
 class LayoutChange(NamedTuple):
-    """Two layouts (numbers of buckets) that are compared, as labels such as "20 buckets"."""
+    """Two compared layouts, as labels such as "20 buckets"."""
 
     layout: str
     base: str
@@ -278,7 +278,7 @@ def starvation(
 
 
 class CommitWorth(NamedTuple):
-    """Targets, such as SQLite and PostgreSQL, whose commits have equal durability."""
+    """Targets whose commits have equal durability."""
 
     sides: Sequence[str]
     """Names of the targets."""
@@ -310,9 +310,9 @@ class SidesAhead(NamedTuple):
     unclear: bool = False
     """Whether it is unknown which of the targets `ahead` leads."""
     low: float | None = None
-    """Lower bound of the ratio of a single leader to the next target; None if several lead."""
+    """Lower bound of a single leader's ratio to the next target; None if several lead."""
     high: float | None = None
-    """Upper bound of the ratio of a single leader to the next target; None if several lead."""
+    """Upper bound of a single leader's ratio to the next target; None if several lead."""
 
 
 def _sides_ahead(sides: SidesAhead) -> str:
@@ -343,7 +343,7 @@ def leads(
 
 
 class ValueRatio(NamedTuple):
-    """Throughput with a value of a setting, compared with that of the setting's first value."""
+    """Throughput with a value of a setting, compared with the setting's first value."""
 
     value: str
     base: str
@@ -351,7 +351,7 @@ class ValueRatio(NamedTuple):
     times: float
     """Throughput with `value` divided by that with `base`."""
     ratio: Ratio | None
-    """Ratio with its interval; None if there were too few passes for an interval."""
+    """Ratio with its interval; None if there were too few passes."""
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
 
@@ -382,7 +382,7 @@ def answer(
 
 
 class ValueRange(NamedTuple):
-    """Cases in which a value of a setting does best and worst, compared with the setting's first value."""
+    """Cases in which a value of a setting does best and worst, relative to the setting's first value."""
 
     value: str
     most: float

@@ -1,7 +1,6 @@
 """Parts of a report that have their own verdict, such as a crash test or a hunt for faults.
 
-A study is an experiment whose result is such a verdict instead of figures for cases. A finding is a sentence
-with its facts.
+A study is an experiment whose result is such a verdict instead of figures for cases.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test. WRONG: data was wrong. UNPROVED: too little was tested for a proof. PROVED: the
-data was proved right.
+"""Statuses of a crash test: data was wrong; too little was tested for a proof; the data was proved right.
 
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
@@ -68,7 +66,7 @@ def counterexamples(verdict: Verdict) -> Iterator[Finding]:
 def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Finding]:
     """Yield the finding that a study ended early because of `error`; nothing if `error` is None.
 
-    `rounds` is the progress as text, such as "3 of 100 rounds". If it is None, the finding has no progress.
+    `rounds` is the progress as text, such as "3 of 100 rounds".
     """
     if error:
         yield Finding(sentences.ended_early, rounds=rounds, reason=error.removesuffix("."))

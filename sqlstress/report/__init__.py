@@ -1,7 +1,6 @@
 """Report of a measurement: its runs and trials, the environment, and the conversion to JSON and back.
 
-A submodule is imported when one of its names is first used. Workers and `--help` use no name of this package,
-so they start faster without these imports.
+A submodule is imported when one of its names is first used, so that workers and `--help` start faster.
 """
 
 from importlib import import_module

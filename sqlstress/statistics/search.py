@@ -1,8 +1,7 @@
 """Search for the highest rate that keeps a promise: the rate of the next window, and the end of the search.
 
 A rate is a number of operations per second, and a promise is an upper bound of their latency. A window is a
-measurement at one rate. All functions depend only on the windows so far, so that tests can run them on
-simulated machines.
+measurement at one rate. Functions depend only on the windows so far, so tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ from sqlstress.statistics.compare import quantile
 
 
 class Line(NamedTuple):
-    """Straight line through points (x, y), fitted by least squares.
-
-    If x is relative to its mean, the errors of height and slope are independent.
-    """
+    """Straight line through points (x, y). Because x is relative to its mean, height and slope are
+    independent."""
 
     x_mean: float
     height: float
@@ -35,7 +32,7 @@ class Line(NamedTuple):
 
 
 def fit_line(points: Sequence[tuple[float, float]]) -> Line:
-    """Return the line nearest to three or more points. Raise StatisticsError if all x are equal."""
+    """Return the line nearest to three or more points. Raise ValueError if all x are equal."""
     xs, ys = zip(*points, strict=True)
     x_mean, degrees = fmean(xs), len(points) - 2
     slope, height = linear_regression([x - x_mean for x in xs], ys)
@@ -62,7 +59,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 
 
 MAX_MARGIN = 1.0
-"""Maximum absolute value of a margin in the fit of the line. Larger margins count as this value."""
+"""Maximum absolute value of a margin in the fit of the line."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
 """Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
@@ -72,29 +69,26 @@ LADDER: tuple[int, ...] = tuple(
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Numbers of steps of the ladder: HALF steps down are about half of a rate, UP steps up are a third more."""
+"""Numbers of steps of the ladder: HALF steps down halve a rate, UP steps up add a third."""
 MIN_AGREEING_WINDOWS = 6
-"""Minimum number of windows at a rate with a surprising result, before the result is believed.
+"""Minimum number of windows at a rate before a surprising result is believed.
 
-It is surprising if most windows at a rate above the limit keep the promise, or if most windows at a rate
-below the limit break it. If no tried rate breaks the promise, the result of the highest rate is surprising.
-If no tried rate keeps the promise, the result of the lowest rate is surprising.
+A result is surprising if most windows above the limit keep the promise, or most below it break the promise.
+If no tried rate breaks the promise, the result of the highest rate is surprising; if none keeps it, that of
+the lowest.
 """
 NEARBY_FACTOR = 1.5
-"""Largest factor between the dividing rate and a rate whose windows are used for the line."""
+"""Largest factor between the dividing rate and the rate of a window that is used for the line."""
 LEAST, MOST = 16, 100
 """Minimum number of windows for a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
 MIN_HALF_WIDTH = 0.1
-"""Minimum relative half-width of the limit's interval.
-
-The speed of a machine changes by 10% within an hour.
-"""
+"""Minimum relative half-width of the limit's interval. A machine's speed changes by 10% within an hour."""
 NARROW_RATIO = 1.25
-"""Ratio of the upper end of the limit's interval to its lower end at which the search stops."""
+"""Ratio of the upper to the lower end of the limit's interval at which the search stops."""
 MIN_SLOPE_ERRORS = 2.0
-"""Minimum slope of the line, in standard errors. The point where a flatter line crosses 0 is arbitrary."""
+"""Minimum slope of the line, in standard errors. A flatter line crosses 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
 """Rate and margin of each window, in the order of measurement."""
@@ -168,7 +162,7 @@ def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
     """Return the lower end of the limit's interval, the limit, and the upper end, as rates.
 
-    None if there are too few windows near the limit, or if their margins do not clearly rise with the rate.
+    None if too few windows are near the limit, or their margins do not clearly rise with the rate.
     """
     middle = _divide(windows)
     points = [
@@ -191,8 +185,7 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 def _divide(windows: Windows) -> float:
     """Return the dividing rate, a first estimate of the limit, midway between two tried rates.
 
-    For this rate, the number of windows on the wrong side is smallest: windows that broke the promise at a
-    lower rate, and windows that kept the promise at a higher rate.
+    As few windows as possible break the promise below it or keep the promise above it.
     """
     rates = sorted(windows)
 
@@ -209,8 +202,8 @@ def _divide(windows: Windows) -> float:
 def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
     """Return the rate of the next window; None if the search is complete.
 
-    `seen` has the rate and the margin of each window, in order. The search begins with `start`, and no rate
-    below `lowest` is tried.
+    `seen` has the rate and margin of each window, in order. The search begins with `start`, and tries no rate
+    below `lowest`.
     """
     bottom = bisect_left(LADDER, lowest)
     if not seen:
@@ -239,12 +232,12 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate.
+    """Return the rate of the next window, near the dividing rate. `bottom` is the lowest step that may be
+    tried.
 
-    If the two rates around the dividing rate are more than two steps of the ladder away from each other, the
-    result is midway between them. Otherwise it is a step up or down from the rate of the last window, by the
-    result of that window. If the last window was far from the dividing rate, the result is the tried rate
-    below the dividing rate. `bottom` is the lowest step that may be tried.
+    Midway between the two rates around the dividing rate if they are more than two steps from each other.
+    Else a step up or down from the last window, by its result. If the last window was far off, the tried rate
+    below.
     """
     rates, middle = sorted(windows), _divide(windows)
     above = bisect_left(rates, middle)
