@@ -86,7 +86,7 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 def differences(report: Report, test: AbTest) -> list[list[float]]:
     """Return the differences of the pairs that were measured in all cells, in one list per cell.
 
-    The lists are empty if --max-failed allows fewer failed operations than occurred.
+    The lists are empty if more operations failed than --max-failed allows.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -139,9 +139,6 @@ def possible_ratios(found: Look) -> tuple[float, float] | None:
 
 NAMES = {"tps": "TPS", "p99": "p99"}
 """Name of each metric in sentences."""
-
-
-# Differences between the arms of an A/B test, as text.
 
 
 def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
@@ -203,9 +200,6 @@ def _item(value: Any) -> str:
         return str(value)
     weight = value.get("weight", 1)
     return str(value["name"]) if weight == 1 else f"{value['name']}@{weight}"
-
-
-# Conclusions of an A/B test: the verdict, the direction of the change, its bounds, and advice.
 
 
 class Pairs:
@@ -349,10 +343,6 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
     if not pairs.means:
         return ()
     return pairs.failing() if test.verdict == FAIL and not test.reason else (pairs.change(),)
-
-
-# Advice for an inconclusive A/B test: more pairs, longer slices, or another --max-drop. A slice is one window
-# of one arm.
 
 
 NEAR = 1 / 3

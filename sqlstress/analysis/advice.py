@@ -141,7 +141,6 @@ class SweepState(NamedTuple):
     """Progress of a sweep (a measurement of all cases in several passes) that ended early."""
 
     made: int
-    """Number of trials that were made."""
     due: int
     """Number of planned trials."""
 

@@ -35,9 +35,8 @@ class ExtremeRuns:
     """Run with the highest figure, and the runs that are not significantly worse."""
 
     best: Run
-    """Run with the highest figure."""
     runs: tuple[Run, ...]
-    """All leading runs, including `best`."""
+    """Leading runs, with `best`."""
     equal: bool
     """Whether there are several leading runs that all differ by significantly less than the share NEAR."""
 

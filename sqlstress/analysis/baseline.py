@@ -28,7 +28,6 @@ class CaseCheck:
     """Comparison of a case in the current report with the case in the baseline."""
 
     name: str
-    """Label of the case."""
     base: float
     """Median of the figures of the baseline's trials."""
     now: float
@@ -68,7 +67,7 @@ class BaselineCheck:
     cases: tuple[CaseCheck, ...] = ()
     """Compared cases; empty if the current report has wrong data or too many failed operations."""
     ratio: float | None = None
-    """Geometric mean of the cases' ratios; None if no ratio was computed."""
+    """Geometric mean of the cases' ratios; None without cases."""
     wrong: str | None = None
     """Description of wrong data in the current report; None if its data is right."""
     failed: str | None = None

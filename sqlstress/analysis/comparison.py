@@ -169,9 +169,6 @@ def _quotient(rate: float | None, base: float | None) -> float | None:
     return finite(rate / base) if rate is not None and base is not None else None
 
 
-# Conclusions from a comparison.
-
-
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
     """Yield the comparison of each part's rates with the first part's."""
     table = compared.table

@@ -54,7 +54,6 @@ class ComparedPart:
     """Runs of one report in a table of compared cases."""
 
     letter: str
-    """Label of the report: A, B, C and so on."""
     report: Report
     group: Group
     """All runs of the report that belong to this table, including runs that no other report has."""
@@ -99,9 +98,6 @@ class DifferencesTable:
         if self.by_layout or not self.sweeps:
             return place(case)
         return f"{processes(case.concurrency)}{rate_suffix(case)}"
-
-
-# Matching: the assignment of the tables of several reports to each other, and of the cases in them.
 
 
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
@@ -212,9 +208,6 @@ def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
-# Barriers: subjects in which reports must be equal. If they are not, a ratio of their figures is meaningless.
-
-
 SYNC_COST_TOLERANCE = 1.25
 """Largest factor between the costs of a sync in two reports that is not reported."""
 Parts = Sequence[ComparedPart]
@@ -227,9 +220,7 @@ class Difference:
     """Subject in which reports differ, or may differ because a value is unknown."""
 
     subject: str
-    """Name of the subject, as shown to users."""
     values: tuple[str | None, ...]
-    """Value in each part; None if it is unknown."""
     barred: tuple[str | None, ...]
     """Reason, for each part, why ratios to the first part are meaningless; None if they are meaningful."""
 
@@ -330,9 +321,6 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
         else durability
     )
     return f"{shown.name}, {worth}"
-
-
-# Remarks: subjects in which reports may differ and still be compared.
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:

@@ -34,7 +34,6 @@ class Durability:
     """Durability of a commit: the effective settings, and the call that syncs."""
 
     journal: str
-    """Effective journal_mode."""
     level: str
     """Effective level of synchronous: off, normal, full or extra."""
     primitive: str | None
@@ -125,9 +124,6 @@ def waits(found: Durability) -> str:
         return "each commit waits for a sync, by an unknown call"
     calls = f"one {found.primitive}" if found.syncs == 1 else f"{found.syncs} {found.primitive} calls"
     return f"each commit waits for {calls}"
-
-
-# SQLite builds, and the differences between the builds of several reports or arms, as text.
 
 
 Builds = Sequence[SqliteBuild | None]

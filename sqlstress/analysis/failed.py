@@ -29,7 +29,6 @@ class Wait:
     """Times from the begin of operations to their failure, and the busy timeout in force."""
 
     latency: Latency
-    """Latencies of the failed operations."""
     timeout_ms: int | None
     """Busy timeout in ms; None if it is unknown or differs between connections."""
 

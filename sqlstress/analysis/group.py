@@ -37,11 +37,9 @@ class Point:
     """Point of a plot: files and processes of a case, and the median TPS of its valid trials."""
 
     files: int
-    """Number of database files over which the keys are partitioned."""
     processes: int
-    """Number of worker processes."""
     tps: float
-    """Transactions per second of all processes together; finite and above 0."""
+    """TPS of all processes together; finite and above 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ class Group:
     ) -> PairwiseTests | None:
         """Return the pairwise tests of runs; None if they share fewer than MIN_PASSES passes.
 
-        `figures` returns the compared figures of a run, all above 0, by the number of the pass.
+        `figures` returns the compared figures of a run by pass, all above 0.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
@@ -159,11 +157,10 @@ Topic = Callable[[Group], Iterator[Finding]]
 class PairwiseTests:
     """Pairwise tests of runs, by their figures in the passes that the runs share.
 
-    The noise of a test comes from the two runs alone: from the scatter of their ratio over the passes.
-
-    `error` is the probability that any result is wrong. The share BEST of `error` is for the choice of the
-    best runs. A caller spends the rest either on the ratios of all pairs (`ratio`), or on the throughput
-    curves of the layouts (the methods below "The curve of a layout").
+    The noise of a test comes from the scatter of the two runs' ratio over the passes. `error` is the
+    probability that any result is wrong. Its share BEST is for the choice of the best runs. A caller spends
+    the rest either on the ratios of all pairs (`ratio`), or on the curves of the layouts. The parameter
+    `families` is the number of sets of runs in which a best run is sought.
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -197,8 +194,7 @@ class PairwiseTests:
     # comparisons with the truly best run must be right (Hsu 1984).
 
     def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is significantly better, so that `run` is not the best of `families` sets of
-        runs."""
+        """Return whether `other` is significantly better than `run`, so that `run` is not the best."""
         return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
 
     def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
@@ -209,17 +205,19 @@ class PairwiseTests:
     # the throughput stops rising, and return ratios between runs of the curve.
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
-        """Return whether throughput rises significantly from `run` to `others`, with more processes in order.
+        """Return whether throughput rises significantly from `run` to `others`.
 
-        `run` is compared with the first of `others`, the mean of the first two, and so on, because a mean
-        shows a rise after fewer passes. `layouts` is the number of tested layouts.
+        `others` have more processes, in ascending order. `run` is compared with the first of them, the mean
+        of the first two, and so on, because a mean shows a rise after fewer passes. `layouts` is the number
+        of tested layouts.
         """
         error = self._error * TREND / 2 / layouts / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of the figure of `other` divided by that of `run`; one of `bounds` bounds."""
+        """Return an upper bound of `other` divided by `run`: one of `bounds` bounds that must all be
+        right."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
@@ -256,8 +254,7 @@ def noise(tested: PairwiseTests) -> Noise:
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason why `count` passes are too few to show a difference of NEAR, and `needed` passes if
-    few."""
+    """Return the reason why `count` passes are too few, with the number `needed` up to MAX_ADVISED_PASSES."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
@@ -279,7 +276,7 @@ class ExperimentReader(Protocol):
     """Methods that conclusions need of an experiment's presenter."""
 
     def rate(self, run: Run) -> float | None:
-        """Return the rate per second of transactions, cycles or rows of a run with a valid trial, or None."""
+        """Return the rate per second of a run, in transactions, cycles or rows; None if it is unknown."""
 
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield the findings on a group that only this experiment has."""
@@ -304,7 +301,8 @@ def reader_of(case: Case) -> ExperimentReader:
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the groups of runs, in order of appearance. Runs of a group differ only in varied fields."""
+    """Return the groups of runs, in order of appearance. A group varies only fields that its experiment
+    varies."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -392,7 +390,7 @@ def _family(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Split a family into lists of groups that differ in the option `name` only. `traits` has their
+    """Split a family into lists of groups that differ in the option `name` only. `traits` has each group's
     options."""
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()

@@ -45,9 +45,6 @@ def promise_clause(promise: Promise) -> str:
     return listing([f"{name} within {format_duration(bound)}" for name, bound in promise.bounds.items()])
 
 
-# One window: whether the window is judged, the bounds of the promise that it broke, and its margin.
-
-
 def enough(names: Iterable[str]) -> int:
     """Return the minimum number of operations in a window that is judged by these bounds, such as "p99"."""
     return max(
@@ -107,14 +104,10 @@ def margin(trial: Trial, promise: Promise) -> float:
     return max(most, MIN_BROKEN_MARGIN) if promise.bounds.keys() >= set(faults) else max(most, MAX_MARGIN)
 
 
-# All windows: the rates that a search tried, and its answer.
-
-
 class TriedRate(NamedTuple):
-    """Rate that a search tried, with its windows."""
+    """Rate (due operations per second) that a search tried, with its windows."""
 
     rate: int
-    """Due operations per second."""
     run: Run
     """Run whose trials are the windows at this rate."""
     judged: tuple[Trial, ...]
@@ -124,7 +117,6 @@ class TriedRate(NamedTuple):
 
     @property
     def kept_count(self) -> int:
-        """Number of judged windows that kept the promise."""
         return sum(margin <= 0 for margin in self.margins)
 
     @property

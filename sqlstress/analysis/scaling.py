@@ -148,7 +148,8 @@ class Curve:
         return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
 
     def scaling(self) -> Finding:
-        """Return the finding on the number of processes beyond which throughput does not rise."""
+        """Return the finding on the number of processes beyond which throughput does not rise, if it is
+        known."""
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
             return Finding(sentences.still_rising, most=_count(runs[-1]))
@@ -204,7 +205,8 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput of a layout divided by that of the base layout, as a fact.
 
-    Compared at the largest number of processes on both. None if they share no number, or too few passes.
+    The runs have the largest number of processes on both layouts. None without such runs, or with too few
+    passes.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
@@ -213,9 +215,6 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     if ratio is None:
         return None
     return LayoutGain(curve.laid_out(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
-
-
-# Significant changes of the longest wait and of fairness between layouts.
 
 
 MIN_WAIT_RATIO = 1.5
@@ -274,7 +273,7 @@ def _fairness(run: Run) -> list[float]:
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether all values of one run are above all of the other, unless chance may do this.
+    """Return whether all values of one run are above all of the other; False if this may be chance.
 
     This is the extreme case of the Mann-Whitney test, which is valid for any distribution. The distribution
     of longest waits is unknown.
@@ -343,9 +342,6 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
     return sum(number for _, number in above_0), [case for case, _ in above_0]
 
 
-# Saturation: a case at a fixed rate is saturated if the processes could not do all operations that were due.
-
-
 MIN_ACHIEVED_SHARE = 0.99
 """Share of the due operations. A case that did significantly less is saturated."""
 _DEVIATIONS = 3.0
@@ -358,17 +354,18 @@ KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 def achieved_share(trials: Sequence[Trial]) -> float | None:
     """Return the number of operations done in the windows divided by the number due; None if none was due.
 
-    Can exceed 1, because operations that were due in the warm-up may be done in the window.
+    The share can exceed 1, because operations that were due in the warm-up may be done in the window.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
 
 
 def saturation(trials: Sequence[Trial], error: float) -> str:
-    """Return the verdict on a case: KEPT_UP, SATURATED or RATE_UNKNOWN. `error` is that of a wrong SATURATED.
+    """Return the verdict on a case: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    The number of operations under way when a window opens or closes depends on chance. The scatter of several
-    windows shows this effect (Student's t). With too few windows, the shortfall must exceed _DEVIATIONS.
+    `error` is the probability of a wrong SATURATED. The number of operations under way when a window opens or
+    closes depends on chance. The scatter of several windows shows this effect (Student's t). With too few
+    windows, the shortfall must exceed _DEVIATIONS.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

@@ -44,9 +44,7 @@ class FailedCheck(NamedTuple):
     checked: int | None
     """Number of checked rows; None if it is unknown, or if rows are missing."""
     failed: int
-    """Number of passes in which the check failed."""
     passes: int
-    """Number of all passes."""
     examples: Sequence[str] = ()
     """First counter-examples: wrong rows, as text."""
 
@@ -216,7 +214,6 @@ class LayoutGain(NamedTuple):
     layout: str
     """Label of the layout, such as "20 buckets"."""
     processes: int
-    """Number of processes of the comparison."""
     ratio: Ratio
     unclear: bool
     """Whether it is unclear which layout has the higher throughput."""
@@ -238,7 +235,6 @@ class LayoutChange(NamedTuple):
 
     layout: str
     base: str
-    """Layout with which `layout` is compared."""
 
 
 def waits(
@@ -281,7 +277,6 @@ class CommitWorth(NamedTuple):
     """Targets whose commits have equal durability."""
 
     sides: Sequence[str]
-    """Names of the targets."""
     worth: str
     """Durability of a commit; empty if it is unknown."""
 
@@ -305,14 +300,12 @@ class SidesAhead(NamedTuple):
     ahead: Sequence[str]
     """Names of the targets that lead, or may lead."""
     behind: Sequence[str]
-    """Names of the other targets."""
     where: str
     unclear: bool = False
     """Whether it is unknown which of the targets `ahead` leads."""
     low: float | None = None
-    """Lower bound of a single leader's ratio to the next target; None if several lead."""
+    """Bounds of a single leader's ratio to the next target; None if several lead."""
     high: float | None = None
-    """Upper bound of a single leader's ratio to the next target; None if several lead."""
 
 
 def _sides_ahead(sides: SidesAhead) -> str:
@@ -386,13 +379,11 @@ class ValueRange(NamedTuple):
 
     value: str
     most: float
-    """Highest ratio of the throughput to that of the first value."""
+    """Highest ratio of the throughput to that of the first value, at `where`."""
     where: str
-    """Label of the case with the highest ratio."""
     least: float
-    """Lowest ratio of the throughput to that of the first value."""
+    """Lowest ratio of the throughput to that of the first value, at `elsewhere`."""
     elsewhere: str
-    """Label of the case with the lowest ratio."""
 
 
 def answer_by_place(*, values: Sequence[ValueRange]) -> str:
@@ -706,14 +697,12 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Conclusion on the speed of two reports in the cases that have the same verdict."""
+    """Conclusion on the speed of two reports, labelled as A and B, in the cases that have one verdict."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
     a: str
-    """Label of the first report, such as A."""
     b: str
-    """Label of the other report, such as B."""
     ratios: RateRatios | None = None
     """Ratios of B's rates to A's; None for EQUAL and UNCLEAR."""
     where: Sequence[str] = ()
@@ -721,11 +710,9 @@ class Claim(NamedTuple):
     repeat: int | None = None
     """Number of trials that would rule out chance; only for TOO_FEW."""
     low: float | None = None
-    """Lowest bound of the ratios' intervals; None if there is no interval."""
+    """Lowest and highest bound of the ratios' intervals; None without intervals."""
     high: float | None = None
-    """Highest bound of the ratios' intervals; None if there is no interval."""
     several: bool = False
-    """Whether there are several intervals."""
 
 
 def _claim(claim: Claim) -> str:
@@ -785,12 +772,11 @@ class FailedArm(NamedTuple):
     """Arm of an A/B test (the variant A or B) in which too many operations failed."""
 
     arm: str
-    """A or B."""
     where: str
     share: float
-    """Share of the operations that failed, from 0 to 1."""
+    """Share of the operations that failed, 0 to 1."""
     most: float
-    """Largest share of failed operations that --max-failed allows, from 0 to 1."""
+    """Largest share that --max-failed allows, 0 to 1."""
     why: str
     """Reason of the failures, as a clause."""
 
@@ -818,14 +804,11 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Number of windows (times of counting) at a rate, and of those that kept the promised latencies."""
+    """Windows at a rate (due operations per second), and those of them that kept the promised latencies."""
 
     rate: int
-    """Operations per second that were due."""
     held: int
-    """Number of windows that kept the promise."""
     windows: int
-    """Number of all judged windows."""
 
 
 def limit(
@@ -872,9 +855,6 @@ def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: i
         f"{count}: the harness itself began operations late, by more than {percent(late)} of the promise. "
         "Use fewer processes or a looser promise."
     )
-
-
-# Failed statements, and transactions that were left open.
 
 
 def failed_statement(

@@ -34,7 +34,6 @@ class Conclusion:
     status: str
     """WRONG, UNPROVED, PROVED or NO_ANSWER."""
     finding: Finding
-    """Sentence that states the conclusion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +44,8 @@ class ReportPart:
     """Name of the tested event, such as "process death"."""
     verdict: Conclusion
     seconds: float
-    """Duration of the study, in seconds."""
     error: str | None
-    """Error that ended the study early; None if the study was completed, or if the user interrupted it."""
+    """Error that ended the study early; None if it was completed or interrupted by the user."""
     suite: str
     """Name of the test suite to which the part belongs in JUnit output."""
     kind: str = "Crash test"

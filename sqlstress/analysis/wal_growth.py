@@ -19,7 +19,7 @@ LARGE_FACTOR = 4
 LARGE_FRAMES = LARGE_FACTOR * AUTOCHECKPOINT
 """Largest normal number of frames in a WAL file, for SQLite's default of automatic checkpoints."""
 LONG_S = 1.0
-"""Duration in seconds from which a read transaction, or a time with always a reader, is long."""
+"""Duration in seconds from which a read transaction is long, or a time in which some process always reads."""
 _HALF = 0.5
 
 
@@ -50,7 +50,7 @@ def wal_growth_kind(
 
     `file_frames` is the room of the file; up to `normal_frames` it did not grow. `checkpointed` is the number
     of live frames that were copied. `longest_read_s` is the duration of the longest read of an old snapshot,
-    and `without_gap_s` the longest time with always a reader.
+    and `without_gap_s` the longest time in which some process always read.
     """
     if file_frames <= normal_frames:
         return None

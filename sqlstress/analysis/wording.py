@@ -51,7 +51,7 @@ def size(count: float) -> str:
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number in the largest of `units` (size and name, descending) that is not larger, else
+    """Return a number with its unit: the first of `units` (size and name, descending) that fits, or
     `smallest`."""
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
@@ -217,7 +217,7 @@ def noun(metric: str) -> str:
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse, from new / old; negative if it got better."""
+    """Return the share by which a figure got worse, from the ratio new / old; negative if it got better."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
@@ -233,9 +233,6 @@ def possible_change(worst: float | None, best: float | None, metric: str) -> str
         f"no {noun(metric)} shown" if least <= 0 else f"a {noun(metric)} of at least {percent(least)} shown"
     )
     return f"{shown}, up to {percent(most)} possible" if most > max(least, 0) else shown
-
-
-# Figures of a comparison, for sentences.
 
 
 def capital(text: str) -> str:
@@ -281,13 +278,10 @@ class FailureTime(NamedTuple):
     """Time until operations failed, and the busy timeout (SQLite's time limit for a lock) in force."""
 
     median_ns: float
-    """Median time until an operation failed, in ns."""
     longest_ns: float
-    """Longest time until an operation failed, in ns."""
     timeout_ms: int | None
     """Busy timeout, in ms; None if unknown or different between connections; 0 if not set."""
     failures: int
-    """Number of failed operations."""
     waited: int
     """Number of failed operations that waited for almost the whole timeout, or longer."""
     at_once: bool
@@ -325,9 +319,8 @@ class Change(NamedTuple):
     pairs: int
     """Number of pairs of trials from which the ratio was estimated."""
     low: float | None = None
-    """Lower bound of the ratio; None if there are too few pairs for a bound."""
+    """Bounds of the ratio; None if there are too few pairs."""
     high: float | None = None
-    """Upper bound of the ratio; None if there are too few pairs for a bound."""
     where: str = ""
     """Label of the case, such as "at 8 processes"; empty for the mean of all cases."""
 

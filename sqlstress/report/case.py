@@ -39,9 +39,6 @@ from sqlstress.report.jsonable import convert_member, plain_fields, read_fields,
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
-# Open loop: operations are due at times that a rate determines.
-
-
 ARRIVAL_SPACINGS = ("poisson", "even")
 """Distances between due times: random (Poisson, as of operations of independent users), or equal."""
 
@@ -168,9 +165,6 @@ class Settings:
         metavar="TIME",
         meaning="Time limit of an operation's wait for a lock before it fails, in milliseconds.",
     )
-
-
-# Database server that stores the data of a case, instead of SQLite.
 
 
 SERVER = "Server"
@@ -397,17 +391,13 @@ SETTINGS = tuple(option.name for option in options_of(Settings).values())
 
 
 def common(*names: str) -> tuple[Option, ...]:
-    """Return the options of COMMON that have these names. Raises KeyError for an unknown name."""
+    """Return the options of COMMON that have these names. Raise KeyError for an unknown name."""
     return tuple(COMMON[name] for name in names)
 
 
 def otherwise(name: str, **changes: Any) -> Option:
     """Return a copy of an option of COMMON with changed attributes, such as another default."""
     return replace(COMMON[name], **changes)
-
-
-# Traits: the values of a case's options, as text, by the name of the option. Cases in a table differ in their
-# traits.
 
 
 DEFAULT_TEXT = "default"

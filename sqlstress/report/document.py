@@ -65,7 +65,7 @@ _dumps = json.JSONEncoder(allow_nan=False).encode
 def json_text(plain: Any) -> str:
     """Return plain data (dicts, lists, strings, numbers, booleans, None) as indented JSON text.
 
-    Raises ValueError if a number is NaN or infinite.
+    Raise ValueError if a number is NaN or infinite.
     """
     pieces: list[str] = []
     _write(plain, "\n", pieces.append)
@@ -306,7 +306,7 @@ def is_stdout(path: Path) -> bool:
 def is_stream(path: Path) -> bool:
     """Return whether a path is a device, a pipe or an open descriptor. Raise OSError if this is unknown.
 
-    Text written to a stream cannot be replaced, so a report is written to it only once, when it is complete.
+    Text in a stream cannot be replaced, so a report is written to it only once, when it is complete.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True

@@ -57,11 +57,11 @@ class Space:
     """All b-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
 
     def table_with_indices(self, table: str) -> Portion:
-        """Return the b-trees of a table and all its indices. Raises KeyError if there is no such table."""
+        """Return the b-trees of a table and all its indices. Raise KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.table == table)
 
     def table_alone(self, table: str) -> Portion:
-        """Return the b-tree of a table without its indices. Raises KeyError if there is no such table."""
+        """Return the b-tree of a table without its indices. Raise KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.name == table)
 
     def indices_of(self, table: str) -> Portion:
@@ -69,14 +69,14 @@ class Space:
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the bytes of a table and its indices per row, or None without rows. Raise KeyError without a
+        """Return the bytes per row of a table with its indices; None without rows. Raise KeyError without a
         table."""
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
-        """Return the b-trees for which `belongs` is true. Raise KeyError without this table, or with only a
-        file size."""
+        """Return the b-trees for which `belongs` is true. Raise KeyError if the table or its pages are
+        unknown."""
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
         if not any(tree.name == table and not tree.is_index for tree in self.trees):
@@ -89,11 +89,9 @@ class Portion:
     """Some b-trees of a database file, such as a table and its indices, whose space is added up."""
 
     page_size: int
-    """Size of a page, in bytes."""
     page_count: int
     """Number of pages of the whole database."""
     trees: tuple[TreeSpace, ...]
-    """B-trees of the portion."""
 
     def total(self, figure: str) -> int:
         """Return the sum of an attribute of the b-trees, such as `pages` or `entries`."""

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from sqlstress.options.option import has_default
 
 Convert = Callable[[Any], Any]
-"""Function that converts plain data to a value, or a value to plain data. Raises InvalidField."""
+"""Function that converts plain data to a value, or a value to plain data, or raises InvalidField."""
 
 _NAME_LENGTH = 40
 """Maximum length of a key in the path of an InvalidField error, in characters."""
@@ -130,7 +130,7 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 
 def _checked_number(value: float) -> float:
-    """Return a number unchanged. Raises InvalidField for integers of more than 64 bits, NaN and infinity."""
+    """Return a number unchanged. Raise InvalidField for integers of more than 64 bits, NaN and infinity."""
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
             raise InvalidField("a whole number of more than 64 bits")
@@ -275,14 +275,14 @@ def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
 
 
 def _list(plain: Any) -> list[Any]:
-    """Return `plain` if it is a list. Raises InvalidField if it is not."""
+    """Return `plain` if it is a list. Raise InvalidField if it is not."""
     if not isinstance(plain, list):
         raise wrong("a list", plain)
     return plain
 
 
 def require_object(plain: Any) -> dict[str, Any]:
-    """Return `plain` if it is a JSON object. Raises InvalidField if it is not."""
+    """Return `plain` if it is a JSON object. Raise InvalidField if it is not."""
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
     return plain

@@ -1,8 +1,8 @@
 """Effects of a power failure on a database, by its journal mode and synchronous level.
 
-The disk is assumed to keep all data that was synced. Source: https://www.sqlite.org/pragma.html
-#pragma_synchronous, #pragma_journal_mode and https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with
-NORMAL: simulated power cuts.
+The disk is assumed to keep all data that was synced. Sources:
+https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
+https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL: simulated power cuts.
 """
 
 from __future__ import annotations

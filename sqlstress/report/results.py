@@ -18,9 +18,6 @@ from sqlstress.statistics import histogram
 from sqlstress.statistics.histogram import MAX_KINDS
 from sqlstress.statistics.series import Series
 
-# Latencies of many operations: percentiles, and the histogram that they come from.
-
-
 MIN_P90_SAMPLES = 10
 """Minimum number of samples of a shown 90th percentile."""
 MIN_P99_SAMPLES = 100
@@ -95,7 +92,7 @@ class Failures:
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return the latencies of several objects together; None if there are none.
+    """Return the latencies of several objects together; None if `found` is empty.
 
     If any object has no histogram, they cannot be merged, and the first is returned.
     """
@@ -246,9 +243,6 @@ class CheckCounter:
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
 
-# The time of the workers, by activity, and the processes that held locks for which the workers waited.
-
-
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_PARTS = (
     *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
 )
@@ -330,8 +324,8 @@ class Where:
     the operating system does not report it.
     """
     told: float = 1.0
-    """Share of the window, up to its end, for which lock holders are known, 0 to 1. The split of waits into
-    held and free comes from it."""
+    """Share of the window, up to its end, for which lock holders are known, 0 to 1. Only this part of the
+    window gives the split of waits into held and free."""
     pending_ns: int = 0
     """Duration of the longest wait for a lock that had not ended when the window closed, in ns; 0 if there
     was no such wait."""
@@ -339,9 +333,6 @@ class Where:
     """Slowest 1% of the operations that took or awaited a lock; None if there were too few."""
     moment: Moment | None = None
     """Slowest operation that took or awaited a lock; None if there was no such operation."""
-
-
-# Holds of a lock, estimated from samples that another process takes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,9 +408,6 @@ class WalUse:
     """Number of frames in use at the last sample."""
     checkpointed: int
     """Number of frames that checkpoints had copied to the database file at the last sample."""
-
-
-# Results of single processes, of a trial, and of all trials of a case.
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sqlstress.report.environment import SqliteBuild
 A, B = ARMS = ("A", "B")
 """Names of the arms: A is the baseline, B is compared with it."""
 DRAWN, TURNS = ORDERS = ("drawn", "turns")
-"""Rules that choose the arm whose slice comes first in a pair: drawn at random, or A and B in turns."""
+"""Rules for the arm that is first in a pair: drawn at random, or A and B in turns."""
 
 
 @dataclass(frozen=True, slots=True)

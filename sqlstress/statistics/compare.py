@@ -46,7 +46,7 @@ class Ratio(NamedTuple):
     estimate: float
     """Estimated ratio: the geometric mean over the passes, or the Hodges-Lehmann estimate."""
     low: float
-    """Lower end of the interval; 0 if there are too few figures for one."""
+    """Lower end of the interval; 0 if there are too few figures."""
     high: float
     """Upper end of the interval; infinite if there are too few figures for one."""
     pairs: int

@@ -16,7 +16,7 @@ from sqlstress.statistics.compare import quantile
 
 
 class Line(NamedTuple):
-    """Straight line through points (x, y). Because x is relative to its mean, height and slope are
+    """Straight line through points (x, y). Because x is relative to its mean, errors of height and slope are
     independent."""
 
     x_mean: float
@@ -24,9 +24,8 @@ class Line(NamedTuple):
     """Value of y at `x_mean`."""
     slope: float
     height_error: float
-    """Standard error of the height."""
+    """Standard errors of height and slope."""
     slope_error: float
-    """Standard error of the slope."""
     degrees: int
     """Degrees of freedom: the number of points minus 2."""
 
@@ -232,12 +231,11 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate. `bottom` is the lowest step that may be
-    tried.
+    """Return the rate of the next window, near the dividing rate.
 
-    Midway between the two rates around the dividing rate if they are more than two steps from each other.
-    Else a step up or down from the last window, by its result. If the last window was far off, the tried rate
-    below.
+    If the two rates around the dividing rate are more than two steps from each other, it is midway. Else it
+    is a step up or down from the last window, by its result, or the tried rate below if that window was far
+    off. `bottom` is the lowest step that may be tried.
     """
     rates, middle = sorted(windows), _divide(windows)
     above = bisect_left(rates, middle)

@@ -43,7 +43,6 @@ class InterimLook(NamedTuple):
     """Planned look: an interim test after a number of pairs."""
 
     pairs: int
-    """Number of pairs after which the look takes place."""
     alpha: float
     """Part of ALPHA that this look gets, for each of the two errors (a wrong pass, a wrong failure)."""
 
@@ -92,8 +91,7 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 def direction_alpha(look: int, alpha: float) -> float:
     """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    Each look gets half of the part of DIRECTION_ALPHA that is left, but at least `alpha`, that of the
-    verdict.
+    Each look gets half of the rest of DIRECTION_ALPHA, but at least `alpha`, the error rate of the verdict.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 

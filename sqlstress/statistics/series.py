@@ -46,9 +46,6 @@ WAL_RESTARTS = "WAL restarts"
 """Name of a series: number of samples so far in which the WAL had restarted since the last sample."""
 
 
-# Small statistics of a single trial. A share is the part of the work that one worker did.
-
-
 def jain(shares: Sequence[float]) -> float | None:
     """Return Jain's fairness index of the workers' shares, from 1/n (one does all) to 1 (all are equal).
 
