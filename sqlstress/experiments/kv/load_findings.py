@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.disturbances import disturbed
-from sqlstress.analysis.failed import wait_of
+from sqlstress.analysis.failed import failure_time_of
+from sqlstress.analysis.failed import failures_of as failures_in
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import (
@@ -65,9 +66,9 @@ def given_up(group: Group) -> Iterator[Finding]:
         return
     is_explained = any(finding.facts["explanation"] for finding in failure_findings(group))
     most = max(group.runs, key=Run.failed_share)
-    wait = wait_of(group, group.case.settings.busy_timeout_ms)
+    time = failure_time_of(failures_in(group.runs), group.case.settings.busy_timeout_ms)
     # An immediate failure does not depend on the timeout or on other processes.
-    is_late = wait and wait.waited_count
+    is_late = time and time.waited
     ways = ("a longer --busy-timeout", *_ways(group, cases)) if is_late and not is_explained else ()
     yield Finding(
         shared.given_up,
@@ -76,7 +77,7 @@ def given_up(group: Group) -> Iterator[Finding]:
         where=places(cases),
         share=most.failed_share(),
         most=place(most.case) if len(cases) > 1 else None,
-        time=wait.failure_time() if wait else None,
+        time=time,
         remedy=_try(ways) if ways else None,
     )
 
