@@ -84,10 +84,8 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return the differences of the pairs that were measured in all cells, in one list per cell.
-
-    The lists are empty if more operations failed than --max-failed allows.
-    """
+    """Return each cell's differences of the pairs measured in all cells; empty if too many operations
+    failed."""
     if too_many_failed(report):
         return [[] for _ in cells(report)]
     sign, by_cell = -1 if test.metric == "p99" else 1, []
@@ -335,10 +333,7 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain a verdict fail, else the change of all cells together.
-
-    Empty if no pair was measured.
-    """
+    """Return the changes that explain a fail, else the change of all cells together; empty without pairs."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -405,10 +400,8 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer(report: Report, needed: int) -> str:
-    """Return the option for longer slices: " (--duration 4s)"; "" if slices have no fixed duration.
-
-    `needed` is the number of pairs that slices of the present duration would need.
-    """
+    """Return the option for longer slices, from the pairs that present ones need: " (--duration 4s)" or
+    ""."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

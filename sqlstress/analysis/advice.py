@@ -146,11 +146,7 @@ class SweepState(NamedTuple):
 
 
 def early_end(report: Report) -> SweepState | None:
-    """Return the progress of a sweep that ended early; None if it was completed or is not a sweep.
-
-    None also if the user interrupted it before all cases had started, because the number of trials is
-    unknown.
-    """
+    """Return the progress of a sweep that ended early; None if it was complete or its plan is unknown."""
     if report.results or report.ab or report.limit:
         return None
     planned = [run for run in report.runs if _was_planned(run)]

@@ -76,10 +76,7 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason and the remedy if any of the findings `found` is unclear.
-
-    `tested` is None if there were too few passes for tests.
-    """
+    """Yield the reason and the remedy if any finding is unclear. `tested` is None for too few passes."""
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
     elif tested and any(map(is_unclear, found)):
@@ -168,10 +165,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return the comparisons of sides with equal durability, one at each place that they share.
-
-    Empty at a fixed rate, where throughput shows only that a side kept up.
-    """
+    """Return the comparisons of sides with equal durability, one per shared place; empty at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]

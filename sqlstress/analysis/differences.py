@@ -384,10 +384,8 @@ def _verified(part: ComparedPart) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return, for each part, the effective settings in which parts differ; None if they were not read back.
-
-    Settings that belong to another difference, such as journal_mode, are left out.
-    """
+    """Return, for each part, the effective settings that differ only here, as text; None if they are
+    unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}

@@ -75,10 +75,7 @@ _UNKNOWN = "Durability unknown: journal_mode and synchronous were not read back.
 
 
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
-    """Return a sentence on the syncs of a commit, and on the data that a power failure may still destroy.
-
-    `effective` has the settings that SQLite or the server returned.
-    """
+    """Return a sentence on the syncs of a commit, and on the data that a power failure may still destroy."""
     if server_text := server_durability(effective):
         return f"{server_text[0].upper()}{server_text[1:]}."
     durability = durability_of(effective, sync)

@@ -183,10 +183,8 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the figure of `other` divided by that of `base`; None with too few passes.
-
-        The intervals of all pairs of runs hold together.
-        """
+        """Return the ratio of `other` to `base`, right for all pairs of runs at once; None with too few
+        passes."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs. Each run is compared with each other run. The error probability is divided by
@@ -221,11 +219,8 @@ class PairwiseTests:
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return the figure of `other` divided by that of `base`; None with too few passes.
-
-        As many of these intervals as there are runs hold together, so they are narrower than those of
-        `ratio`.
-        """
+        """Return the ratio of `other` to `base`, right for as many pairs as there are runs; None if passes
+        are few."""
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
     def is_less(self, run: Run, other: Run) -> bool:
@@ -288,10 +283,7 @@ class ExperimentReader(Protocol):
         """Return the reason why operations of a run failed, as a clause."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return the load options in which the cases differ, as text for each case.
-
-        Options that vary within a table, such as the number of processes, are left out.
-        """
+        """Return, for each case, the load options that differ between tables, as text."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
@@ -326,10 +318,8 @@ def _without_foreign_load(run: Run) -> Run:
 
 
 def rate_of(run: Run) -> float | None:
-    """Return the rate of a run, per second; None if it cannot be compared.
-
-    A rate cannot be compared if the work is incomplete, the data is wrong, or too many operations failed.
-    """
+    """Return a run's rate per second; None if work is incomplete, data is wrong, or too many operations
+    failed."""
     trial = run.valid_median_trial()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None

@@ -63,10 +63,7 @@ _dumps = json.JSONEncoder(allow_nan=False).encode
 
 
 def json_text(plain: Any) -> str:
-    """Return plain data (dicts, lists, strings, numbers, booleans, None) as indented JSON text.
-
-    Raise ValueError if a number is NaN or infinite.
-    """
+    """Return plain data as indented JSON text. Raise ValueError if a number is NaN or infinite."""
     pieces: list[str] = []
     _write(plain, "\n", pieces.append)
     return "".join(pieces)
@@ -357,10 +354,9 @@ def _descriptor(path: Path) -> int | None:
 
 
 def try_creation(target: Path) -> None:
-    """Check that the file `target` can be written, with a temporary file next to it. Raise OSError if it
-    cannot.
+    """Check that a file can be written, with a temporary file next to it. Raise OSError if it cannot.
 
-    The target itself is created and removed if only its path may be too long for Windows.
+    The file itself is created and removed if only its path may be too long for Windows.
     """
     place = _beside(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():

@@ -203,10 +203,7 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a reference to a dataclass, whose schema is added to `definitions`.
-
-    Raise TypeError if two classes have one name.
-    """
+    """Return a reference to a class, and add its schema to `definitions`. Raise TypeError if names clash."""
     schema = _object(cls, definitions, ("spec",) if cls is Case else excluded)
     if definitions.setdefault(cls.__name__, schema) != schema:
         raise TypeError(f"two types of a report are called {cls.__name__}")

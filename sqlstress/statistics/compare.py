@@ -1,17 +1,17 @@
 """Comparison of the figures of two cases: their ratio, with an interval that allows for noise.
 
-The result is a `Ratio`, which the function `verdict` judges. Logarithms of the figures are compared in one of
-three ways:
+Logarithms of the figures are compared in one of three ways:
 
-* `Passes`: several cases that were measured in turns. A pass has a figure of each case. Drift (heat, other
-  programs, the disk) affects all figures of a pass equally. Student's t gives the interval, because a
-  signed-rank test of a handful of passes shows nothing at all.
-* `signed_rank_bounds`: the pairs of an A/B test. The test uses the means of every two differences, including
-  each difference with itself (Walsh averages). Their median is the Hodges-Lehmann estimate, and the number of
-  means that are not negative is Wilcoxon's signed-rank statistic.
-* `unpaired`: trials that were measured at different times. The test uses the differences between every value
-  of one sample and every value of the other. Their median is the Hodges-Lehmann estimate of the shift, and
-  the number of differences that are not negative is the Mann-Whitney statistic.
+* `Passes`: cases that were measured in turns. Drift (heat, other programs, the disk) affects all figures of a
+pass equally. Student's t gives the interval, because a signed-rank test of a handful of passes shows nothing.
+
+* `signed_rank_bounds`: the pairs of an A/B test. The means of every two differences (Walsh averages) have the
+Hodges-Lehmann estimate as their median, and Wilcoxon's signed-rank statistic as the number of means that are
+not negative.
+
+* `unpaired`: trials that were measured at different times. The differences between every two values of the
+samples have the Hodges-Lehmann estimate of the shift as their median, and the Mann-Whitney statistic as the
+number of differences that are not negative.
 
 The rank tests are exact, except for the Mann-Whitney test of many trials. Ties count against a difference, so
 the error rate never exceeds alpha.
@@ -155,10 +155,7 @@ class Passes(Generic[K]):
         return 1 / inverse if inverse else math.inf
 
     def passes_needed(self, share: float, error: float | None = None) -> int:
-        """Return the estimated number of passes that show a difference of `share` to the first case.
-
-        `error` is as in the method `ratio`.
-        """
+        """Return the estimated number of passes that show a difference of `share` to the first case."""
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
         noise, degrees = max(noises, default=(0.0, 1))
@@ -287,8 +284,7 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return, for each sum 0, 1, 2, ..., the number of ways to sign the ranks 1 to `pairs` with at most this
-    sum.
+    """Return the number of ways to sign the ranks 1 to `pairs` with a sum of at most 0, 1, 2, ...
 
     The sum is that of the ranks with a plus sign. There are 2**pairs ways in all.
     """
@@ -308,10 +304,8 @@ def signed_rank_critical(pairs: int, alpha: float) -> int:
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return the bounds of the differences' centre, each at a one-sided error rate of `alpha`.
-
-    None if there are too few differences.
-    """
+    """Return the bounds of the differences' centre, each at the one-sided error rate `alpha`; None if too
+    few."""
     statistic = signed_rank_critical(len(differences), alpha)
     if statistic < 0:
         return None
@@ -356,10 +350,8 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return the bounds of the shift from `base` to `other`, each at a one-sided error rate of `alpha`.
-
-    None if there are too few values.
-    """
+    """Return the bounds of the shift from `base` to `other`, each at the error rate `alpha`; None if too
+    few."""
     statistic = unpaired_critical(len(base), len(other), alpha)
     if statistic < 0:
         return None
@@ -368,8 +360,7 @@ def unpaired_bounds(
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of `other` to `base`, two samples of logarithms; None if empty or too large for a
-    float.
+    """Return the ratio of two samples of logarithms; None if a sample is empty or the ratio is too large.
 
     The ratio has no interval if there are too few values for `confidence`.
     """

@@ -104,11 +104,8 @@ def direction(ends: Bounds) -> str:
 
 
 def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
-    """Return FAIL if any of `failing` allows only forbidden drops, PASS if `passing` rules them out, or
-    UNDECIDED.
-
-    `allowed` is the largest allowed drop, as a difference.
-    """
+    """Return FAIL if any of `failing` shows a forbidden drop, PASS if `passing` rules it out, or
+    UNDECIDED."""
     if any(shows_drop(ends, allowed) for ends in failing):
         return FAIL
     return PASS if rules_out_drop(passing, allowed) else UNDECIDED
