@@ -17,15 +17,7 @@ from sqlstress.analysis.durability import build_of, distinct_options, versions
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import reader_of
 from sqlstress.analysis.sentences import FailedArm
-from sqlstress.analysis.wording import (
-    Change,
-    listing,
-    loss,
-    noun,
-    percent,
-    place,
-    possible_change,
-)
+from sqlstress.analysis.wording import Change, listing, loss, noun, percent, place, possible_change
 from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial, jsonable
 from sqlstress.report.study_results import A, B
 from sqlstress.statistics.compare import hodges_lehmann, signed_rank_bounds

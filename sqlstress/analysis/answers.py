@@ -350,9 +350,5 @@ def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange
     if most.low <= least.high:
         return None
     return ValueRange(
-        value=value,
-        most=most.estimate,
-        where=place(where),
-        least=least.estimate,
-        elsewhere=place(elsewhere),
+        value=value, most=most.estimate, where=place(where), least=least.estimate, elsewhere=place(elsewhere)
     )

@@ -14,14 +14,7 @@ from typing import Any
 from sqlstress.analysis import sentences
 from sqlstress.analysis.answers import is_conclusive, leaders, more_trials
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import (
-    ERROR,
-    Group,
-    PairwiseTests,
-    by_files,
-    longest_wait_ns,
-    noise,
-)
+from sqlstress.analysis.group import ERROR, Group, PairwiseTests, by_files, longest_wait_ns, noise
 from sqlstress.analysis.sentences import LayoutChange, LayoutGain
 from sqlstress.analysis.wording import buckets_label, layouts, places
 from sqlstress.report import Run, Trial

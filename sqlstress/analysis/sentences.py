@@ -193,12 +193,7 @@ def plateau(
 
 
 def scaling_unclear(
-    *,
-    first: int,
-    noise: Noise,
-    where: str | None = None,
-    less: int | None = None,
-    most: float | None = None,
+    *, first: int, noise: Noise, where: str | None = None, less: int | None = None, most: float | None = None
 ) -> str:
     rises = f"throughput rises beyond {processes(less)}; " if less is not None else ""
     if most is None:
@@ -259,11 +254,7 @@ def waits(
 
 
 def starvation(
-    *,
-    where: str,
-    fairness: float | None = None,
-    longest_ns: float | None = None,
-    remedy: str | None = None,
+    *, where: str, fairness: float | None = None, longest_ns: float | None = None, remedy: str | None = None
 ) -> str:
     signs = []
     if fairness is not None:

@@ -130,21 +130,13 @@ class Settings:
         metavar="FRAMES",
     )
     page_size: int | None = option(
-        power_of_two(512, 65536),
-        None,
-        SQLITE,
-        "PRAGMA page_size, in bytes.",
-        metavar="BYTES",
+        power_of_two(512, 65536), None, SQLITE, "PRAGMA page_size, in bytes.", metavar="BYTES"
     )
     cache_size: int | None = option(
         whole_number(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages if positive, KiB if negative."
     )
     mmap_size: int | None = option(
-        whole_number(0, _BIG),
-        None,
-        SQLITE,
-        "PRAGMA mmap_size, in bytes.",
-        metavar="BYTES",
+        whole_number(0, _BIG), None, SQLITE, "PRAGMA mmap_size, in bytes.", metavar="BYTES"
     )
     pragmas: tuple[tuple[str, str], ...] = option(
         pragmas,

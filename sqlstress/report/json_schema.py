@@ -192,13 +192,7 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": kinds[0]}
     if origin is tuple:
         count = len(kinds)
-        return {
-            "type": "array",
-            "prefixItems": kinds,
-            "items": False,
-            "minItems": count,
-            "maxItems": count,
-        }
+        return {"type": "array", "prefixItems": kinds, "items": False, "minItems": count, "maxItems": count}
     raise TypeError(f"the schema does not know the type {hint!r}")
 
 

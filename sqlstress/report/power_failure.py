@@ -42,10 +42,7 @@ def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
 
 
 _DAMAGE = "a power failure can corrupt the database"
-_NO_JOURNAL = {
-    "memory": "MEMORY keeps the journal where a crash takes it too",
-    "off": "OFF keeps no journal",
-}
+_NO_JOURNAL = {"memory": "MEMORY keeps the journal where a crash takes it too", "off": "OFF keeps no journal"}
 _SYNCED = ("wal", "delete", "truncate", "persist")
 _OFF = Risk(
     CORRUPT, "a power failure can lose commits or corrupt the database", "OFF syncs nothing", cure="full"
