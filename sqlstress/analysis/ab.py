@@ -76,8 +76,7 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return each cell's differences of the pairs measured in all cells; empty if too many operations
-    failed."""
+    """Return each cell's differences, of pairs that all cells have; empty if too many operations failed."""
     if too_many_failed(report):
         return [[] for _ in cells(report)]
     sign, by_cell = -1 if test.metric == "p99" else 1, []
@@ -220,8 +219,7 @@ class Pairs:
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return the least shown and the largest possible change for the worse in the mean of all cells, as
-        text."""
+        """Return the least shown and the largest possible change for the worse in the mean, as text."""
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
 
@@ -262,8 +260,7 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
-        """Return an estimate as a fact for sentences. `where` is the label of the cell, or "" for all
-        cells."""
+        """Return an estimate as a fact for sentences. `where` is the label of the cell; "" for all cells."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:
@@ -333,8 +330,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of --max-drop. If the estimate is nearer to --max-drop than this, more pairs do not decide the
-test."""
+"""Share of --max-drop. If the estimate is nearer to --max-drop than this, more pairs do not help."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time of the pairs."""
 
@@ -380,8 +376,7 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if the test already allows
-    them."""
+    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if they are allowed already."""
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
@@ -392,8 +387,7 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer(report: Report, needed: int) -> str:
-    """Return the option for longer slices, from the pairs that present ones need: " (--duration 4s)" or
-    ""."""
+    """Return the option for longer slices, from the pairs needed now: " (--duration 4s)" or ""."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

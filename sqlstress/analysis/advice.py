@@ -64,8 +64,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the sums and counter-examples of the failed passes. `checks` has one check's result in each
-    pass."""
+    """Return the sums and counter-examples of a check's failed passes, from its result in each pass."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
@@ -125,8 +124,7 @@ def advise(report: Report) -> tuple[Finding, ...]:
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return the finding on measurements that an interruption or wrong data prevented; empty if none is
-    missing."""
+    """Return the finding on measurements that an interruption or wrong data prevented; else nothing."""
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
@@ -158,8 +156,7 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether the plan had all trials of a run. LEFT_OUT means only that wrong data ended the
-    sweep."""
+    """Return whether the plan had all trials of a run. LEFT_OUT means only that wrong data ended them."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 

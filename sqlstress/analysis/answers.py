@@ -26,8 +26,7 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Number of the best runs with which each run is compared. All pairs of some hundred runs would take too
-long."""
+"""Number of the best runs with which each run is compared. All pairs of many runs take too long."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,7 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield the comparison at each place that all sides share. `error` is the probability of any wrong
-    result."""
+    """Yield the comparison at each place that all sides share. `error` is that of all comparisons."""
     names = tuple(side.name for side in sides)
     runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
     common = [
@@ -201,8 +199,7 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
 
 
 def leader_findings(group: Group) -> Iterator[Finding]:
-    """Yield the findings on the targets that lead, and on targets whose different durability bars a
-    comparison."""
+    """Yield the findings on targets that lead, and on targets whose durability bars a comparison."""
     sides = sides_of(group)
     classes = group_by_durability(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
@@ -237,8 +234,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
-    """Return the sides that lead at several places with one verdict, with the widest interval of their
-    ratios."""
+    """Return the sides that lead at several places with one verdict, and the widest interval."""
     first = place_leads[0]
     ratios = [lead.ratio for lead in place_leads if lead.ratio]
     return SidesAhead(
@@ -265,8 +261,7 @@ Rates = Mapping[int, float]
 def answer(group: Group) -> Iterator[Finding]:
     """Yield the comparison of an option's values, then the places where each value does best and worst.
 
-    Nothing for a group without parts, or at a fixed rate. Each half of the findings gets half of the error
-    probability.
+    Nothing for a group without parts, or at a fixed rate. The two findings share the error probability.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets place by place, and only if their commits have equal durability

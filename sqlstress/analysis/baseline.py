@@ -46,12 +46,10 @@ class CaseCheck:
     best: float | None
     """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials."""
     verdict: str
-    """fail or pass if the change for the worse is significantly larger or smaller than allowed; else
-    inconclusive."""
+    """fail or pass if the change is significantly too large or small enough, else inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether the ratio of the medians and the estimate show a change in one direction, or hardly
-        any."""
+        """Return whether the ratio of the medians and the estimate agree in direction, or are near 1."""
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)

@@ -72,8 +72,7 @@ class ComparedTable:
     """Probability that an interval misses the true ratio: ALPHA divided by the number of all intervals."""
 
     def reasons(self, place: int) -> tuple[str, ...]:
-        """Return the reasons why ratios of a part to the first part are meaningless; empty if there are
-        none."""
+        """Return the reasons why ratios of a part to the first part are meaningless, if any."""
         return tuple(reason for difference in self.differences if (reason := difference.barred[place]))
 
     def shows_ratio(self, place: int) -> bool:
@@ -85,8 +84,7 @@ class ComparedTable:
         return self.table.parts[place].runs[row]
 
     def trial(self, row: int, place: int) -> Trial | None:
-        """Return the typical trial of a part's case; None if it is missing or incomplete, or the data is
-        wrong."""
+        """Return the typical trial of a part's case; None if it is missing, incomplete or wrong."""
         run = self.run(row, place)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None

@@ -62,8 +62,7 @@ class ComparedPart:
 
     @property
     def case(self) -> Case:
-        """First case of the report in this table. Its other cases differ only in fields that the experiment
-        varies."""
+        """First case of the report in this table. The others differ only in fields that vary in a table."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -150,8 +149,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of the fields in which two objects of one dataclass differ; empty for other
-    objects."""
+    """Return the names of the fields in which two objects of one dataclass differ; else nothing."""
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
@@ -159,8 +157,7 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
-    """Return the table of matched groups. `members` has the label, the report and the group of each
-    report."""
+    """Return the table of matched groups. `members` has each report's label, the report and its group."""
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
@@ -240,8 +237,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     def barrier(subject: str, clause: str, values: Values) -> Difference:
         """Return the difference in a subject, which `clause` names in a sentence.
 
-        Ratios of a part are barred if its value or that of the first part is unknown, or if the values
-        differ.
+        Ratios of a part are barred if its value or the first part's is unknown, or if the values differ.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -384,8 +380,7 @@ def _verified(part: ComparedPart) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return, for each part, the effective settings that differ only here, as text; None if they are
-    unknown."""
+    """Return, for each part, the effective settings that differ only here; None if they are unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}

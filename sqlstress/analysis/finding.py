@@ -7,8 +7,7 @@ from typing import Any, ParamSpec
 
 P = ParamSpec("P")
 GRAVE, USUAL, ASIDE = range(3)
-"""Ranks of sentences, in the order of display: wrong data and missing measurements; conclusions; limits of
-the figures."""
+"""Ranks of sentences, in the order of display: wrong or missing data; conclusions; limits of figures."""
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function that is not USUAL."""
 
@@ -40,8 +39,7 @@ class Finding:
         the data do not decide the question.
         """
         self.part = ""
-        """Label of the part of a table to which the finding applies; empty if it applies to the whole
-        table."""
+        """Label of the part of a table to which the finding applies; empty for the whole table."""
 
     @property
     def code(self) -> str:

@@ -62,8 +62,7 @@ class Group:
         return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
-        """Return the label of a case: "normal, 8 processes on 1 bucket", or "normal" if each part has a
-        single run."""
+        """Return the label of a case: "normal, 8 processes on 1 bucket", or "normal" if this is unique."""
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
         return ", ".join(filter(None, (self.value(case), place(case))))
@@ -88,16 +87,14 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return a shorter label than `places`: only the numbers of processes if the group varies nothing
-        else."""
+        """Return a label like `places`, with only the numbers of processes if nothing else varies."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return the label of a value on `layout` buckets: "p99, 20 buckets", or "p99" if buckets do not
-        vary."""
+        """Return the label of a value on `layout` buckets: "p99, 20 buckets", or "p99" for one layout."""
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
@@ -120,8 +117,7 @@ class Group:
         return experiment_of(self.case).writes(self.case)
 
     def is_believed(self, run: Run) -> bool:
-        """Return whether a run's figures can be compared: it has a rate, right data, and few enough
-        failures."""
+        """Return whether a run can be compared: it has a rate, right data, and few enough failures."""
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
 
@@ -183,8 +179,7 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, right for all pairs of runs at once; None with too few
-        passes."""
+        """Return the ratio of `other` to `base`, right for all pairs at once; None for few passes."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs. Each run is compared with each other run. The error probability is divided by
@@ -203,24 +198,21 @@ class PairwiseTests:
     # the throughput stops rising, and return ratios between runs of the curve.
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
-        """Return whether throughput rises significantly from `run` to `others`.
+        """Return whether throughput rises significantly from `run` to `others`, the next larger runs.
 
-        `others` have more processes, in ascending order. `run` is compared with the first of them, the mean
-        of the first two, and so on, because a mean shows a rise after fewer passes. `layouts` is the number
-        of tested layouts.
+        `run` is compared with the first of them, the mean of the first two, and so on, because a mean shows a
+        rise after fewer passes. `layouts` is the number of tested layouts.
         """
         error = self._error * TREND / 2 / layouts / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of `other` divided by `run`: one of `bounds` bounds that must all be
-        right."""
+        """Return an upper bound of `other` / `run`: one of `bounds` bounds that must all be right."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, right for as many pairs as there are runs; None if passes
-        are few."""
+        """Return the ratio of `other` to `base`, right for one pair per run; None for few passes."""
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
     def is_less(self, run: Run, other: Run) -> bool:
@@ -293,8 +285,7 @@ def reader_of(case: Case) -> ExperimentReader:
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the groups of runs, in order of appearance. A group varies only fields that its experiment
-    varies."""
+    """Return the groups of runs, in order of appearance. A group varies fields that its experiment varies."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -318,8 +309,7 @@ def _without_foreign_load(run: Run) -> Run:
 
 
 def rate_of(run: Run) -> float | None:
-    """Return a run's rate per second; None if work is incomplete, data is wrong, or too many operations
-    failed."""
+    """Return a run's rate per second; None if it is incomplete, wrong, or has too many failures."""
     trial = run.valid_median_trial()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None
@@ -363,8 +353,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _family(group: Group) -> Hashable:
-    """Return a key of all fields of a case except its traits (the options over which groups may be
-    merged)."""
+    """Return a key of all fields of a case except its traits: the options over which groups may merge."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -380,8 +369,7 @@ def _family(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Split a family into lists of groups that differ in the option `name` only. `traits` has each group's
-    options."""
+    """Split a family into lists of groups that differ in the option `name` only. `traits` has all options."""
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
     # Groups with different drivers may have different options, because each target (SQLite, PostgreSQL) has

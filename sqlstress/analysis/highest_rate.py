@@ -34,8 +34,7 @@ MAX_LATE_SHARE = 0.5
 MIN_BROKEN_MARGIN = 1e-9
 """Minimum margin of a window that broke its promise, whatever latencies a report file has for it."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window that break any promise: operations failed; not all due operations were done; none was
-due."""
+"""Faults of a window that break any promise: operations failed; not all were done; none was due."""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons why a window is not judged: sqlstress started operations late; too few operations."""
 
@@ -126,8 +125,7 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the lower median of a latency figure, such as "p99" or "max", over the judged windows, in
-        ns."""
+        """Return the lower median of a latency figure ("p99" or "max") over the judged windows, in ns."""
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
@@ -159,8 +157,7 @@ def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether an answer is final: it has both rates, or even the lowest rate, 1/s, breaks the
-    promise."""
+    """Return whether an answer is final: it has both rates, or even 1/s breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 

@@ -23,8 +23,7 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain of throughput that is reported, as a share. Larger bounds do not help
-users."""
+"""Largest upper bound of a gain of throughput that is reported, as a share."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
@@ -108,8 +107,7 @@ class Curve:
     def less(self) -> list[Run]:
         """Runs at the start of the curve from which throughput rises significantly with more processes.
 
-        Each test may use the whole error probability, because they run in a fixed order up to the first
-        failure.
+        The tests run in a fixed order up to the first failure, so each may use the whole error probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -141,8 +139,7 @@ class Curve:
         return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
 
     def scaling(self) -> Finding:
-        """Return the finding on the number of processes beyond which throughput does not rise, if it is
-        known."""
+        """Return the finding on the number of processes beyond which throughput does not rise."""
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
             return Finding(sentences.still_rising, most=_count(runs[-1]))
@@ -164,10 +161,9 @@ class Curve:
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that the gain beyond the run `first` is unclear, with its bound unless it is too
-        large.
+        """Return the finding that the gain beyond the run `first` is unclear, with its bound if that helps.
 
-        `less` has the runs from which throughput rises significantly.
+        `less` has the runs from which throughput rises.
         """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
@@ -198,8 +194,7 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput of a layout divided by that of the base layout, as a fact.
 
-    The runs have the largest number of processes on both layouts. None without such runs, or with too few
-    passes.
+    It is that of the largest number of processes on both. None without such runs, or with too few passes.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
@@ -338,8 +333,7 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 MIN_ACHIEVED_SHARE = 0.99
 """Share of the due operations. A case that did significantly less is saturated."""
 _DEVIATIONS = 3.0
-"""Shortfall, in standard deviations of independent arrivals, that is significant with too few windows to
-test."""
+"""Significant shortfall, in standard deviations of independent arrivals, with too few windows to test."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 """Verdicts on a case at a fixed rate: almost all due operations were done; significantly fewer; unclear."""
 

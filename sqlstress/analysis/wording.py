@@ -51,8 +51,7 @@ def size(count: float) -> str:
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number with its unit: the first of `units` (size and name, descending) that fits, or
-    `smallest`."""
+    """Return a number with the largest fitting unit of `units` (size and name, descending) or `smallest`."""
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
@@ -100,8 +99,7 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Return the handling of locks as text: the limit and means of waiting, and a server's isolation
-    level."""
+    """Return the handling of locks as text: limit and means of waiting, and a server's isolation level."""
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
@@ -241,8 +239,7 @@ def capital(text: str) -> str:
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", or "about as fast" if it is near
-    1."""
+    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", or "about as fast" near 1."""
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
 
@@ -253,8 +250,7 @@ def without_interval(ratio: Ratio, what: str) -> str:
 
 
 def change(share: float, than: str) -> str:
-    """Return a relative change: -0.2 → "20% slower than", 1.5 → "2.5 times as fast as"; `than` ends the first
-    form."""
+    """Return a relative change: -0.2 → "20% slower {than}", 1.5 → "2.5 times as fast as"."""
     if share >= 1:
         return f"{times(1 + share)} as fast as"
     return f"{percent(abs(share))} {'faster' if share > 0 else 'slower'} {than}"

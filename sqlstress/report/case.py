@@ -45,8 +45,7 @@ ARRIVAL_SPACINGS = ("poisson", "even")
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Rule for the due times of operations in an open loop, where they do not depend on earlier
-    operations."""
+    """Rule for the due times of operations in an open loop, whether or not earlier ones are done."""
 
     rate: int = option(
         rates,
@@ -181,8 +180,7 @@ def anyway_option() -> Any:
 
 
 def isolation(value: Any) -> str:
-    """Return an isolation level of ISOLATIONS, also from SQL's spelling. Raise ValueError for other
-    values."""
+    """Return an isolation level of ISOLATIONS, also in SQL's spelling. Raise ValueError for others."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise unknown_name_error(value, ISOLATIONS)
@@ -314,16 +312,14 @@ class Case:
     server: Server | None = None
     """Database server that stores the data; None if there is no server."""
     spec: Any = None
-    """Object with the fields that only cases of this experiment have. None in the constructor means their
-    defaults."""
+    """Object with the fields that only cases of this experiment have. None means their defaults."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as plain data. Fields of `spec` are at the top level, or below the experiment's
-        key."""
+        """Return the case as plain data, with `spec` at the top level or below the experiment's key."""
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # most cases have no server, and older versions had no such key
@@ -335,8 +331,7 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Return a case from plain data. Raise InvalidField for wrong data, and UsageError for unsupported
-        values."""
+        """Return a case. Raise InvalidField for wrong data, and UsageError for unsupported values."""
         values = read_fields(cls, found, without="spec")
         workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
         if workload not in EXPERIMENTS:
@@ -419,8 +414,7 @@ def _option_texts(part: Any) -> dict[str, str]:
 
 
 def words(value: Any) -> str:
-    """Return an option's value as on the command line: on, 0.5, full, foreign_keys=on, or DEFAULT_TEXT if
-    unset."""
+    """Return an option's value as on the command line: on, 0.5, full, foreign_keys=on; or DEFAULT_TEXT."""
     if value is None or value == ():
         return DEFAULT_TEXT
     if isinstance(value, bool):

@@ -178,8 +178,7 @@ class Report:
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Turn garbage collection off in the block. With it, the millions of lists of a report would take most
-    time."""
+    """Turn garbage collection off in the block. A report has millions of lists, which it would visit."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -198,8 +197,7 @@ def to_json(report: Report, **more: Any) -> str:
 def from_json(text: str) -> Report:
     """Return the report of a JSON text. Unknown keys are ignored.
 
-    Raise UsageError, with a single short line, if the text is no report, or its format has another major
-    version.
+    Raise UsageError, with a single short line, if the text is no report of this major version.
     """
     try:
         if text.count('"') > 2 * MAX_TEXTS:
@@ -382,8 +380,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    """Replace the content of a file. Raise FileNotFoundError if another process removed the temporary
-    file."""
+    """Replace the content of a file. Raise FileNotFoundError if the temporary file was removed."""
     temporary = _beside(target)
     try:
         with temporary.open("xb") as file:

@@ -73,8 +73,7 @@ class SqliteBuild:
     compile_options: tuple[str, ...]
     """Result of PRAGMA compile_options; empty if the library is not SQLite."""
     memory_gets_per_s: float | None = None
-    """Rows read by key per second, by one process from a table of 10,000 rows in memory; None if not
-    measured."""
+    """Rows that one process reads by key per second from 10,000 rows in memory; None if not measured."""
     library: str = "SQLite"
     """Name of the library: SQLite, a fork or a rewrite of it, or another store."""
 

@@ -69,14 +69,12 @@ class Space:
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the bytes per row of a table with its indices; None without rows. Raise KeyError without a
-        table."""
+        """Return the bytes per row of a table with its indices, if any. Raise KeyError without a table."""
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
-        """Return the b-trees for which `belongs` is true. Raise KeyError if the table or its pages are
-        unknown."""
+        """Return the b-trees for which `belongs` is true. Raise KeyError if the table is unknown."""
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
         if not any(tree.name == table and not tree.is_index for tree in self.trees):
@@ -111,8 +109,7 @@ class Portion:
     def fan_out(self) -> int | None:
         """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
-        Like sqlite3_analyzer, this subtracts only the roots of tables from the children, not those of
-        indices.
+        Like sqlite3_analyzer, this subtracts the roots of tables from the children, but not those of indices.
         """
         internal = self.total("internal_pages")
         if not internal:

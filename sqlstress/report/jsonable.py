@@ -37,8 +37,7 @@ _KINDS = {
 class InvalidField(ValueError):
     """Error for plain data that does not fit its type, with the path of the data.
 
-    Each function on the call stack prepends a key or index while the error propagates, so valid data costs no
-    time for paths.
+    Callers prepend a key or index while the error propagates, so valid data costs no time for paths.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
@@ -83,8 +82,7 @@ T = TypeVar("T")
 def to_plain(value: object) -> Any:
     """Return a value as plain data. Raise ValueError if the value has no JSON form.
 
-    Lone surrogates, as in file names that are not valid text, become escapes, because some parsers refuse
-    them.
+    Lone surrogates, as in file names that are no text, become escapes, because some parsers refuse them.
     """
     try:
         return _plain(value)
@@ -149,8 +147,7 @@ def from_plain(type_: type[T], plain: Any) -> T:
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return the function that converts plain data to the type `hint`. Raise TypeError for unsupported
-    types."""
+    """Return the function that converts plain data to the type `hint`. Raise TypeError for others."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -242,8 +239,7 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return the function that converts a JSON object to `cls`. A ValueError of `cls` becomes
-    InvalidField."""
+    """Return the function that converts a JSON object to `cls`, and its ValueError to InvalidField."""
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -256,8 +252,7 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the converted fields of a dataclass except `without`. Raise InvalidField for wrong or missing
-    ones."""
+    """Return the converted fields of a dataclass except `without`. Raise InvalidField if one is wrong."""
     values: dict[str, Any] = {}
     for field, convert in _readers(cast(Any, cls)):
         if field.name in found and field.name != without:
@@ -298,6 +293,5 @@ def all_integers(values: Sequence[Any]) -> bool:
 
 
 def all_integer_rows(values: Sequence[Any], kind: type) -> bool:
-    """Return whether a list is not empty and has only rows of integers. `kind` is the rows' type: list or
-    tuple."""
+    """Return whether a list is not empty and has only rows of integers, of the type `kind`."""
     return set(map(type, values)) == {kind} and all(values) and all_integers([*chain.from_iterable(values)])

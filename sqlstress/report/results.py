@@ -28,8 +28,7 @@ MIN_P999_SAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of one kind of operation, in ns: times from begin to end, unless the field of this object
-    states other times."""
+    """Latencies of one kind of operation, from begin to end unless the field of this object differs."""
 
     count: int
     """Number of completed operations."""
@@ -57,8 +56,7 @@ class Latency:
 
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
-        """Return the latencies of a histogram: the number of operations by bucket, and the largest latency in
-        ns."""
+        """Return the latencies of a histogram. `max_ns` is the largest latency, in ns."""
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
@@ -104,8 +102,7 @@ def merged(found: Sequence[Latency]) -> Latency | None:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Operations that were due inside the window of an open loop (at times given by a rate), and their
-    latencies."""
+    """Operations that were due inside the window of an open loop, at times given by a rate."""
 
     due: int
     """Number of operations that were due inside the window."""
@@ -120,8 +117,7 @@ class Arrived:
     lateness: Latency | None = None
     """Delays of the start of operations that sqlstress itself caused; None if no operation was started."""
     polled_share: float = 0.0
-    """Share of the window in which an average process waited for due times by reading the clock in a loop, 0
-    to 1."""
+    """Share of the window in which an average process waited for due times by polling the clock, 0 to 1."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS + 1:
@@ -237,8 +233,7 @@ class CheckCounter:
             self.counterexamples.append(text)
 
     def check(self, note: str = "") -> Check:
-        """Return the result: failed if an item was wrong, skipped if none was checked, else ok; `note` is its
-        limit."""
+        """Return the result: failed if an item was wrong, skipped if none was checked, else ok."""
         status = "failed" if self.problems else "ok" if self.checked else "skipped"
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
@@ -254,8 +249,7 @@ outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own w
 Python package that calls SQLite. harness: sqlstress's own code, which draws keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""Further activities: COMMIT and READ of a process that holds a lock; OWN is the rest of an operation's
-time."""
+"""COMMIT and READ: further activities of a lock holder. OWN: the rest of an operation's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +266,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """Slowest 1% of the operations that took a write lock or waited for a read lock, and the causes of their
-    time."""
+    """Slowest 1% of the operations that took a write lock or waited for a read lock, with their causes."""
 
     operations: int
     """Number of slowest operations."""
@@ -284,20 +277,16 @@ class Slowest:
     total_ns: int
     """Sum of the latencies of the slowest operations, in ns."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Time of the slowest operations by cause, in ns: held and free (waits for locks), checkpoint, sync, and
-    own (the rest)."""
+    """Time by cause, in ns: held and free (waits for locks), checkpoint, sync, and own (the rest)."""
     behind: dict[str, int] = field(default_factory=dict)
-    """Waiting time of the slowest operations, in ns, by the lock holder's activity: commit, sync, checkpoint
-    or read."""
+    """Waiting time by the lock holder's activity, in ns: commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()
-    """Processes and activities for which the slowest operations waited, the longest wait first; at most
-    eight."""
+    """Processes and activities for which these operations waited, the longest wait first; at most eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Slowest operation of a trial that took or awaited a lock, and the activities on its database file
-    during it."""
+    """Slowest operation of a trial that took or awaited a lock, and the activities on its file during it."""
 
     process: int
     """Number of the worker that ran the operation."""
@@ -327,8 +316,7 @@ class Where:
     """Share of the window, up to its end, for which lock holders are known, 0 to 1. Only this part of the
     window gives the split of waits into held and free."""
     pending_ns: int = 0
-    """Duration of the longest wait for a lock that had not ended when the window closed, in ns; 0 if there
-    was no such wait."""
+    """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
     slowest: Slowest | None = None
     """Slowest 1% of the operations that took or awaited a lock; None if there were too few."""
     moment: Moment | None = None
@@ -342,8 +330,7 @@ class Holds:
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. Holds between two samples are missed; holds with no sample between them count
-    as one."""
+    """Number of observed holds. Holds between samples are missed; holds without a gap count as one."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
@@ -359,8 +346,7 @@ class Holder:
     """Program with at least one process that held the write lock in a sample."""
 
     program: str
-    """Command line of the program, without the folders of paths. N replaces numbers that differ between its
-    processes."""
+    """Command line of the program, without folders. N replaces numbers that differ between processes."""
     processes: int
     """Number of different processes of the program that held the lock in any sample."""
     held: Holds
@@ -378,8 +364,7 @@ class WriteLock:
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     held: Holds = Holds()
-    """Holds of any process. If a process takes the lock from another with no free sample between, they count
-    as one."""
+    """Holds of any process. Holds of several processes without a free sample between count as one."""
     holders: tuple[Holder, ...] = ()
     """Programs that held the lock, the most frequent holder first."""
     error: str = ""
@@ -390,8 +375,7 @@ class WriteLock:
 class WalUse:
     """Use of the WAL of a trial's first database file, from ten samples per second.
 
-    A frame is a page in the WAL. It is in use if it was written since the WAL last started again at its
-    beginning.
+    A frame is a page in the WAL. It is in use if it was written since the WAL last started again.
     """
 
     page_size: int
@@ -431,11 +415,9 @@ class WorkerResult:
     failed: int = 0
     """Number of operations that failed because the database was busy."""
     longest_wait_ns: int = 0
-    """Latency of the slowest operation in the window, in ns, including an operation that outlasted the
-    window."""
+    """Latency of the slowest operation in the window, in ns, even if it outlasted the window."""
     p99_ns: dict[str, float] = field(default_factory=dict)
-    """99th percentile of the latencies by kind of operation, in ns; the maximum for fewer than 100
-    operations."""
+    """99th percentile of latency by kind of operation, in ns; the maximum for fewer than 100 operations."""
     bins: tuple[int, ...] = ()
     """Number of completed transactions in each tenth of a second of the window."""
     harness_share: float = 0.0
@@ -443,8 +425,7 @@ class WorkerResult:
     proof_share: float = 0.0
     """Share of the window for verification (records of acknowledged writes, checks of read rows), 0 to 1."""
     peak_memory_bytes: int | None = None
-    """Peak resident memory of the process, in bytes: during this trial on Linux, since its start on macOS;
-    None on Windows."""
+    """Peak resident memory, in bytes: in this trial on Linux, since the start on macOS; None on Windows."""
     error: str | None = None
     """Reason why the process failed or died; None if it succeeded."""
 
@@ -464,8 +445,7 @@ class Throttling:
     cores: float
     """Number of cores that the quota allows."""
     periods: int
-    """Number of the kernel's periods (such as 100 ms) in which a process of the container was ready to
-    run."""
+    """Number of the kernel's periods (such as 100 ms) in which a process was ready to run."""
     throttled: int
     """Number of periods in which the quota was used up and stopped the processes."""
     stopped_s: float
@@ -490,13 +470,11 @@ class Trial:
     rows_per_s: float
     """Rows read or written per second, all processes together."""
     fairness: float | None
-    """Jain's fairness index of the workers' rates, from 1/n (one of n workers does all) to 1 (all are equal);
-    None if unknown."""
+    """Jain's fairness index of the workers' rates: 1/n if one of n does all, 1 if equal; None if unknown."""
     min_max_share: float | None
     """Smallest rate of a worker divided by the largest, 0 to 1; None if unknown."""
     longest_wait_ns: int | None
-    """Latency of the slowest operation, in ns, including operations that outlasted the window; None if not
-    observed."""
+    """Latency of the slowest operation, in ns, even if it outlasted the window; None if not observed."""
     busy: int | None
     """Number of SQLITE_BUSY results that the driver returned to the workers; None if not counted."""
     busy_snapshot: int | None
@@ -525,16 +503,14 @@ class Trial:
     """Time from the request to connect (with a published script: from the first start) until the last process
     was connected, in seconds; None if not observed."""
     attempts: int = 1
-    """Number of starts of the trial. Late workers, sleep of the machine and other programs cause further
-    starts."""
+    """Number of starts of the trial. Late workers, sleep or other programs cause further starts."""
     foreign_share: float | None = None
     """Share of the time of all processors that other programs used, 0 to 1; None if not observed."""
     stolen_share: float | None = None
     """Share of the time of all processors that the hypervisor gave to other virtual machines, 0 to 1; 0 if
     the operating system does not report it; None if not observed."""
     disk_share: float | None = None
-    """Share of the time in which other programs kept the disk busy while the workers started, 0 to 1; None if
-    not observed."""
+    """Share of time, as workers start, in which other programs kept the disk busy; None if not observed."""
     throttled: int | None = None
     """Number of times that heat slowed a processor down during the trial; None if not reported."""
     quota: Throttling | None = None
@@ -553,8 +529,7 @@ class Trial:
     arrived: Arrived | None = None
     """Operations that were due in an open loop; None in a closed loop."""
     bare_call_ns: float | None = None
-    """Time of the cheapest call through the driver, without data but with a server's round trip, in ns; None
-    if not measured."""
+    """Time of the cheapest call through the driver (and server), in ns; None if not measured."""
     where: Where | None = None
     """Time of the workers by activity, such as waits for locks and syncs; None if not requested."""
     write_lock: WriteLock | None = None
@@ -627,8 +602,7 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial with the lower median TPS, else the first trial; None if there are no
-        trials."""
+        """Return the valid trial with the lower median TPS, else the first trial; None without trials."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
@@ -638,8 +612,7 @@ class Run:
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial, by the number of its pass. Figures not finite or above 0 are
-        left out."""
+        """Return a figure of each valid trial by pass. Figures not finite or above 0 are left out."""
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 

@@ -33,8 +33,7 @@ class Arm:
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """SQLite library of each driver in this arm; empty if `python` is null (see `environment` of the
-    report)."""
+    """SQLite library of each driver in this arm; empty if `python` is null (see the report's environment)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +51,11 @@ class Look:
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few pairs."""
     bound: float | None
-    """Best possible ratio at the error rate of this look: the upper bound, or the lower bound for p99; None
-    for too few pairs."""
+    """Best possible ratio at this error rate: the upper bound (p99: the lower); None for too few pairs."""
     verdict: str
     """Result of this look: fail, pass, inconclusive, or undecided (more pairs were measured)."""
     worst: float | None = None
-    """Worst possible ratio at the error rate of this look: the lower bound, or the upper bound for p99; None
-    for too few pairs, or in an old report."""
+    """Worst possible ratio at this error rate: the lower bound (p99: the upper); None for too few pairs."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
@@ -82,8 +79,7 @@ class AbTest:
     reason: str | None = None
     """Reason for the verdict, such as wrong data, if the verdict did not follow from the pairs; else None."""
     order: str = TURNS
-    """Rule for the arm that is first in each later pair: drawn (at random, by the seed), or turns
-    (alternating)."""
+    """Rule for the arm that is first in later pairs: drawn (at random, by the seed), or turns."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
@@ -132,8 +128,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """Search for the highest rate (due operations per second) that keeps a promise, with a run for each tried
-    rate."""
+    """Search for the highest rate (due operations per second) that keeps a promise; a run per tried rate."""
 
     promise: Promise
     """Upper bounds of latency that must be kept."""

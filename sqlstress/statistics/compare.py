@@ -126,8 +126,7 @@ class Passes(Generic[K]):
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
         """Return the ratio of case `other` to case `base`; None for fewer than MIN_PASSES shared passes.
 
-        `error` is the probability that the interval misses the true ratio; None means an equal part of the
-        total.
+        `error` is the probability that the interval misses the true ratio; None means a part of the total.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
@@ -148,8 +147,7 @@ class Passes(Generic[K]):
     def at_most(self, base: K, other: K, error: float) -> float:
         """Return an upper bound of the ratio of case `other` to case `base`.
 
-        `error` is the probability that the true ratio is higher. Infinite for fewer than MIN_PASSES shared
-        passes.
+        `error` is the probability that the true ratio is higher. Infinite for fewer than MIN_PASSES passes.
         """
         inverse = self.at_least(other, [base], error)
         return 1 / inverse if inverse else math.inf
@@ -242,8 +240,7 @@ def _exp(value: float) -> float:
 
 @cache
 def quantile(probability: float, degrees: int) -> float:
-    """Return the quantile of Student's t with `degrees` degrees of freedom, for a `probability` of at least
-    0.5."""
+    """Return the quantile of Student's t with `degrees` degrees of freedom, for 0.5 <= `probability` < 1."""
     low, high = 0.0, 1.0
     while within(high, degrees) < 2 * probability - 1:
         high *= 2
@@ -304,8 +301,7 @@ def signed_rank_critical(pairs: int, alpha: float) -> int:
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return the bounds of the differences' centre, each at the one-sided error rate `alpha`; None if too
-    few."""
+    """Return the bounds of the differences' centre, each at the error rate `alpha`; None if too few."""
     statistic = signed_rank_critical(len(differences), alpha)
     if statistic < 0:
         return None
@@ -350,8 +346,7 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return the bounds of the shift from `base` to `other`, each at the error rate `alpha`; None if too
-    few."""
+    """Return the bounds of the shift from `base` to `other`, each at the error rate `alpha`, or None."""
     statistic = unpaired_critical(len(base), len(other), alpha)
     if statistic < 0:
         return None

@@ -36,8 +36,7 @@ def is_bucket(index: int) -> bool:
 
 
 def bucket_floor(index: int) -> float:
-    """Return the lower end of a bucket, in ns. Because of rounding, it may exceed a latency by 1 part in
-    2**24."""
+    """Return the lower end of a bucket, in ns. By rounding, it may exceed a latency by 1 part in 2**24."""
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 

@@ -16,8 +16,7 @@ from sqlstress.statistics.compare import quantile
 
 
 class Line(NamedTuple):
-    """Straight line through points (x, y). Because x is relative to its mean, errors of height and slope are
-    independent."""
+    """Straight line through points (x, y). With x relative to its mean, both errors are independent."""
 
     x_mean: float
     height: float
@@ -73,8 +72,7 @@ MIN_AGREEING_WINDOWS = 6
 """Minimum number of windows at a rate before a surprising result is believed.
 
 A result is surprising if most windows above the limit keep the promise, or most below it break the promise.
-If no tried rate breaks the promise, the result of the highest rate is surprising; if none keeps it, that of
-the lowest.
+So is the result of the highest rate if no rate breaks the promise, and of the lowest if no rate keeps it.
 """
 NEARBY_FACTOR = 1.5
 """Largest factor between the dividing rate and the rate of a window that is used for the line."""
@@ -201,8 +199,7 @@ def _divide(windows: Windows) -> float:
 def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
     """Return the rate of the next window; None if the search is complete.
 
-    `seen` has the rate and margin of each window, in order. The search begins with `start`, and tries no rate
-    below `lowest`.
+    `seen` has the rate and margin of each window, in order. The search begins with `start`, from `lowest` up.
     """
     bottom = bisect_left(LADDER, lowest)
     if not seen:

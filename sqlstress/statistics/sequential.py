@@ -104,16 +104,14 @@ def direction(ends: Bounds) -> str:
 
 
 def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
-    """Return FAIL if any of `failing` shows a forbidden drop, PASS if `passing` rules it out, or
-    UNDECIDED."""
+    """Return FAIL if any of `failing` shows a forbidden drop, PASS if `passing` excludes it, or UNDECIDED."""
     if any(shows_drop(ends, allowed) for ends in failing):
         return FAIL
     return PASS if rules_out_drop(passing, allowed) else UNDECIDED
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of the verdict fail from one cell or from the mean of all, which share `alpha`
-    equally."""
+    """Return the error rate of the verdict fail from one cell or the mean of all, which share `alpha`."""
     return alpha if cells == 1 else alpha / (cells + 1)
 
 

@@ -18,8 +18,7 @@ class Series:
     values: tuple[int, ...]
     """Values of the figure, in the order of time or of the cycles."""
     times_ns: tuple[int, ...] = ()
-    """Time of each value, or start of its interval, in ns after the window opened; empty for values by
-    cycle."""
+    """Time of each value, or start of its interval, in ns after the window opened; empty for cycles."""
     worker: int | None = None
     """Index of the worker to which the figure belongs; None for a figure of the database."""
 

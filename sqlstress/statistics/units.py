@@ -14,8 +14,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float:
-    """Return a duration ("500ms", "2s", "2m", "1h" or plain seconds) in seconds. Raise ValueError for
-    others."""
+    """Return "500ms", "2s", "2m", "1h" or plain seconds as seconds. Raise ValueError for other texts."""
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match else math.inf
     if not math.isfinite(seconds):
