@@ -322,7 +322,8 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain a fail, else the change of all cells together; empty without pairs."""
+    """Return the changes that explain the verdict fail, else that of all cells together; empty without
+    pairs."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -387,7 +388,7 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer(report: Report, needed: int) -> str:
-    """Return the option for longer slices, from the pairs needed now: " (--duration 4s)" or ""."""
+    """Return the option for longer slices: " (--duration 4s)"; "" if slices have no fixed duration."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

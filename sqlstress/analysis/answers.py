@@ -174,7 +174,7 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield the comparison at each place that all sides share. `error` is that of all comparisons."""
+    """Yield the comparison at each place that all sides share. `error` is the error rate of all of them."""
     names = tuple(side.name for side in sides)
     runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
     common = [

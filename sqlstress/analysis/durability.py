@@ -47,7 +47,8 @@ class Durability:
 
     @property
     def syncs(self) -> int:
-        """Number of syncs for which a one-page commit waits, also of folders if they use the call."""
+        """Number of syncs for which a one-page commit waits, with folders if SQLite uses the call for
+        them."""
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
         folders = 0 if without_folders else _FOLDER_SYNCS.get(self.journal, (0, 0, 0, 0))[column]

@@ -179,7 +179,7 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, right for all pairs at once; None for few passes."""
+        """Return the ratio of `other` to `base`, or None. The intervals of all pairs are right at once."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs. Each run is compared with each other run. The error probability is divided by
@@ -212,7 +212,11 @@ class PairwiseTests:
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, right for one pair per run; None for few passes."""
+        """Return the ratio of `other` to `base`; None with too few passes.
+
+        As many of these intervals as there are runs are right at once, so they are narrower than those of
+        `ratio`.
+        """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
     def is_less(self, run: Run, other: Run) -> bool:
@@ -241,7 +245,7 @@ def noise(tested: PairwiseTests) -> Noise:
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason why `count` passes are too few, with the number `needed` up to MAX_ADVISED_PASSES."""
+    """Return the reason why `count` passes are too few. It names `needed` up to MAX_ADVISED_PASSES."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
@@ -266,7 +270,7 @@ class ExperimentReader(Protocol):
         """Return the rate per second of a run, in transactions, cycles or rows; None if it is unknown."""
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings on a group that only this experiment has."""
+        """Yield the experiment's own findings on a group."""
 
     def activity(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
@@ -285,7 +289,7 @@ def reader_of(case: Case) -> ExperimentReader:
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the groups of runs, in order of appearance. A group varies fields that its experiment varies."""
+    """Return the runs in groups whose cases differ only in fields that their experiment varies."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))

@@ -194,7 +194,7 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput of a layout divided by that of the base layout, as a fact.
 
-    It is that of the largest number of processes on both. None without such runs, or with too few passes.
+    Both have the largest number of processes that they share. None without such runs, or with too few passes.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]

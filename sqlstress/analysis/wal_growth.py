@@ -9,9 +9,9 @@ from __future__ import annotations
 from sqlstress.report.results import WalUse
 
 OVERLAP, SNAPSHOT, UNCOPIED, REUSED = "overlap", "snapshot", "uncopied", "reused"
-"""Kinds. OVERLAP: frames were copied, but some process was always reading, so the WAL could not start again.
-SNAPSHOT: a long read transaction keeps checkpoints from copying later frames. UNCOPIED: no checkpoint copied
-the frames. REUSED: the file keeps its largest size, but few of its frames are live."""
+"""Kinds of growth. OVERLAP: frames were copied, but some process was always reading, so the WAL could not
+start again. SNAPSHOT: a long read transaction keeps checkpoints from copying later frames. UNCOPIED: no
+checkpoint copied the frames. REUSED: the file keeps its largest size, but few of its frames are live."""
 AUTOCHECKPOINT = 1000
 """Number of frames in the WAL at which SQLite starts a checkpoint by default."""
 LARGE_FACTOR = 4
@@ -26,7 +26,8 @@ _HALF = 0.5
 def growth_in_trial(wal: WalUse, autocheckpoint: int | None = None) -> str | None:
     """Return the kind of growth of a trial's WAL; None if it did not grow.
 
-    `autocheckpoint` is the number of frames of automatic checkpoints: None for SQLite's default, 0 for off.
+    `autocheckpoint` is the number of frames at which SQLite makes a checkpoint: None for its default, 0 for
+    never.
     """
     if wal.most_frames <= LARGE_FACTOR * (autocheckpoint or AUTOCHECKPOINT):
         return None

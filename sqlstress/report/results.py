@@ -28,7 +28,7 @@ MIN_P999_SAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of one kind of operation, from begin to end unless the field of this object differs."""
+    """Latencies of one kind of operation, in ns: times from begin to end, unless the field states others."""
 
     count: int
     """Number of completed operations."""
@@ -243,10 +243,11 @@ HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_
 )
 """Parts of a worker's time.
 
-held: waits for a lock while another process held it. free: waits for a lock that was already free, asleep
-between two attempts. checkpoint: checkpoints that the worker made. sync and write: syncs and writes of files,
-outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own work, with reads. binding: the
-Python package that calls SQLite. harness: sqlstress's own code, which draws keys, counts and checks.
+held: waits for a lock while another process held it. free: waits for a lock that was already free, while the
+worker slept between two attempts. checkpoint: checkpoints that the worker made. sync and write: syncs and
+writes of files, outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own work,
+including reads. binding: the Python package that calls SQLite. harness: sqlstress's own code, which draws
+keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
 """COMMIT and READ: further activities of a lock holder. OWN: the rest of an operation's time."""
@@ -330,7 +331,8 @@ class Holds:
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. Holds between samples are missed; holds without a gap count as one."""
+    """Number of observed holds. Holds between two samples are missed; holds with no sample between them count
+    as one."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
@@ -503,14 +505,15 @@ class Trial:
     """Time from the request to connect (with a published script: from the first start) until the last process
     was connected, in seconds; None if not observed."""
     attempts: int = 1
-    """Number of starts of the trial. Late workers, sleep or other programs cause further starts."""
+    """Number of starts of the trial. Late workers, a sleeping machine or other programs cause a new start."""
     foreign_share: float | None = None
     """Share of the time of all processors that other programs used, 0 to 1; None if not observed."""
     stolen_share: float | None = None
     """Share of the time of all processors that the hypervisor gave to other virtual machines, 0 to 1; 0 if
     the operating system does not report it; None if not observed."""
     disk_share: float | None = None
-    """Share of time, as workers start, in which other programs kept the disk busy; None if not observed."""
+    """Share of the time in which other programs kept the disk busy while the workers started, 0 to 1; None if
+    not observed."""
     throttled: int | None = None
     """Number of times that heat slowed a processor down during the trial; None if not reported."""
     quota: Throttling | None = None
@@ -529,7 +532,8 @@ class Trial:
     arrived: Arrived | None = None
     """Operations that were due in an open loop; None in a closed loop."""
     bare_call_ns: float | None = None
-    """Time of the cheapest call through the driver (and server), in ns; None if not measured."""
+    """Time of the cheapest call through the driver, including a server's round trip, in ns; None if not
+    measured."""
     where: Where | None = None
     """Time of the workers by activity, such as waits for locks and syncs; None if not requested."""
     write_lock: WriteLock | None = None

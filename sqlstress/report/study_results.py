@@ -55,7 +55,8 @@ class Look:
     verdict: str
     """Result of this look: fail, pass, inconclusive, or undecided (more pairs were measured)."""
     worst: float | None = None
-    """Worst possible ratio at this error rate: the lower bound (p99: the upper); None for too few pairs."""
+    """Worst possible ratio at this error rate: the lower bound (p99: the upper); None for too few pairs, or
+    in an old report."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
@@ -79,7 +80,7 @@ class AbTest:
     reason: str | None = None
     """Reason for the verdict, such as wrong data, if the verdict did not follow from the pairs; else None."""
     order: str = TURNS
-    """Rule for the arm that is first in later pairs: drawn (at random, by the seed), or turns."""
+    """Rule for the arm that is first in later pairs: drawn (at random) or turns (alternating)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
@@ -135,6 +136,6 @@ class LimitSearch:
     max_time_s: float | None = None
     """Time limit of the search in seconds, after which no window was started; None if there was no limit."""
     seconds: float = 0.0
-    """Duration of the search in seconds, with the first measurement, in which no rate was set."""
+    """Duration of the search in seconds, including the first measurement, in a closed loop."""
     ended: str | None = None
     """Reason why the search ended early; None if the search was completed, or if the user interrupted it."""

@@ -301,7 +301,7 @@ def signed_rank_critical(pairs: int, alpha: float) -> int:
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return the bounds of the differences' centre, each at the error rate `alpha`; None if too few."""
+    """Return the bounds of the centre, each at the error rate `alpha`; None for too few differences."""
     statistic = signed_rank_critical(len(differences), alpha)
     if statistic < 0:
         return None
@@ -346,7 +346,7 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return the bounds of the shift from `base` to `other`, each at the error rate `alpha`, or None."""
+    """Return the bounds of the shift to `other`, each at the error rate `alpha`; None for too few values."""
     statistic = unpaired_critical(len(base), len(other), alpha)
     if statistic < 0:
         return None

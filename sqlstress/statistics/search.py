@@ -199,7 +199,8 @@ def _divide(windows: Windows) -> float:
 def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
     """Return the rate of the next window; None if the search is complete.
 
-    `seen` has the rate and margin of each window, in order. The search begins with `start`, from `lowest` up.
+    `seen` has the rate and margin of each window, in order. The search begins with `start`, and tries no rate
+    below `lowest`.
     """
     bottom = bisect_left(LADDER, lowest)
     if not seen:

@@ -34,7 +34,7 @@ FEWEST, MOST = 10, 500
 LOOK_GROWTH = 1.4
 """Factor by which the number of pairs grows from look to look. More frequent looks add little."""
 _MIN_LAST_GROWTH = 1.2
-"""Minimum growth of the number of pairs from the last but one look to the last look."""
+"""Minimum factor between the numbers of pairs at the last but one look and at the last look."""
 _STEPS = 20
 """Number of looks that are computed before those above the maximum are dropped; enough for MOST pairs."""
 
