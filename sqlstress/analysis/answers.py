@@ -93,8 +93,8 @@ Layout = tuple[int, int]
 """Place of a case: its number of files and its number of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides at a place: one side leads; the leading sides are about equal; noise hides the
-leader; there are too few passes for a test."""
+"""Verdicts on the sides at a place, as tables show them: one side leads; the leading sides are about equal;
+noise hides the leader; there are too few passes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median_low
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
@@ -187,17 +187,15 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
     return Finding(sentences.limit_unknown, promise=promise_text, **_bounds(windows), longer=longer)
 
 
-def _bounds(windows: dict[int, list[float]]) -> dict[str, Any]:
+def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
     """Return the highest rate that mostly kept the promise, and the lowest of the other rates, as facts."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
-    broken = [rate for rate in windows if rate not in kept]
-    bounds = {"kept": max(kept, default=None), "broken": min(broken, default=None)}
-    return {name: _window_count(rate, windows[rate]) for name, rate in bounds.items() if rate is not None}
-
-
-def _window_count(rate: int, margins: Sequence[float]) -> WindowCount:
-    """Return the number of judged windows at a rate, and the number of those that kept the promise."""
-    return WindowCount(rate, sum(margin <= 0 for margin in margins), len(margins))
+    bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
+    return {
+        name: WindowCount(rate, sum(margin <= 0 for margin in windows[rate]), len(windows[rate]))
+        for name, rate in bounds.items()
+        if rate is not None
+    }
 
 
 _DEFAULT_S = 300.0

@@ -363,6 +363,12 @@ def test_four_values_each_suffice_for_an_interval_of_95_percent() -> None:
     assert unpaired([], [1.0]) is None
 
 
+def test_ratio_too_large_for_a_float_is_unknown() -> None:
+    assert unpaired([0.0], [800.0]) is None
+    ratio = unpaired([0.0] * 5, [600.0, 600.0, 600.0, 900.0, 900.0])
+    assert ratio is not None and math.isfinite(ratio.high)
+
+
 @pytest.mark.parametrize(("alpha", "size"), [(0.05, 3), (0.01, 5), (0.0025, 6), (0.5, 1)])
 def test_needed_is_the_smallest_size_that_can_show_a_difference(alpha: float, size: int) -> None:
     assert min_sample_size(alpha) == size
