@@ -100,19 +100,13 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return the findings on a group, which are shown below its table."""
-    own_topic = reader_of(group.case).findings
-    return tuple(
-        chain.from_iterable(
-            topic(group)
-            for topic in (
-                wrong_data_findings,
-                failures,
-                too_many_failed_findings,
-                leader_findings,
-                answer,
-                own_topic,
-            )
-        )
+    return (
+        *wrong_data_findings(group),
+        *failures(group),
+        *too_many_failed_findings(group),
+        *leader_findings(group),
+        *answer(group),
+        *reader_of(group.case).findings(group),
     )
 
 

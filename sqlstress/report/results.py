@@ -206,10 +206,9 @@ MAX_COUNTEREXAMPLES = 5
 
 def added(one: Check, other: Check) -> Check:
     """Return the sum of two results of the same check: the added numbers, and the worse of the statuses."""
-    statuses = {one.status, other.status}
     return Check(
         one.name,
-        next(status for status in CHECK_STATUSES if status in statuses),
+        Verdict((one, other)).status,
         one.checked + other.checked,
         one.problems + other.problems,
         (*one.counterexamples, *other.counterexamples)[:MAX_COUNTEREXAMPLES],
