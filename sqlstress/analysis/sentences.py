@@ -397,9 +397,11 @@ def proof_unknown(*, where: str, checks: Sequence[str], note: str | None = None)
 
 
 def not_steady(*, where: str, change: float) -> str:
+    slower_or_faster = f"{percent(abs(change))} {'faster' if change > 0 else 'slower'} than"
+    compared = f"{times(1 + change)} as fast as" if change >= 1 else slower_or_faster
     return (
-        f"Not steady at {where}: the second half of the window was up to {wording.change(change, 'than')} "
-        "the first. Use a longer --duration."
+        f"Not steady at {where}: the second half of the window was up to {compared} the first. Use a longer "
+        "--duration."
     )
 
 

@@ -249,13 +249,6 @@ def without_interval(ratio: Ratio, what: str) -> str:
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
 
 
-def change(share: float, than: str) -> str:
-    """Return a relative change: -0.2 → "20% slower {than}", 1.5 → "2.5 times as fast as"."""
-    if share >= 1:
-        return f"{times(1 + share)} as fast as"
-    return f"{percent(abs(share))} {'faster' if share > 0 else 'slower'} {than}"
-
-
 def counts(numbers: Mapping[str, int]) -> str:
     """Return named numbers, such as counts of errors, as text: "busy (12) and locked (3)"."""
     return listing([f"{name} ({digits(number)})" for name, number in numbers.items()])
