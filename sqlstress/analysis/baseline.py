@@ -46,7 +46,8 @@ class CaseCheck:
     best: float | None
     """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials."""
     verdict: str
-    """fail or pass if the change is significantly too large or small enough, else inconclusive."""
+    """fail: the change for the worse is significantly larger than allowed. pass: it is significantly smaller.
+    inconclusive: neither is shown."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
         """Return whether the ratio of the medians and the estimate agree in direction, or are near 1."""

@@ -318,7 +318,7 @@ class Where:
     pending_ns: int = 0
     """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
     slowest: Slowest | None = None
-    """Slowest 1% of the operations that took or awaited a lock; None if there were too few."""
+    """Slowest 1% of the operations that took or awaited a lock; None for too few such operations."""
     moment: Moment | None = None
     """Slowest operation that took or awaited a lock; None if there was no such operation."""
 
