@@ -1,9 +1,8 @@
 """Conclusions from the pairs of an A/B test: the verdict, the change, and advice.
 
-An A/B test compares two arms (variants), A and B. A cell is a case that is measured in both arms. A slice is
-one window of one arm, and a pair is a slice of A and a slice of B that were measured one after the other.
-Differences are natural logarithms of ratios of B's figure to A's, and negative if B is worse. A run is all
-trials of a case in one arm, and a look is an interim test.
+An A/B test compares two arms (variants), A and B. A cell is a case that both arms measure. A slice is one
+window of one arm, and a pair is a slice of A next to a slice of B. A difference is the natural logarithm of
+the ratio of B's figure to A's, negative if B is worse. A look is an interim test.
 """
 
 from __future__ import annotations
@@ -18,15 +17,7 @@ from sqlstress.analysis.durability import build_of, distinct_options, versions
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import reader_of
 from sqlstress.analysis.sentences import FailedArm
-from sqlstress.analysis.wording import (
-    Change,
-    listing,
-    loss,
-    noun,
-    percent,
-    place,
-    possible_change,
-)
+from sqlstress.analysis.wording import Change, listing, loss, noun, percent, place, possible_change
 from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial, jsonable
 from sqlstress.report.study_results import A, B
 from sqlstress.statistics.compare import hodges_lehmann, signed_rank_bounds
@@ -52,11 +43,10 @@ from sqlstress.statistics.units import finite, format_duration, plural
 
 
 def figure(trial: Trial, metric: str) -> float | None:
-    """Return a trial's figure: its TPS, or for "p99" the 99th percentile of latency in ns; None if missing.
+    """Return a trial's TPS, or for "p99" the 99th percentile of latency in ns; None if the figure is missing.
 
-    At a fixed rate, the latency of an operation begins at the time at which the operation was due. If it
-    began at the start of the operation, a stall would lengthen the latency of a single operation, and not of
-    every operation that the stall delayed.
+    At a fixed rate, a latency counts from the due time. Counted from the start of the operation, a stall
+    would lengthen a single latency, and not those of all operations that it delayed.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
@@ -75,7 +65,7 @@ def _operation_latencies(trial: Trial) -> Collection[Latency]:
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return, for each cell (case) that was measured in both arms, its run in arm A and its run in arm B."""
+    """Return, for each case measured in both arms, its run in arm A and its run in arm B."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
@@ -86,11 +76,7 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return a list for each cell, with the difference of each pair: a logarithm, negative if B is worse.
-
-    Only pairs that were measured in all cells are used. The lists are empty if more operations of a run
-    failed than --max-failed allows.
-    """
+    """Return each cell's differences, of pairs that all cells have; empty if too many operations failed."""
     if too_many_failed(report):
         return [[] for _ in cells(report)]
     sign, by_cell = -1 if test.metric == "p99" else 1, []
@@ -104,20 +90,16 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the result of a planned look, which is an interim test of the pairs measured so far.
-
-    Its verdict is fail, pass or undecided.
-    """
+    """Return the result of a planned look at the pairs so far. Its verdict is fail, pass or undecided."""
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return the estimate and the bounds of the ratio of B's figure to A's.
+    """Return the estimate and the bounds of the ratio of B's figure to A's, from one or more differences.
 
-    `found` has the difference of each pair; at least one. `alpha` is the error rate of each of the bounds
-    `bound` and `worst`. Bounds are None if there are too few pairs. `verdict` is copied into the result.
+    `alpha` is the error rate of each of `bound` and `worst`. Bounds are None if there are too few pairs.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -138,10 +120,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return the lowest and the highest possible ratio: `bound` and `worst` of a look, in ascending order.
-
-    None if there are too few pairs for bounds.
-    """
+    """Return `bound` and `worst` of a look in ascending order; None if there are too few pairs for bounds."""
     if found.worst is None or found.bound is None:
         return None
     return min(found.worst, found.bound), max(found.worst, found.bound)
@@ -151,14 +130,11 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 """Name of each metric in sentences."""
 
 
-# Differences between the arms of an A/B test, as text.
-
-
 def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
-    """Yield the differences between two arms, such as "synchronous: full and normal".
+    """Yield the differences between the arms of a cell, such as "synchronous: full and normal".
 
-    `run` is a run of arm A, and `against` is the run of arm B in the same cell. Digests of files are left
-    out. SQLite builds that differ are listed even if the only reason is that the arms use different drivers.
+    `run` is the cell's run in arm A, and `against` its run in arm B. SQLite builds that differ are listed
+    even if the only reason is that the arms use different drivers.
     """
     case, other = run.case, against.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
@@ -208,28 +184,21 @@ def _value(value: Any) -> str:
 
 
 def _item(value: Any) -> str:
-    """Return an item of a list as text. For a transaction, the text is its name and its weight: "pay@3"."""
+    """Return an item of a list as text. A transaction is its name and weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
     return str(value["name"]) if weight == 1 else f"{value['name']}@{weight}"
 
 
-# Conclusions of an A/B test: the verdict, the direction of the change, its bounds, and advice.
-
-
 class Pairs:
-    """Estimates from the pairs of an A/B test.
-
-    The error rates of the estimates follow from the error rate of the last look (interim test), which gave
-    the verdict.
-    """
+    """Estimates from the pairs of an A/B test, at error rates that follow from that of the last look."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """For each pair, the mean of the differences of all cells; empty if no pair was measured."""
+        """Mean difference of all cells, for each pair."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.of_answer = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
@@ -244,17 +213,13 @@ class Pairs:
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return the estimate from each cell. If there is one cell, this is the result of `together`."""
+        """Return the estimate from each cell."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return the least and the largest change for the worse in the mean of all cells, as text.
-
-        The data show at least the least change. They do not rule out the largest change. Both bounds have the
-        error rate of the verdict.
-        """
+        """Return the least shown and the largest possible change for the worse in the mean, as text."""
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
 
@@ -263,10 +228,10 @@ class Pairs:
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes that fail: they are significantly worse than --max-drop allows.
+        """Return the changes that are significantly worse than --max-drop allows.
 
-        If the change of all cells together fails, only this change is returned. Otherwise the changes of the
-        single cells that fail are returned. If no change fails, the change of all cells together is returned.
+        These are the change of all cells together if it fails, else the changes of the single cells that
+        fail. If none fails, the result is the change of all cells together.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -295,7 +260,7 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
-        """Return an estimate as a fact for sentences. `where` is a label of the cell; empty for all cells."""
+        """Return an estimate as a fact for sentences. `where` is the label of the cell; "" for all cells."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:
@@ -346,7 +311,7 @@ def conclusion(report: Report, test: AbTest) -> Finding:
 
 
 def failed_arm(run: Run) -> FailedArm:
-    """Return the share of a run's operations that failed, the reason, and the allowed share, as a fact."""
+    """Return the share of an arm's operations that failed, the reason, and the allowed share, as a fact."""
     return FailedArm(
         arm=run.arm or "",
         where=place(run.case),
@@ -357,32 +322,22 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes worse than allowed if the verdict is fail, else the change of all cells together.
-
-    Empty if no pair was measured.
-    """
+    """Return the changes that explain the verdict fail, else that of all cells together; empty without
+    pairs."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
     return pairs.failing() if test.verdict == FAIL and not test.reason else (pairs.change(),)
 
 
-# Advice for an inconclusive A/B test: more pairs, longer slices, or another --max-drop. A slice is one window
-# of one arm.
-
-
 NEAR = 1 / 3
-"""Share of the change that --max-drop allows. If the estimate differs from --max-drop by less than this share
-of it, more pairs do not decide the test."""
+"""Share of --max-drop. If the estimate is nearer to --max-drop than this, more pairs do not help."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time of the pairs."""
 
 
 def _advice(pairs: Pairs) -> str:
-    """Return advice, as sentences: changes of options with which the test would probably reach a verdict.
-
-    The advice depends on the scatter of the pairs.
-    """
+    """Return sentences on the options with which the test would probably reach a verdict."""
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
@@ -408,11 +363,10 @@ def _advice(pairs: Pairs) -> str:
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs after which each bound of an estimate is at most `gap` from the estimate.
+    """Return the number of pairs after which each bound is at most `gap` from the estimate.
 
-    After `pairs` pairs, each bound is `half` from the estimate. This distance is inversely proportional to
-    the square root of the number of pairs. The result is rounded up to two significant digits. None if `gap`
-    is 0, or so small that the number would be too large.
+    After `pairs` pairs, each bound is `half` from the estimate. This distance shrinks with the square root of
+    the number of pairs. The result has two significant digits. None if `gap` is too small.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -423,10 +377,7 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow `pairs` pairs: " (--max-pairs 90)".
-
-    Empty if the options of the test already allow this number of pairs.
-    """
+    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if they are allowed already."""
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
@@ -437,10 +388,7 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer(report: Report, needed: int) -> str:
-    """Return the option for longer slices: " (--duration 4s)"; "" if slices have no fixed duration.
-
-    `needed` is the number of pairs that would be needed with slices of the present duration.
-    """
+    """Return the option for longer slices: " (--duration 4s)"; "" if slices have no fixed duration."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

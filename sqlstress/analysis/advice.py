@@ -1,8 +1,7 @@
-"""Advice: the functions that collect the findings of a report.
+"""Advice: the findings of a report on its data, failures, results, and limits of its figures.
 
-The findings are on wrong data, on failed measurements, on the results of each experiment, on incomplete
-verification, and on limits of the figures: unsteadiness, and the overhead of measuring. A group is
-the runs of a table. A finding is a sentence with its facts. A pass is one trial of each case in turn.
+A group is the runs of a table. A finding is a sentence with its facts. A pass is one trial of each case in
+turn.
 """
 
 from __future__ import annotations
@@ -28,15 +27,11 @@ from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 MAX_SHOWN = 3
-"""Maximum number of cases with wrong data whose failed checks are shown. Also the maximum number of
-counter-examples for each check."""
+"""Maximum number of cases with wrong data that are shown in full, and of counter-examples per check."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield findings on the cases of a group that were not measured, or only partly, with the reasons.
-
-    Cases with equal reasons share a finding.
-    """
+    """Yield a finding for each reason why cases of a group were not measured, or only partly."""
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
         reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
@@ -69,10 +64,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the numbers of rows and problems of a check, and its counter-examples, over all failed passes.
-
-    `checks` has the result of the same check in each pass.
-    """
+    """Return the sums and counter-examples of a check's failed passes, from its result in each pass."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
@@ -89,7 +81,7 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
 
 
 def partial_proofs(group: Group) -> Iterator[Finding]:
-    """Yield the checks of the data that had no result, or that did not cover all of the data."""
+    """Yield the checks of the data that had no result, or did not cover all of the data."""
     limits: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for run in group.runs:
         for check in run.verdict.checks:
@@ -108,19 +100,13 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return the findings on a group, which are shown below its table."""
-    own_topic = reader_of(group.case).findings
-    return tuple(
-        chain.from_iterable(
-            topic(group)
-            for topic in (
-                wrong_data_findings,
-                failures,
-                too_many_failed_findings,
-                leader_findings,
-                answer,
-                own_topic,
-            )
-        )
+    return (
+        *wrong_data_findings(group),
+        *failures(group),
+        *too_many_failed_findings(group),
+        *leader_findings(group),
+        *answer(group),
+        *reader_of(group.case).findings(group),
     )
 
 
@@ -132,10 +118,7 @@ def advise(report: Report) -> tuple[Finding, ...]:
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return the finding on measurements that an interruption or wrong data prevented.
-
-    Empty if all planned measurements were made.
-    """
+    """Return the finding on measurements that an interruption or wrong data prevented; else nothing."""
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
@@ -150,17 +133,12 @@ class SweepState(NamedTuple):
     """Progress of a sweep (a measurement of all cases in several passes) that ended early."""
 
     made: int
-    """Number of trials that were made."""
     due: int
     """Number of planned trials."""
 
 
 def early_end(report: Report) -> SweepState | None:
-    """Return the progress of a sweep that ended early.
-
-    None if the sweep was completed, or if the number of planned trials is unknown. The number is unknown if
-    the report lacks cases, because the user interrupted the sweep before they started.
-    """
+    """Return the progress of a sweep that ended early; None if it was complete or its plan is unknown."""
     if report.results or report.ab or report.limit:
         return None
     planned = [run for run in report.runs if _was_planned(run)]
@@ -172,18 +150,12 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether the plan had all trials of a run: the run has no error and no reason to be skipped.
-
-    LEFT_OUT is no such reason, because it means that wrong data of another case ended the sweep.
-    """
+    """Return whether the plan had all trials of a run. LEFT_OUT means only that wrong data ended them."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
-    """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured.
-
-    Nothing if the sweep was completed.
-    """
+    """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured."""
     if cut := early_end(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
@@ -194,9 +166,9 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Share by which the rates of the two halves of a window may differ. A larger change is reported."""
+"""Largest relative difference between the rates of a window's halves that is not reported."""
 MAX_PROOF_SHARE = 0.05
-"""Share of the window that verification of the data may take. A larger share is reported."""
+"""Largest share of the window for verification of the data that is not reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
@@ -226,11 +198,10 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 
 
 def _change(run: Run) -> float | None:
-    """Return the relative change of the rate from the first to the second half of the window.
+    """Return the median relative change of the rate from the first to the second half of the window.
 
-    The result is the median over the trials. None unless the rates of all trials change in the same direction
-    by more than MAX_HALF_CHANGE. None also at a fixed rate, where the numbers of due operations in the halves
-    depend on chance.
+    None unless it exceeds MAX_HALF_CHANGE in the same direction in all trials. None at a fixed rate, where
+    the numbers of due operations in the halves depend on chance.
     """
     if run.case.rate:
         return None
@@ -240,5 +211,5 @@ def _change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of shares of worker processes. An unknown share counts as 0. 0 if `shares` is empty."""
+    """Return the mean of shares of worker processes; an unknown share counts as 0."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

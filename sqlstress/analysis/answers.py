@@ -1,21 +1,20 @@
-"""Conclusions from the passes of several cases: the best case, its lead, and unclear comparisons.
+"""Comparison of several cases: the best case, the best target, and the best value of an option.
 
-A run is all trials of a case. A pass is one trial of each case in turn, so that drift (heat, other programs)
-affects all cases of a pass equally. A group is the runs of a table, and its parts are the runs for each value
-of an option.
+A run is all trials of a case. A pass is one trial of each case in turn, so drift (heat, other programs)
+affects all cases of a pass equally. A group is the runs of a table; its parts have one value of an option
+each. A place is a number of files and a number of processes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Protocol, TypeVar
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding, is_unclear
-from sqlstress.analysis.group import ERROR, Group, PairwiseTests, closed_loop_only, noise, rate_of, too_noisy
+from sqlstress.analysis.group import ERROR, Group, PairwiseTests, noise, rate_of, too_noisy
 from sqlstress.analysis.sentences import CommitWorth, Noise, SidesAhead, ValueRange, ValueRatio
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import experiment_of
@@ -27,31 +26,16 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Number of the best runs. Each run is compared with these runs only.
-
-A comparison of every pair of several hundred cases would take half a minute.
-"""
-
-
-class HasRun(Protocol):
-    """Object with results of a run, such as a cell of a table."""
-
-    @property
-    def run(self) -> Run:
-        """Run that gave the results."""
-
-
-Cell = TypeVar("Cell", bound=HasRun)
+"""Number of the best runs with which each run is compared. All pairs of many runs take too long."""
 
 
 @dataclass(frozen=True)
 class ExtremeRuns:
-    """Leading runs: the run with the highest figure, and the runs that are not significantly worse."""
+    """Run with the highest figure, and the runs that are not significantly worse."""
 
     best: Run
-    """Run with the highest figure."""
     runs: tuple[Run, ...]
-    """All leading runs, including `best`."""
+    """Leading runs, with `best`."""
     equal: bool
     """Whether there are several leading runs that all differ by significantly less than the share NEAR."""
 
@@ -60,17 +44,11 @@ class ExtremeRuns:
         """Whether there are several leading runs, and some of them may differ by the share NEAR or more."""
         return len(self.runs) > 1 and not self.equal
 
-    def among(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Return the cells of the leading runs, in the given order."""
-        leading = {id(run) for run in self.runs}
-        return [cell for cell in cells if id(cell.run) in leading]
-
 
 def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> ExtremeRuns:
     """Return the run with the highest figure and all runs that are not significantly worse.
 
-    `families` is the number of sets of runs in which a best run is sought. The error probability is divided
-    by it.
+    `families` is the number of searches for a best run, among which the error probability is divided.
     """
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
@@ -88,10 +66,7 @@ def is_conclusive(ratio: Ratio | None) -> bool:
 
 
 def more_trials(case: Case) -> str:
-    """Return the advice for a case with too few trials: a larger --repeat.
-
-    If --repeat was large enough, the measurement ended early, and the advice is to let all passes finish.
-    """
+    """Return the advice for a case with too few trials: a larger --repeat, or to let all passes finish."""
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
     return f"use --repeat {MIN_PASSES} or more"
@@ -100,11 +75,7 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield a finding with the reason why any of the findings `found` is unclear, and with a remedy.
-
-    Nothing if all findings are clear. `tested` is None if there were too few passes for tests. Without tests,
-    the findings `found` do not compare figures.
-    """
+    """Yield the reason and the remedy if any finding is unclear. `tested` is None for too few passes."""
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
     elif tested and any(map(is_unclear, found)):
@@ -122,8 +93,8 @@ Layout = tuple[int, int]
 """Place of a case: its number of files and its number of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides at a place. TOLD_APART: one side leads. NO_DIFFERENCE: several leading sides are
-about equal. UNTELLABLE: noise hides the leader. TOO_FEW_PASSES: there are too few passes for a test."""
+"""Verdicts on the sides at a place, as tables show them: one side leads; the leading sides are about equal;
+noise hides the leader; there are too few passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +102,10 @@ class Side:
     """Target that is compared with other targets, and its runs."""
 
     name: str
-    """Name of the target. If several sides have the same target, this is the name of the side's driver."""
+    """Name of the target, or of the side's driver if several sides have the same target."""
     runs: tuple[Run, ...]
     worth: str
-    """Durability of a commit, on a scale that is the same for all targets; empty if it is unknown, or differs
-    between trials."""
+    """Durability of a commit, on a scale for all targets; empty if unknown or different between trials."""
 
     @property
     def bare_call_ns(self) -> float | None:
@@ -151,21 +121,20 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Comparison of sides at a place (a number of files and processes): the side that leads, if known."""
+    """Comparison of the sides at a place."""
 
     case: Case
-    """Case of the first side at that place."""
+    """Case of the first side at the place."""
     names: tuple[str, ...]
     """Names of the compared sides."""
     ahead: tuple[str, ...]
     """Names of the sides that lead or are not significantly worse than the leader."""
     verdict: str
-    """TOLD_APART: one side leads. NO_DIFFERENCE: the sides `ahead` are about equal. UNTELLABLE: noise hides
-    the leader. TOO_FEW_PASSES: there are too few passes for a test."""
+    """TOLD_APART, NO_DIFFERENCE (the sides `ahead` are about equal), UNTELLABLE or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
-    """Throughput of the leader divided by that of the second-best side; None unless a single side leads."""
+    """Throughput of a single leader divided by that of the second-best side; else None."""
     noise: Noise | None = None
-    """Reason why the leader is unclear, and a remedy; None if the verdict is not UNTELLABLE."""
+    """Reason and remedy if the verdict is UNTELLABLE; else None."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
@@ -187,7 +156,7 @@ def at(case: Case) -> Layout:
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in tuples of equal durability. A side of unknown durability has its own tuple."""
+    """Return the sides in tuples of equal durability. A side of unknown durability is alone."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
@@ -195,10 +164,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return the comparisons of the sides with equal durability: one at each place that these sides share.
-
-    Empty at a fixed rate, where throughput shows only that a side kept up with the rate.
-    """
+    """Return the comparisons of sides with equal durability, one per shared place; empty at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -208,10 +174,7 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield the comparison at each place that all of these sides have in common.
-
-    `error` is the probability that any of the comparisons is wrong because of noise.
-    """
+    """Yield the comparison at each place that all sides share. `error` is the error rate of all of them."""
     names = tuple(side.name for side in sides)
     runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
     common = [
@@ -236,11 +199,7 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
 
 
 def leader_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the targets of a group.
-
-    A finding names the targets that lead, and the places where they lead. If commits of targets differ in
-    durability, a finding states that these targets cannot be compared.
-    """
+    """Yield the findings on targets that lead, and on targets whose durability bars a comparison."""
     sides = sides_of(group)
     classes = group_by_durability(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
@@ -275,11 +234,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
-    """Return the sides that lead at several places. `place_leads` has the comparison at each place.
-
-    All comparisons must have the same verdict and the same leaders. The result has one interval of the ratio:
-    from the lowest lower bound to the highest upper bound of all places.
-    """
+    """Return the sides that lead at several places with one verdict, and the widest interval."""
     first = place_leads[0]
     ratios = [lead.ratio for lead in place_leads if lead.ratio]
     return SidesAhead(
@@ -303,14 +258,12 @@ Rates = Mapping[int, float]
 """Transactions per second, by pass."""
 
 
-@closed_loop_only
 def answer(group: Group) -> Iterator[Finding]:
     """Yield the comparison of an option's values, then the places where each value does best and worst.
 
-    Nothing for a group without parts. Half of the error probability is for the overall comparison, and half
-    for the places.
+    Nothing for a group without parts, or at a fixed rate. The two findings share the error probability.
     """
-    if sides_of(group):
+    if group.case.rate or sides_of(group):
         return  # `leads` compares targets place by place, and only if their commits have equal durability
     rates = {group.value(part.case): _by_place(part) for part in group.parts}
     rates = {value: by_place for value, by_place in rates.items() if by_place}
@@ -352,18 +305,18 @@ def answer(group: Group) -> Iterator[Finding]:
 
 
 def _by_place(part: Group) -> dict[Layout, Rates]:
-    """Return the transactions per second of a part's comparable runs, by place and pass."""
+    """Return the TPS of a part's comparable runs, by place and pass."""
     by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run) and rate_of(run)}
     return {place: rates for place, rates in by_place.items() if rates}
 
 
 def _common_passes(by_place: Mapping[Layout, Rates]) -> set[int]:
-    """Return the numbers of the passes that all places have in common."""
+    """Return the numbers of the passes that all places share."""
     return set.intersection(*(set(rates) for rates in by_place.values()))
 
 
 def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
-    """Return the geometric mean of the rates at all places, for each pass that all places have in common."""
+    """Return the geometric mean of the rates at all places, for each pass that they share."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_place.values()))
         for number in _common_passes(by_place)
@@ -371,28 +324,20 @@ def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
-    """Return the ratio of `other` to `base`, with an interval; None with too few common passes.
-
-    `error` is the probability that the true ratio lies outside the interval.
-    """
+    """Return the ratio of `other` to `base` with an interval; None if they share too few passes."""
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
-    """Return the comparison of a value with the first value, `base`, as a fact.
-
-    `ratio` is None if there are too few passes for an interval. If so, `estimate` is used, which is the ratio
-    without an interval.
-    """
+    """Return the comparison of a value with the first value. `estimate` is used if there is no interval."""
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the places where a value does best and worst relative to the first value of the option.
+    """Return the places where a value does significantly best and worst; None if there are none.
 
-    None if the ratios at the two places do not differ significantly. `ratios` has the ratio of the value to
-    the first value at each place, with a case at that place.
+    `ratios` has, for each place, the ratio of the value to the first value, and a case.
     """
     if len(ratios) < 2:
         return None
@@ -400,9 +345,5 @@ def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange
     if most.low <= least.high:
         return None
     return ValueRange(
-        value=value,
-        most=most.estimate,
-        where=place(where),
-        least=least.estimate,
-        elsewhere=place(elsewhere),
+        value=value, most=most.estimate, where=place(where), least=least.estimate, elsewhere=place(elsewhere)
     )

@@ -1,7 +1,6 @@
 """Check of a report against a stored baseline report, for a gate in CI.
 
-Unlike in an A/B test, the trials of the two reports were made at different times and are not paired. A run is
-all trials of a case.
+Unlike in an A/B test, the trials of the two reports are not paired. A run is all trials of a case.
 """
 
 from __future__ import annotations
@@ -21,22 +20,20 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Share of the change that --max-drop allows. A smaller change counts as no change, whatever its sign."""
+"""Share of the change that --max-drop allows. A smaller change counts as no change."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseCheck:
-    """Comparison of a case in the current report with the same case in the baseline."""
+    """Comparison of a case in the current report with the case in the baseline."""
 
     name: str
-    """Label of the case."""
     base: float
-    """Figure of the baseline: the median of its trials."""
+    """Median of the figures of the baseline's trials."""
     now: float
-    """Figure of the current report: the median of its trials."""
+    """Median of the figures of the current report's trials."""
     ratio: float
-    """Figure of the current report divided by that of the baseline: the Hodges-Lehmann estimate from the
-    logarithms of the trials' figures."""
+    """Hodges-Lehmann estimate of the current report's figure divided by the baseline's."""
     low: float | None
     """Lower end of the ratio's 95% interval; None if there are too few trials."""
     high: float | None
@@ -44,23 +41,16 @@ class CaseCheck:
     worst: float | None
     """Worst possible ratio, at the error rate of the verdict pass; None if there are too few trials.
 
-    For TPS this is the lower bound of the ratio. For p99, where more is worse, it is the upper bound.
+    This is the lower bound of the ratio for TPS, and the upper bound for p99.
     """
     best: float | None
-    """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials.
-
-    For TPS this is the upper bound of the ratio, and for p99 the lower bound.
-    """
+    """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials."""
     verdict: str
     """fail: the change for the worse is significantly larger than allowed. pass: it is significantly smaller.
     inconclusive: neither is shown."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether the ratio of the medians and the estimate `ratio` show a change in one direction.
-
-        Also true if both show a change of at most NEAR_SHARE of the allowed change. `metric` is "tps" or
-        "p99". `max_drop` is the allowed change for the worse, as a share.
-        """
+        """Return whether the ratio of the medians and the estimate agree in direction, or are near 1."""
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)
@@ -74,23 +64,21 @@ class BaselineCheck:
     verdict: str
     """fail if the data is wrong or any case fails; pass if all cases pass; else inconclusive."""
     cases: tuple[CaseCheck, ...] = ()
-    """Compared cases; empty if the data of the current report was wrong or too many of its operations
-    failed."""
+    """Compared cases; empty if the current report has wrong data or too many failed operations."""
     ratio: float | None = None
-    """Geometric mean of the cases' ratios; None if no ratio was computed."""
+    """Geometric mean of the cases' ratios; None without cases."""
     wrong: str | None = None
     """Description of wrong data in the current report; None if its data is right."""
     failed: str | None = None
-    """Sentence on the share of failed operations in the current report; None if --max-failed allows the
-    share."""
+    """Clause on the failed operations of the current report; None if --max-failed allows them."""
     differing: tuple[str, ...] = ()
-    """Differences between the reports that allow a comparison but may explain a change, as text."""
+    """Differences between the reports that may explain a change, as text."""
     left_out: int = 0
     """Number of the baseline's cases that the current report lacks."""
 
 
 def check(baseline: Report, current: Report, metric: str, max_drop: float) -> BaselineCheck:
-    """Check the report `current` against `baseline`. Raises UsageError if the two are not comparable.
+    """Return the result of the check. Raise UsageError if the reports are not comparable.
 
     `metric` is "tps" or "p99". `max_drop` is the largest allowed change for the worse, as a share.
     """
@@ -150,11 +138,10 @@ def _too_many_failed(run: Run) -> str:
 
 
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
-    """Return the check of one case. Raises UsageError if a run is incomplete or has too few trials.
+    """Return the check of one case. Raise UsageError if a run is incomplete or has too few trials.
 
-    `share` is the error rate of the verdict fail. It is ALPHA divided by the number of cases, because the
-    check fails if any case fails. The error rate of the verdict pass is the whole of ALPHA, because the check
-    passes only if all cases pass.
+    `share` is the error rate of the verdict fail: ALPHA divided by the number of cases, because any of them
+    can fail the check. The verdict pass has the whole ALPHA, because the check passes only if all cases pass.
     """
     if error := base.error or now.error:
         # In an incomplete case, the completed trials may be the fastest trials, so they are not compared.
@@ -189,10 +176,9 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
 
 
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
-    """Return the logarithms of a case's figures, one per trial. Raises UsageError if a trial has no figure.
+    """Return the logarithm of each trial's figure. Raise UsageError if a trial has no figure.
 
-    A trial without a figure may have completed no operation. Without this slow trial, the case would look
-    better than it is.
+    A trial without a figure may be the slowest. Without this trial, the case would look better than it is.
     """
     figures = [figure(trial, metric) for trial in run.valid]
     if None in figures:

@@ -1,8 +1,7 @@
 """Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison.
 
-The shape of a case is its rate divided by the rate of one process on the same layout (number of files).
-Ratios and shapes of the later reports are compared with those of the first report. A run is all trials of a
-case, and a part is the runs of one report in a table.
+The shape of a case is its rate divided by the rate of one process on the same number of files. Reports are
+compared with the first report. A part is the runs of one report in a table.
 """
 
 from __future__ import annotations
@@ -40,18 +39,14 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on the ratio of two reports' rates: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW.
-
-    DIFFERENT includes differences that are significant but smaller than the share NEAR.
-    """
+    """Return the verdict on the ratio of two rates. DIFFERENT includes small significant differences."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
-    """Return the logarithms of the rates of a run's trials, for at most MAX_TRIALS trials.
+    """Return the logarithms of the rates of a run's first MAX_TRIALS trials.
 
-    Empty if any trial has no rate, because it made no progress. Without such a trial, the case would look
-    better than it is.
+    Empty if any trial has no rate. Without this trial, the case would look better than it is.
     """
     if run is None or rate_of(run) is None:
         return []
@@ -62,27 +57,22 @@ def logarithms(run: Run | None) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTable:
-    """Table of the cases that reports have in common, with differences and compared figures.
+    """Table of the cases that reports share, with differences and compared figures.
 
-    A part is the runs of one report in the table. In all methods, `place` is the index of a part in
-    `table.parts`, and `row` is the index of a case.
+    In all methods, `place` is the index of a part in `table.parts`, and `row` the index of a case.
     """
 
     table: DifferencesTable
     """Compared cases: a row for each case, with a run of each report."""
     differences: tuple[Difference, ...]
-    """Differences between the reports. Differences that make a ratio meaningless come first."""
+    """Differences between the reports. Those that make a ratio meaningless come first."""
     anyway: bool
-    """Whether ratios are shown even if differences between the reports make them meaningless."""
+    """Whether meaningless ratios are shown, too."""
     alpha: float = ALPHA
-    """Probability that an interval misses the true ratio: ALPHA divided by the number of ratios with
-    intervals in all tables of the comparison."""
+    """Probability that an interval misses the true ratio: ALPHA divided by the number of all intervals."""
 
     def reasons(self, place: int) -> tuple[str, ...]:
-        """Return the reasons why ratios of a part to the first part are meaningless.
-
-        Empty if the ratios are meaningful.
-        """
+        """Return the reasons why ratios of a part to the first part are meaningless, if any."""
         return tuple(reason for difference in self.differences if (reason := difference.barred[place]))
 
     def shows_ratio(self, place: int) -> bool:
@@ -94,31 +84,25 @@ class ComparedTable:
         return self.table.parts[place].runs[row]
 
     def trial(self, row: int, place: int) -> Trial | None:
-        """Return the typical trial of a part's case.
-
-        None if the part lacks the case, the trial was not completed, or the data is wrong.
-        """
+        """Return the typical trial of a part's case; None if it is missing, incomplete or wrong."""
         run = self.run(row, place)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, place: int) -> float | None:
-        """Return the rate per second by which a part's case is compared; None if the case has no rate.
-
-        Depending on the experiment, the rate counts transactions, cycles or rows. A higher rate is better.
-        """
+        """Return the rate per second of transactions, cycles or rows; None if it is unknown."""
         run = self.run(row, place)
         return rate_of(run) if run else None
 
     def ratio(self, row: int, place: int) -> float | None:
-        """Return a part's rate divided by the first part's; None if this ratio is unknown or is not shown."""
+        """Return a part's rate divided by the first part's; None if the ratio is unknown or not shown."""
         ratio = self.estimate(row, place) if self.shows_ratio(place) else None
         return ratio.estimate if ratio else None
 
     def estimate(self, row: int, place: int) -> Ratio | None:
-        """Return a part's rate divided by the first part's, with an interval; None if a part has no rate.
+        """Return a part's rate divided by the first part's, with an interval from the scatter of the trials.
 
-        The interval comes from the scatter of the trials, so a case of a single trial has no interval.
+        None if a part has no rate. There is no interval for single trials, or if any trial has no rate.
         """
         base, other = (logarithms(self.run(row, part)) for part in (0, place))
         if base and other:
@@ -128,10 +112,7 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
-        """Return a part's rate in a row divided by its rate with one process on the layout of the row.
-
-        None if either rate is unknown.
-        """
+        """Return the shape of a part's case; None if either rate is unknown."""
         alone = self._alone(row)
         return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
 
@@ -141,7 +122,7 @@ class ComparedTable:
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def claims(self) -> int:
-        """Return the number of meaningful ratios in the table, for which intervals are computed."""
+        """Return the number of meaningful ratios in the table, which get intervals."""
         return sum(
             self.rate(row, 0) is not None and self.rate(row, place) is not None
             for place in range(1, len(self.table.parts))
@@ -157,9 +138,9 @@ class Comparison:
     names: tuple[str, ...]
     """Name of each report, such as its file."""
     reports: tuple[Report, ...]
-    """Two or more reports, labelled A, B, C and so on in this order."""
+    """Two or more reports, labelled A, B, C and so on."""
     tables: tuple[ComparedTable, ...]
-    """Tables of the cases that the first report has in common with other reports."""
+    """Tables of the cases that the first report shares with other reports."""
 
     def case_counts(self) -> tuple[int, ...]:
         """Return, for each report, the number of its cases that are in a table."""
@@ -173,8 +154,7 @@ class Comparison:
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
     """Return the comparison of 2 to 26 reports, each given with its name.
 
-    If `anyway` is true, meaningless ratios are shown, too. Raises UsageError if the reports have too many
-    tables to match.
+    If `anyway` is true, meaningless ratios are shown, too. Raise UsageError if there are too many tables.
     """
     names, reports = zip(*named, strict=True)
     tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
@@ -185,9 +165,6 @@ def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Compar
 def _quotient(rate: float | None, base: float | None) -> float | None:
     """Return `rate` / `base`; None if either is unknown or the quotient is not finite."""
     return finite(rate / base) if rate is not None and base is not None else None
-
-
-# Conclusions from a comparison.
 
 
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
@@ -235,7 +212,7 @@ def _letters(compared: ComparedTable, place: int) -> dict[str, Any]:
 
 
 def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a claim for each verdict on these rows: DIFFERENT, EQUAL, UNCLEAR and TOO_FEW, in this order."""
+    """Yield a claim for each verdict that any of these rows has."""
     table, ratios = compared.table, {row: compared.estimate(row, place) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
@@ -260,11 +237,7 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
 
 
 def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRatios:
-    """Return the ratios of a part in these rows, for a sentence.
-
-    If the table is not a sweep over numbers of processes, only the smallest and the largest ratio are
-    returned.
-    """
+    """Return the ratios of a part in these rows; outside of a sweep over processes, only the extreme ones."""
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]
     if not compared.table.sweeps and len(rows) > 1:

@@ -1,9 +1,8 @@
 """Differences between reports, as data: barriers and remarks.
 
-A barrier is a difference that makes a ratio of two figures meaningless, such as different work. A remark is a
-difference that allows a ratio but may explain it, such as another version of Python. A run is all trials of a
-case, and a group is the runs that share a table. A part is the runs of one report in a table that several
-reports have in common. A layout is a number of files.
+A barrier is a difference that makes a ratio of two figures meaningless, such as different work. A remark may
+only explain a ratio, such as another version of Python. A group is the runs that share a table. A part is the
+runs of one report in a table that several reports share. A layout is a number of files.
 """
 
 from __future__ import annotations
@@ -39,10 +38,9 @@ from sqlstress.statistics.units import digits, format_ms
 from sqlstress.target import durability_level, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Labels of compared reports, in order. At most as many reports as there are labels can be compared."""
+"""Labels of compared reports, in order. Their number is the maximum number of reports."""
 MAX_TABLE_PAIRS = 40_000
-"""Maximum number of pairs of tables, one from each of two reports, that are compared to match the tables. It
-is reached by 200 tables in each report."""
+"""Maximum number of pairs of tables of two reports that are compared to match the tables."""
 
 _PROCESSES = UnknownFigure(
     "the number of processes", lambda case: case.concurrency, lambda case: replace(case, concurrency=0)
@@ -56,17 +54,15 @@ class ComparedPart:
     """Runs of one report in a table of compared cases."""
 
     letter: str
-    """Label of the report: A, B, C and so on."""
     report: Report
     group: Group
-    """All runs of the report that belong to this table, including those that no other report has."""
+    """All runs of the report that belong to this table, including runs that no other report has."""
     runs: tuple[Run | None, ...]
-    """Run of the report in each row of the table; None if the report does not have the case of the row."""
+    """Run of the report in each row; None if the report lacks the case of the row."""
 
     @property
     def case(self) -> Case:
-        """First case of the report in this table. The other cases of the report in this table differ from it
-        only in fields that the experiment varies, such as the number of processes."""
+        """First case of the report in this table. The others differ only in fields that vary in a table."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -74,24 +70,20 @@ class ComparedPart:
         return [run for run in self.runs if run]
 
     def trials(self) -> Iterator[Trial]:
-        """Yield the valid trials of the runs that are in a row of the table."""
+        """Yield the valid trials of the runs that are in a row."""
         yield from (trial for run in self.measured() for trial in run.valid)
 
 
 @dataclass(frozen=True, slots=True)
 class DifferencesTable:
-    """Table of the cases that two or more reports have in common: a row for each case."""
+    """Table of the cases that two or more reports share, with a row for each case."""
 
     sweeps: bool
-    """Whether the table is a sweep: its cases may differ in the numbers of processes and files, and in the
-    rate."""
+    """Whether the cases may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether rows of a sweep differ in the number of files.
-
-    If False, a row of a sweep stands for a number of processes, and each report has its own number of files.
-    """
+    """Whether rows of a sweep differ in the number of files. If not, each report has its own number."""
     keys: tuple[Key, ...]
-    """Key of each row. In a sweep, the last element of a key is the number of processes."""
+    """Key of each row. In a sweep, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
     """Part of each report that has any of the cases, in the order of the reports."""
 
@@ -107,15 +99,11 @@ class DifferencesTable:
         return f"{processes(case.concurrency)}{rate_suffix(case)}"
 
 
-# Matching: the assignment of the tables of several reports to each other, and of the cases in them.
-
-
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
-    """Yield the tables that the first report has in common with any other, in the first report's order.
+    """Yield the tables that the first report shares with any other, in the first report's order.
 
-    If settings or loads of the reports differ, the tables that differ least are matched. A yielded table has
-    each case that at least two reports have, even if the first report lacks the case. Raises UsageError if
-    there are too many tables.
+    Tables that differ least are matched. A yielded table has each case that at least two reports have, even
+    if the first report lacks it. Raise UsageError if there are too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_partners(first, groups) for groups in others]
@@ -130,11 +118,10 @@ def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
 
 
 def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return the partner of each group among another report's groups, by the index of the group.
+    """Return each group's partner among another report's groups, by the index of the group.
 
-    The pair of groups with the fewest differing fields is taken first. Each group has at most one partner.
-    Raises UsageError if there are more than MAX_TABLE_PAIRS pairs, which would take more than a second or two
-    to compare.
+    The pair of groups with the fewest differing fields is taken first. Raise UsageError if there are too many
+    pairs, which would take more than a second or two to compare.
     """
     if len(groups) * len(others) > MAX_TABLE_PAIRS:
         raise UsageError(
@@ -143,10 +130,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         )
 
     def distance(case: Case, other: Case) -> int:
-        """Return the number of fields in which two cases differ.
-
-        The fields of `settings` count, and those of `spec`, which only cases of one experiment have.
-        """
+        """Return the number of fields of two cases, their settings and their specs that differ."""
         spec, other_spec = (experiment_of(side).table_key(side).spec for side in (case, other))
         pairs = ((case, other), (case.settings, other.settings), (spec, other_spec))
         return sum(len(differing(*pair)) for pair in pairs)
@@ -165,10 +149,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of the fields in which two objects of a dataclass differ.
-
-    Empty if the types of the objects differ, or if they are no dataclasses.
-    """
+    """Return the names of the fields in which two objects of one dataclass differ; else nothing."""
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
@@ -176,7 +157,7 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
-    """Return the table of matched groups. `members` has the label, the report and the group of each."""
+    """Return the table of matched groups. `members` has each report's label, the report and its group."""
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
@@ -208,7 +189,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
 
     def work_fields(case: Case) -> Key:
-        """Return the fields of a case that define its work. Time limits and display options are left out."""
+        """Return the fields of a case that define its work, without time limits and display options."""
         for figure in unknown:
             case = figure.without(case)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
@@ -219,17 +200,13 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
     """Return the figures of a case that published reports may lack, by name.
 
-    If a report lacks such a figure, its cases match cases with any value of the figure.
+    A case without such a figure matches cases with any value of the figure.
     """
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
-# Barriers: subjects in which reports must be equal. If they are not, a ratio of their figures is meaningless.
-
-
 SYNC_COST_TOLERANCE = 1.25
-"""Factor by which the cost of a sync may differ between measurements on one machine. Only a larger difference
-is reported."""
+"""Largest factor between the costs of a sync in two reports that is not reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
 """Value in each part; None if it is unknown."""
@@ -237,22 +214,16 @@ Values = Sequence[str | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Subject in which reports differ, or may differ because the value of a report is unknown."""
+    """Subject in which reports differ, or may differ because a value is unknown."""
 
     subject: str
-    """Name of the subject, as shown to users."""
     values: tuple[str | None, ...]
-    """Value in each part; None if it is unknown."""
     barred: tuple[str | None, ...]
-    """Reason, for each part, why ratios of its figures to those of the first part are meaningless; None if
-    the ratios are meaningful."""
+    """Reason, for each part, why ratios to the first part are meaningless; None if they are meaningful."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return the known differences between parts, and the possible ones, where a value is unknown.
-
-    Barriers come first.
-    """
+    """Return the known and possible differences between parts, barriers first."""
     subjects = (*barriers(parts), *_remarks(parts))
     return tuple(
         difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
@@ -260,17 +231,13 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects, such as the work, in which reports must be equal, with the value of each part.
-
-    Subjects with equal values are also yielded.
-    """
+    """Yield the subjects, such as the work, in which reports must be equal, even those with equal values."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
-        """Return the difference in a subject. It bars ratios of parts to the first part.
+        """Return the difference in a subject, which `clause` names in a sentence.
 
-        A part is barred if its value or that of the first part is unknown, or if the two values differ.
-        `clause` names the subject in a sentence.
+        Ratios of a part are barred if its value or the first part's is unknown, or if the values differ.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -308,19 +275,13 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits on the scale that is the same for all targets.
-
-    None if it is unknown for any trial, or if there is no valid trial.
-    """
+    """Return the durability of commits on the scale of all targets; None if it is unknown for any trial."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
 
 def _durability(part: ComparedPart) -> str | None:
-    """Return the settings and the durability of commits as text, without the name of the sync call.
-
-    None if the durability is unknown for any trial, or if there is no valid trial.
-    """
+    """Return the settings and the durability of commits as text; None if they are unknown for any trial."""
     if stores_nothing(part.case.driver):
         return "nothing is stored"
     environment = part.report.environment
@@ -333,7 +294,7 @@ def _durability(part: ComparedPart) -> str | None:
 
 
 def _durability_text(durability: Durability, codes: set[str]) -> str | None:
-    """Return the settings and the effect of the syncs as text; None if commits sync by an unknown call.
+    """Return the settings and the effect of syncs as text; None if the sync call is unknown.
 
     `codes` has the codes of the environment's warnings, such as "sync-does-nothing".
     """
@@ -358,27 +319,18 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
     return f"{shown.name}, {worth}"
 
 
-# Remarks: subjects in which reports may differ and still be compared.
-
-
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects of remarks, such as the driver, with the value of each part.
-
-    Subjects with equal values are also yielded.
-    """
+    """Yield the subjects of remarks, such as the driver, even those with equal values."""
 
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return the values if known values differ, else "" for each part.
-
-        So a value that is unknown (None) causes no remark on its own.
-        """
+        """Return the values if known values differ, else "" for each part."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return, for each part, the text that `values_of` returns for its SQLite build.
+        """Return the text that `values_of` returns for each part's SQLite build.
 
         "none" if the driver stores nothing (a dry run); None if the build is unknown.
         """
@@ -428,11 +380,7 @@ def _verified(part: ComparedPart) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return, for each part, the effective settings in which parts differ, as text.
-
-    None if the settings of the part were not read back. Settings that belong to another difference, such as
-    journal_mode, are left out.
-    """
+    """Return, for each part, the effective settings that differ only here; None if they are unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
@@ -449,8 +397,7 @@ def _settings(parts: Parts) -> Values:
 def differing_options(reports: Sequence[Report]) -> list[str]:
     """Return the options in which the first cases of reports differ, such as "--synchronous".
 
-    The result is ["command"] if the cases have different commands. It is ["--concurrency"] if no option
-    differs.
+    ["command"] if the commands differ. ["--concurrency"] if no option differs.
     """
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:

@@ -1,11 +1,12 @@
 """Disturbances of a measurement: processor and disk time taken by other programs, CPU quotas, and heat.
 
-A run is all trials of a case, a group is the runs of a table, and a finding is a sentence with its facts.
+A run is all trials of a case, and a group is the runs of a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from operator import attrgetter
 from typing import Any
 
 from sqlstress.analysis import sentences
@@ -17,38 +18,26 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk taken by other programs. If they took a larger share in at least half of a
-case's trials, this is reported.
+"""Largest share of processors or disk that other programs may take in most trials of a case.
 
-The limit is not 0, because work of the operating system for our processes counts as work of other programs.
+Above 0, because work of the operating system for our processes counts as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share of processors or disk taken by other programs. If they took a larger share in any trial, this is
-reported.
+"""Largest share of processors or disk that other programs may take in a single trial.
 
-The limit is higher than MAX_TAKEN_SHARE, because the share of a single trial is inexact. The kernel counts
-processor time in clock ticks, and a few ticks are 0.1 of a window of 0.3 s.
+Above MAX_TAKEN_SHARE, because the kernel counts in clock ticks, and a few ticks are 0.1 of a short window.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Largest factor by which the cost of a sync may change during a measurement. A larger change is reported."""
+"""Largest factor between the costs of a sync before and after a measurement that is not reported."""
 MAX_NAMED_CASES = 2
-"""Maximum number of cases that a finding lists by name. If there are more, it states only their number.
-
-The limit does not apply to a sweep over numbers of processes, whose cases have short labels.
-"""
+"""Maximum number of cases that a finding lists by name, outside of a sweep over numbers of processes."""
 
 ShareOf = Callable[[Trial], float]
-"""Function that returns the share of a resource that other programs took during a trial, from 0 to 1.
-
-It returns 0 if the share is unknown.
-"""
+"""Function that returns the share of a resource that other programs took; 0 if unknown."""
 
 
 def taken_share(trial: Trial) -> float:
-    """Return the share of the processors that other programs or virtual machines took, from 0 to 1.
-
-    An unknown share counts as 0.
-    """
+    """Return the share of the processors that other programs or virtual machines took; 0 if unknown."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
@@ -58,21 +47,14 @@ def taken_disk_share(trial: Trial) -> float:
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
-def _stopped_share(trial: Trial) -> float:
-    """Return the share of the periods of a CPU quota in which the quota stopped our processes."""
-    return trial.stopped_share
-
-
 def disturbed(run: Run) -> bool:
     """Return whether other programs or a CPU quota disturbed at least half of a run's valid trials."""
-    return any(_in_most_trials(run, share) for share in (taken_share, taken_disk_share, _stopped_share))
+    shares = (taken_share, taken_disk_share, attrgetter("stopped_share"))
+    return any(_in_most_trials(run, share) for share in shares)
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield the disturbances of a group's measurement.
-
-    A disturbance puts all figures of the group in doubt.
-    """
+    """Yield the disturbances of a group's measurement, each of which puts all its figures in doubt."""
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs
@@ -105,11 +87,10 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 
 
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
-    """Return the median cost of a sync before and after the measurement, in ns, if it changed.
+    """Return the cost of a sync before and after the measurement, in ns, if it changed; else None.
 
-    There are two samples before the measurement and two after it, each with a median. The result is the pair
-    of a median before and a median after that are nearest to each other. None if these two differ by at most
-    a factor of MAX_SYNC_CHANGE, or if a sample is missing.
+    Each side has two samples. The two costs are those of both sides that are nearest to each other. The cost
+    changed if they differ by more than a factor of MAX_SYNC_CHANGE.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -129,10 +110,7 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 
 def _other_load(group: Group) -> dict[str, Any]:
-    """Return the largest shares of processors and disk that other programs took, as facts of a finding.
-
-    A share is left out if it is within MAX_TAKEN_SHARE and MAX_TAKEN_SHARE_ONCE. Empty without a disturbance.
-    """
+    """Return the largest shares that other programs took, as facts; empty without a disturbance."""
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
         trial, where = worst
@@ -145,10 +123,7 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the trial with the largest share that other programs took, and a label of all disturbed cases.
-
-    None if no case was disturbed. `share` returns the share of the resource that other programs took.
-    """
+    """Return the most disturbed trial and a label of all disturbed cases; None if there is no disturbance."""
     disturbed_trials = [
         (run, trial)
         for run in group.runs
@@ -168,7 +143,7 @@ def _in_most_trials(run: Run, share: ShareOf) -> bool:
 
 
 def _cases_label(group: Group, cases: Collection[Case]) -> str:
-    """Return a label of the disturbed cases: "at 8 processes", "in 3 of 9 cases", or "throughout" for all."""
+    """Return a label of cases: "at 8 processes", "in 3 of 9 cases", or "throughout" for all cases."""
     if len(cases) == len(group.runs) > 1:
         return "throughout"
     if len(cases) > MAX_NAMED_CASES and not experiment_of(group.case).sweeps:

@@ -1,7 +1,7 @@
 """Durability of a commit: the syncs for which the commit waits. Also: differences between SQLite builds.
 
-A sync is a call that makes the operating system write a file to the disk, such as fdatasync. Effective
-settings are those that SQLite returned when they were read back.
+A sync is a call that makes the operating system write a file to the disk. Effective settings are those that
+SQLite returned when they were read back.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """Durability of a commit: the effective settings, and the call that syncs (writes a file to the disk)."""
+    """Durability of a commit: the effective settings, and the call that syncs."""
 
     journal: str
-    """Effective journal_mode."""
     level: str
     """Effective level of synchronous: off, normal, full or extra."""
     primitive: str | None
@@ -48,10 +47,8 @@ class Durability:
 
     @property
     def syncs(self) -> int:
-        """Number of syncs for which a one-page commit waits.
-
-        Syncs of folders are included only if the call is known, and SQLite uses it for folders, too.
-        """
+        """Number of syncs for which a one-page commit waits, with folders if SQLite uses the call for
+        them."""
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
         folders = 0 if without_folders else _FOLDER_SYNCS.get(self.journal, (0, 0, 0, 0))[column]
@@ -64,10 +61,7 @@ class Durability:
 
 
 def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durability | None:
-    """Return the durability of a commit under the effective settings; None if they were not read back.
-
-    `sync` is the measured cost of a sync on this machine, with the name of its call; None if unknown.
-    """
+    """Return the durability of a commit under the effective settings; None if they were not read back."""
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
     if journal not in _FILE_SYNCS or level not in _LEVELS:
         return None
@@ -81,10 +75,7 @@ _UNKNOWN = "Durability unknown: journal_mode and synchronous were not read back.
 
 
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
-    """Return a sentence on the syncs of a commit, and on the data that a power failure may still destroy.
-
-    `effective` has the settings that SQLite (journal_mode, synchronous, fullfsync) or the server returned.
-    """
+    """Return a sentence on the syncs of a commit, and on the data that a power failure may still destroy."""
     if server_text := server_durability(effective):
         return f"{server_text[0].upper()}{server_text[1:]}."
     durability = durability_of(effective, sync)
@@ -132,11 +123,8 @@ def waits(found: Durability) -> str:
     return f"each commit waits for {calls}"
 
 
-# SQLite builds, and the differences between the builds of several reports or arms, as text.
-
-
 Builds = Sequence[SqliteBuild | None]
-"""SQLite build of each report, or of each arm (A and B of an A/B test); None for an unknown build."""
+"""SQLite build of each report or arm; None for an unknown build."""
 
 DURABILITY_OPTIONS = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
@@ -159,8 +147,7 @@ def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
 def versions(builds: Builds) -> list[str | None]:
     """Return the version of each build as text; None for an unknown build.
 
-    If builds of the same version come from different check-ins of SQLite's source, each version is followed
-    by its check-in in brackets.
+    A version is followed by its check-in in brackets if builds of one version differ in it.
     """
     short = _per_build(builds, version)
     long = _per_build(builds, lambda build: f"{version(build)} ({build.source_id})")
@@ -173,10 +160,7 @@ def version(build: SqliteBuild) -> str:
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return, for each build, those of DURABILITY_OPTIONS that it has and another build lacks, as text.
-
-    None for an unknown build.
-    """
+    """Return, for each build, its DURABILITY_OPTIONS that another build lacks; None for an unknown build."""
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 

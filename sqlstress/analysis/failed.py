@@ -1,72 +1,25 @@
 """Failed operations: their share, and the time until they failed, compared with the busy timeout.
 
-The busy timeout is the time for which SQLite waits for a lock before an operation fails. A run is all trials
-of a case, and a group is the runs of a table.
+The busy timeout is the time for which SQLite waits for a lock before an operation fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import FailureTime
-from sqlstress.report import Failures, Latency, Run
+from sqlstress.report import Failures, Run
 from sqlstress.report.results import merged
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""Share of the busy timeout. A failed operation that took at least this share counts as a wait for the whole
-timeout."""
+"""Share of the busy timeout from which a failed operation counts as a wait for the whole timeout."""
 IMMEDIATE_SHARE = 0.1
-"""Share of the busy timeout. If the median time until an operation failed is at most this share, the
-operations failed at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Times from the begin of operations to their failure, and the busy timeout in force."""
-
-    latency: Latency
-    """Latencies of the failed operations."""
-    timeout_ms: int | None
-    """Busy timeout in force, in ms; None if it is unknown, or differs between connections."""
-
-    @property
-    def waited_count(self) -> int:
-        """Number of operations that failed after at least WHOLE_TIMEOUT_SHARE of the busy timeout; 0 if the
-        timeout is unknown."""
-        if not self.timeout_ms:
-            return 0
-        least = bucket_of(round(WHOLE_TIMEOUT_SHARE * self.timeout_ms * NS_PER_MS))
-        return sum(count for bucket, count in self.latency.buckets if bucket >= least)
-
-    @property
-    def is_at_once(self) -> bool:
-        """Whether the median time to a failure was short, and no operation waited for the whole timeout.
-
-        Short means at most IMMEDIATE_SHARE of the busy timeout. False if the timeout is unknown or 0.
-        """
-        median_ns = self.latency.p50_ns or 0.0
-        return bool(self.timeout_ms) and not self.waited_count and median_ns <= self._short_ns
-
-    @property
-    def _short_ns(self) -> float:
-        return IMMEDIATE_SHARE * (self.timeout_ms or 0) * NS_PER_MS
-
-    def failure_time(self) -> FailureTime:
-        """Return the time that the operations took to fail, as a fact for a sentence."""
-        return FailureTime(
-            median_ns=self.latency.p50_ns or 0.0,
-            longest_ns=self.latency.max_ns,
-            timeout_ms=self.timeout_ms,
-            failures=self.latency.count,
-            waited=self.waited_count,
-            at_once=self.is_at_once,
-        )
+"""Share of the busy timeout up to which the median time to a failure counts as a failure at once."""
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
@@ -74,25 +27,29 @@ def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
     return (failures for run in runs for trial in run.valid for failures in trial.failures)
 
 
-def latency_of(failures: Iterable[Failures]) -> Latency | None:
-    """Return the latencies of all failed operations together; None if no operation failed."""
-    return merged([failure.latency for failure in failures])
+def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> FailureTime | None:
+    """Return the time until operations failed; None if none failed, or no times were recorded.
 
-
-def wait_of(group: Group, timeout_ms: int | None) -> Wait | None:
-    """Return the time until operations of a group failed; None if none failed, or no times were recorded.
-
-    `timeout_ms` is the busy timeout in force, in ms; None if it is unknown.
+    `timeout_ms` is the busy timeout in ms; None if it is unknown or differs between connections.
     """
-    latency = latency_of(failures_of(group.runs))
-    return Wait(latency, timeout_ms) if latency and latency.count else None
+    latency = merged([failure.latency for failure in failures])
+    if latency is None or not latency.count:
+        return None
+    median_ns, timeout_ns = latency.p50_ns or 0.0, (timeout_ms or 0) * NS_PER_MS
+    least = bucket_of(round(WHOLE_TIMEOUT_SHARE * timeout_ns))
+    waited = sum(count for bucket, count in latency.buckets if timeout_ns and bucket >= least)
+    return FailureTime(
+        median_ns=median_ns,
+        longest_ns=latency.max_ns,
+        timeout_ms=timeout_ms,
+        failures=latency.count,
+        waited=waited,
+        at_once=bool(timeout_ns) and not waited and median_ns <= IMMEDIATE_SHARE * timeout_ns,
+    )
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the share of operations that failed, by kind of transaction, the largest share first.
-
-    Kinds without a failure are left out. A share is failed operations divided by all operations of the kind.
-    """
+    """Return the share of a kind's operations that failed, by kind with failures, the largest share first."""
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:

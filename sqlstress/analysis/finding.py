@@ -7,10 +7,7 @@ from typing import Any, ParamSpec
 
 P = ParamSpec("P")
 GRAVE, USUAL, ASIDE = range(3)
-"""Ranks of sentences. Reports show all GRAVE sentences first, then the USUAL, then the ASIDE ones.
-
-GRAVE: sentences on wrong data and missing measurements. USUAL: conclusions. ASIDE: limits of the figures.
-"""
+"""Ranks of sentences, in the order of display: wrong or missing data; conclusions; limits of figures."""
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function that is not USUAL."""
 
@@ -36,16 +33,13 @@ class Finding:
         self.sentence: Callable[..., str] = sentence
         """Function of a module named `sentences`, whose keyword arguments are the facts."""
         self.facts: Mapping[str, Any] = facts
-        """Facts by name: numbers, labels, and named tuples of numbers and labels.
+        """Facts by name: numbers, labels, and named tuples of both.
 
         Times are in ns, and their names end in _ns. Shares are from 0 to 1. If the fact `unclear` is true,
-        the measured data do not decide the question.
+        the data do not decide the question.
         """
         self.part = ""
-        """Label of the part of a table to which the finding applies, such as "synchronous normal".
-
-        Empty if the finding applies to the whole table.
-        """
+        """Label of the part of a table to which the finding applies; empty for the whole table."""
 
     @property
     def code(self) -> str:
@@ -93,10 +87,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether the finding leaves a question open because the measured data do not decide it.
-
-    The fact `unclear` is true in the finding itself, or in a named tuple among its facts.
-    """
+    """Return whether the finding, or a named tuple among its facts, has the fact `unclear`."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

@@ -1,15 +1,15 @@
 """Group: the runs of a report that share a table, and the tests that compare these runs.
 
 A run is all trials of a case. A pass is one trial of each case in turn. Conclusions "hold together" if the
-probability that any of them is wrong because of noise is at most ERROR. A layout is a number of buckets
-(database files over which the keys are partitioned). A finding is a sentence with its facts.
+probability that noise makes any of them wrong is at most ERROR. A layout is a number of buckets: database
+files over which the keys are partitioned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 from sqlstress.analysis.finding import Finding
@@ -29,20 +29,17 @@ MAX_VALUE_LENGTH = 24
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR. BEST is for the choice of the best runs. TREND is for the tests of the number of processes
-at which throughput stops rising."""
+"""Shares of ERROR: for the choice of the best runs, and for tests of where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Point of a plot: the files and processes of a case, and the median TPS of its valid trials."""
+    """Point of a plot: files and processes of a case, and the median TPS of its valid trials."""
 
     files: int
-    """Number of database files over which the keys are partitioned."""
     processes: int
-    """Number of worker processes."""
     tps: float
-    """Transactions per second of all processes together; finite and above 0."""
+    """TPS of all processes together; finite and above 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +47,22 @@ class Group:
     """Runs of one experiment that are compared in one table."""
 
     case: Case
-    """Case of the first run. The cases of the other runs differ from this case only in fields that the
-    experiment varies, such as the number of processes."""
+    """Case of the first run. Other runs differ from it only in fields that the experiment varies."""
     runs: tuple[Run, ...]
     """Runs in the order of the report; at least one."""
     groups: int = 1
-    """Number of groups in the report. Each group gets an equal part of ERROR, so that the conclusions on all
-    groups hold together."""
+    """Number of groups in the report, which share ERROR equally."""
     setting: str = ""
     """Option in which the parts differ, such as "synchronous"; empty if there are no parts."""
     parts: tuple[Group, ...] = ()
-    """Groups into which `runs` is split: one for each value of the option `setting`; empty if `runs` is not
-    split."""
+    """Groups into which `runs` is split, one for each value of `setting`; empty if it is not split."""
 
     def value(self, case: Case) -> str:
-        """Return a case's value of the option `setting`, such as "normal"; "" if there are no parts."""
+        """Return a case's value of `setting`, such as "normal"; "" if there are no parts."""
         return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
-        """Return the label of a case within this group: "normal, 8 processes on 1 bucket".
-
-        If each part has a single run, the label is only the value of the option: "normal".
-        """
+        """Return the label of a case: "normal, 8 processes on 1 bucket", or "normal" if this is unique."""
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
         return ", ".join(filter(None, (self.value(case), place(case))))
@@ -79,9 +70,7 @@ class Group:
     def places(self, cases: Iterable[Case]) -> str:
         """Return the label of several cases: "synchronous full and synchronous normal with 8 processes".
 
-        The label lists the values of the option `setting`, and for each value the processes and buckets. If
-        `cases` has all cases of a value (here "full"), the label names only the value. If `cases` has all
-        cases of the group, the label is "every case".
+        A value (here "full") of which `cases` has all cases is named alone. All cases are "every case".
         """
         if not self.parts:
             return places(cases)
@@ -98,21 +87,14 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases, like `places`, but shorter if possible.
-
-        The label has only the numbers of processes if the group has no parts, no fixed rate, and a single
-        number of buckets.
-        """
+        """Return a label like `places`, with only the numbers of processes if nothing else varies."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return the label of the value `value` on `layout` buckets: "p99, 20 buckets".
-
-        The number of buckets is left out if all runs have the same number.
-        """
+        """Return the label of a value on `layout` buckets: "p99, 20 buckets", or "p99" for one layout."""
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
@@ -124,7 +106,7 @@ class Group:
 
     @property
     def met_quota(self) -> bool:
-        """Whether a CPU quota stopped our processes. If so, the quota may be the cause of a long wait."""
+        """Whether a CPU quota stopped our processes, which may be the cause of a long wait."""
         return any(run.met_quota for run in self.runs)
 
     @property
@@ -135,19 +117,16 @@ class Group:
         return experiment_of(self.case).writes(self.case)
 
     def is_believed(self, run: Run) -> bool:
-        """Return whether a run's figures can be compared with other figures.
-
-        False if the run has no rate, its data is wrong, or more operations failed than --max-failed allows.
-        """
+        """Return whether a run can be compared: it has a rate, right data, and few enough failures."""
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
 
     def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> PairwiseTests | None:
-        """Return the pairwise tests of runs; None if they have fewer than MIN_PASSES passes in common.
+        """Return the pairwise tests of runs; None if they share fewer than MIN_PASSES passes.
 
-        `figures` returns the compared figures of a run, by the number of the pass. All figures are above 0.
+        `figures` returns the compared figures of a run by pass, all above 0.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
@@ -168,31 +147,16 @@ class Group:
 
 
 Topic = Callable[[Group], Iterator[Finding]]
-"""Function that yields the findings on one subject for a group, such as its leading runs."""
-
-
-def closed_loop_only(topic: Topic) -> Topic:
-    """Decorate a topic: restrict it to closed loops.
-
-    In a closed loop, a process starts an operation when its last operation has ended. At a fixed rate, the
-    throughput is only the requested rate, so the decorated topic yields nothing.
-    """
-
-    @wraps(topic)
-    def closed_loop_topic(group: Group) -> Iterator[Finding]:
-        return iter(()) if group.case.rate else topic(group)
-
-    return closed_loop_topic
+"""Function that yields the findings on one subject for a group."""
 
 
 class PairwiseTests:
-    """Pairwise tests of runs, by their figures in the passes that the runs have in common.
+    """Pairwise tests of runs, by their figures in the passes that the runs share.
 
-    The noise of a test comes from the two runs alone: from the scatter of their ratio over the passes.
-
-    `error` is the probability that any result is wrong. The share BEST of `error` is for the choice of the
-    best runs. A caller spends the rest in one of two ways: on the ratios of all pairs (`ratio`), or on the
-    throughput curves of the layouts (the methods below "The curve of a layout").
+    The noise of a test comes from the scatter of the two runs' ratio over the passes. `error` is the
+    probability that any result is wrong. Its share BEST is for the choice of the best runs. A caller spends
+    the rest either on the ratios of all pairs (`ratio`), or on the curves of the layouts. The parameter
+    `families` is the number of sets of runs in which a best run is sought.
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -207,7 +171,7 @@ class PairwiseTests:
         return self._passes.count
 
     def middle(self, run: Run) -> float:
-        """Return the geometric mean of a run's figures in the passes that all runs have in common."""
+        """Return the geometric mean of a run's figures in the shared passes."""
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
@@ -215,10 +179,7 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the figure of `other` divided by that of `base`, with an interval.
-
-        None if the two have too few passes in common. The intervals of all pairs of runs hold together.
-        """
+        """Return the ratio of `other` to `base`, or None. The intervals of all pairs are right at once."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs. Each run is compared with each other run. The error probability is divided by
@@ -226,47 +187,35 @@ class PairwiseTests:
     # comparisons with the truly best run must be right (Hsu 1984).
 
     def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is significantly better than `run`. If so, `run` is not the best run.
-
-        `families` is the number of sets of runs in which a best run is sought.
-        """
+        """Return whether `other` is significantly better than `run`, so that `run` is not the best."""
         return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
 
     def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is better than `run` by significantly less than the share NEAR.
-
-        Also true if `other` is not better.
-        `families` is the number of sets of runs in which a best run is sought.
-        """
+        """Return whether `other` is better by significantly less than the share NEAR, or not at all."""
         return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
 
     # The curve of a layout (number of files): its throughput by number of processes. The methods test where
     # the throughput stops rising, and return ratios between runs of the curve.
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
-        """Return whether throughput rises significantly from `run` to `others`.
+        """Return whether throughput rises significantly from `run` to `others`, the next larger runs.
 
-        `others` has runs with more processes, in ascending order. `run` is compared with the first of
-        `others`, with the mean of the first two, with the mean of the first three, and so on. A mean of
-        several runs shows a rise after fewer passes than a single run. `layouts` is the number of layouts
-        that are tested.
+        `run` is compared with the first of them, the mean of the first two, and so on, because a mean shows a
+        rise after fewer passes. `layouts` is the number of tested layouts.
         """
         error = self._error * TREND / 2 / layouts / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of the figure of `other` divided by that of `run`.
-
-        `bounds` is the number of bounds that must all be right; the error probability is divided by it.
-        """
+        """Return an upper bound of `other` / `run`: one of `bounds` bounds that must all be right."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return the figure of `other` divided by that of `base`, with an interval; None with too few passes.
+        """Return the ratio of `other` to `base`; None with too few passes.
 
-        Up to as many of these intervals as there are runs hold together. The intervals of `ratio` are wider,
-        because they hold together for all pairs of runs.
+        As many of these intervals as there are runs are right at once, so they are narrower than those of
+        `ratio`.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
@@ -276,17 +225,9 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether `other` is better than `run` by significantly less than the share NEAR.
-
-        Also true if `other` is not better.
-        """
+        """Return whether `other` is better by significantly less than the share NEAR, or not at all."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
-
-    def are_equal(self, run: Run, other: Run) -> bool:
-        """Return whether two runs differ by significantly less than the share NEAR."""
-        ratio = self.ratio(other, run)
-        return run is other or (ratio is not None and ratio.is_within(NEAR))
 
     @cached_property
     def passes_needed(self) -> int:
@@ -299,15 +240,12 @@ MAX_ADVISED_PASSES = 100
 
 
 def noise(tested: PairwiseTests) -> Noise:
-    """Return the reason why tests of runs are unclear: noise, and the number of passes that would suffice."""
+    """Return the reason why tests of runs are unclear, with the number of passes that would suffice."""
     return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason why `count` passes are too few to show a difference of the share NEAR.
-
-    `needed` is the number of passes that would suffice. It is left out if it exceeds MAX_ADVISED_PASSES.
-    """
+    """Return the reason why `count` passes are too few. It names `needed` up to MAX_ADVISED_PASSES."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
@@ -318,10 +256,7 @@ def longest_wait_ns(run: Run) -> int:
 
 
 def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
-    """Return the items in lists by number of files, in ascending order of that number.
-
-    `files` returns the number of files of an item.
-    """
+    """Return the items in lists by number of files, ascending. `files` returns the number of an item."""
     by_count: dict[int, list[T]] = {}
     for item in items:
         by_count.setdefault(files(item), []).append(item)
@@ -329,16 +264,13 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 
 class ExperimentReader(Protocol):
-    """Methods that conclusions need of an experiment's presenter (the object that shows its results)."""
+    """Methods that conclusions need of an experiment's presenter."""
 
     def rate(self, run: Run) -> float | None:
-        """Return the rate by which a run with a valid trial is compared, per second; None if there is none.
-
-        Depending on the experiment, the rate counts transactions, cycles or rows.
-        """
+        """Return the rate per second of a run, in transactions, cycles or rows; None if it is unknown."""
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings on a group that only this experiment has."""
+        """Yield the experiment's own findings on a group."""
 
     def activity(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
@@ -347,10 +279,7 @@ class ExperimentReader(Protocol):
         """Return the reason why operations of a run failed, as a clause."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the values of the load options in which the cases differ, as text.
-
-        Options that vary within a table, such as the number of processes, are left out.
-        """
+        """Return, for each case, the load options that differ between tables, as text."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
@@ -360,10 +289,7 @@ def reader_of(case: Case) -> ExperimentReader:
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the groups of some runs, in order of appearance.
-
-    The runs of a group differ only in fields that their experiment varies, such as the number of processes.
-    """
+    """Return the runs in groups whose cases differ only in fields that their experiment varies."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -374,10 +300,9 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 
 
 def _without_foreign_load(run: Run) -> Run:
-    """Return a copy of a run without the recorded load of other programs.
+    """Return a copy of a run without the load of other programs.
 
-    While a CPU quota stops our processes, other programs can use the processors without disturbing us. So the
-    load of other programs must not cause a warning.
+    While a CPU quota stops our processes, other programs can use the processors without disturbing us.
     """
     return replace(
         run,
@@ -388,11 +313,7 @@ def _without_foreign_load(run: Run) -> Run:
 
 
 def rate_of(run: Run) -> float | None:
-    """Return the rate of all processes of a run together, per second; None if it cannot be compared.
-
-    A rate cannot be compared if the work was not completed, the data is wrong, or more operations failed than
-    --max-failed allows.
-    """
+    """Return a run's rate per second; None if it is incomplete, wrong, or has too many failures."""
     trial = run.valid_median_trial()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None
@@ -404,10 +325,9 @@ def rate_of(run: Run) -> float | None:
 
 
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Merge groups whose cases differ in one option only, and return the resulting groups.
+    """Merge groups whose cases differ in one option only. The merged groups become the parts of a new group.
 
-    The merged groups become the parts of a new group. If groups can be merged over any of several options,
-    the option that leaves the fewest groups is chosen.
+    Of several possible options, the option that leaves the fewest groups is chosen.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
@@ -437,11 +357,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _family(group: Group) -> Hashable:
-    """Return a key that is equal for groups that may be merged.
-
-    The key has all fields of the case except for its traits. Traits are the options that may differ between
-    groups that are merged.
-    """
+    """Return a key of all fields of a case except its traits: the options over which groups may merge."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -457,11 +373,7 @@ def _family(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Split a family into lists, and return the lists. The groups of a list differ in the option `name` only.
-
-    The groups of a family have equal keys (`_family`). `traits` has the options of each group, by name, as
-    text.
-    """
+    """Split a family into lists of groups that differ in the option `name` only. `traits` has all options."""
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
     # Groups with different drivers may have different options, because each target (SQLite, PostgreSQL) has

@@ -1,8 +1,7 @@
 """Highest rate that keeps a promise: the judgement of each window, and the conclusion from all windows.
 
-A rate is the number of operations per second that are due (to be started). A promise is a set of upper bounds
-of latencies, such as "p99 within 10ms". A window is the time in which a trial counts its operations. A
-finding is a sentence with its facts.
+A rate is the number of operations that are due per second. A promise is a set of upper bounds of latencies,
+such as "p99 within 10ms". A window is the time in which a trial counts its operations.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median_low
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
@@ -27,22 +26,17 @@ from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 ERROR = 0.01
 """Maximum probability that a window counts as saturated although it kept up with its rate."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-"""Share of the operations that are faster than a percentile, by the name of the percentile."""
+"""Share of the operations that are faster than a percentile, by its name."""
 MIN_OPERATIONS_ABOVE = 10
-"""Minimum number of operations that are slower than a percentile, in a window that is judged by this
-percentile."""
+"""Minimum number of operations that are slower than a percentile, for a window to be judged by it."""
 MAX_LATE_SHARE = 0.5
-"""Share of a promised latency. If sqlstress starts operations with a larger delay, it is itself the cause of
-the broken promise, and the window is not judged."""
+"""Share of a promised latency by which sqlstress itself may delay operations of a judged window."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum of `margin` for a window that broke its promise. A report file may have a latency below the bound
-for such a window. Without the minimum, the margin would mean a kept promise."""
+"""Minimum margin of a window that broke its promise, whatever latencies a report file has for it."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window that break any promise. FAILURES: operations failed. FULL: the window was saturated, so
-not all due operations were done. NOTHING: no operation was due."""
+"""Faults of a window that break any promise: operations failed; not all were done; none was due."""
 HARNESS, FEW = "harness late", "too few operations"
-"""Reasons why a window is not judged. HARNESS: sqlstress itself started operations too late. FEW: the window
-has too few operations."""
+"""Reasons why a window is not judged: sqlstress started operations late; too few operations."""
 
 
 def promise_clause(promise: Promise) -> str:
@@ -50,34 +44,22 @@ def promise_clause(promise: Promise) -> str:
     return listing([f"{name} within {format_duration(bound)}" for name, bound in promise.bounds.items()])
 
 
-# One window: whether the window is judged, the bounds of the promise that it broke, and its margin.
-
-
 def enough(names: Iterable[str]) -> int:
-    """Return the minimum number of operations in a window that is judged by these bounds.
-
-    `names` has the names of the bounds: percentiles such as "p99", or "max". 0 if no name is a percentile.
-    """
+    """Return the minimum number of operations in a window that is judged by these bounds, such as "p99"."""
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return the percentile `name`, such as "p99", in ns. For "max", return the largest latency.
-
-    None if `latency` is None.
-    """
+    """Return the percentile `name`, such as "p99", or the "max" of a latency, in ns."""
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
 
 
 def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the names of the broken bounds, such as "p99", and other faults of a window.
-
-    The other faults are FAILURES, FULL and NOTHING. Empty if the window kept the promise.
-    """
+    """Return the names of the broken bounds and other faults of a window; empty if it kept the promise."""
     latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
@@ -93,8 +75,7 @@ def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
 def skip_reason(trial: Trial, promise: Promise) -> str:
     """Return the reason why a window is not judged, HARNESS or FEW; "" if it is judged.
 
-    A window that kept the promise is always judged. So is a window with one of the faults FAILURES, FULL and
-    NOTHING.
+    A window that kept the promise, or has one of the faults FAILURES, FULL and NOTHING, is always judged.
     """
     faults, bounds = broken(trial, promise), promise.bounds
     if not trial.arrived or not bounds.keys() >= set(faults):
@@ -109,10 +90,9 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 
 
 def margin(trial: Trial, promise: Promise) -> float:
-    """Return the margin of a window: the logarithm of its largest ratio of a latency to the promised bound.
+    """Return the logarithm of a window's largest ratio of a latency to the promised bound.
 
-    The margin is 0 or less if the window kept the promise, else above 0. It is MAX_MARGIN or more if the
-    window has one of the faults FAILURES, FULL and NOTHING.
+    At most 0 if the window kept the promise. At least MAX_MARGIN for the faults FAILURES, FULL and NOTHING.
     """
     faults, latency = broken(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
@@ -123,24 +103,19 @@ def margin(trial: Trial, promise: Promise) -> float:
     return max(most, MIN_BROKEN_MARGIN) if promise.bounds.keys() >= set(faults) else max(most, MAX_MARGIN)
 
 
-# All windows: the rates that a search tried, and its answer.
-
-
 class TriedRate(NamedTuple):
-    """Rate that a search tried, with the windows (trials) that were measured at this rate."""
+    """Rate (due operations per second) that a search tried, with its windows."""
 
     rate: int
-    """Due operations per second."""
     run: Run
     """Run whose trials are the windows at this rate."""
     judged: tuple[Trial, ...]
     """Windows at this rate that are valid and judged (see `skip_reason`)."""
     margins: tuple[float, ...]
-    """Result of `margin` for each judged window, in the same order."""
+    """Margin of each judged window."""
 
     @property
     def kept_count(self) -> int:
-        """Number of judged windows that kept the promise."""
         return sum(margin <= 0 for margin in self.margins)
 
     @property
@@ -150,10 +125,7 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the (lower) median of a latency figure over the judged windows, in ns.
-
-        `name` is the figure: a percentile such as "p99", or "max". None if no judged window has the figure.
-        """
+        """Return the lower median of a latency figure ("p99" or "max") over the judged windows, in ns."""
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
@@ -185,11 +157,7 @@ def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether an answer is final.
-
-    An answer is final if it has a rate that keeps the promise and a rate that breaks it, or if even the
-    lowest rate, 1/s, breaks the promise.
-    """
+    """Return whether an answer is final: it has both rates, or even 1/s breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 
@@ -219,22 +187,15 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
     return Finding(sentences.limit_unknown, promise=promise_text, **_bounds(windows), longer=longer)
 
 
-def _bounds(windows: dict[int, list[float]]) -> dict[str, Any]:
-    """Return the bounds of the unknown highest rate, as facts.
-
-    "kept" is the highest rate that kept the promise in at least half of its windows. "broken" is the lowest
-    of the other rates. A bound is left out if there is no such rate. `windows` has the margins of the judged
-    windows, by rate.
-    """
+def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
+    """Return the highest rate that mostly kept the promise, and the lowest of the other rates, as facts."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
-    broken = [rate for rate in windows if rate not in kept]
-    bounds = {"kept": max(kept, default=None), "broken": min(broken, default=None)}
-    return {name: _window_count(rate, windows[rate]) for name, rate in bounds.items() if rate is not None}
-
-
-def _window_count(rate: int, margins: Sequence[float]) -> WindowCount:
-    """Return the number of judged windows at a rate, and the number of those that kept the promise."""
-    return WindowCount(rate, sum(margin <= 0 for margin in margins), len(margins))
+    bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
+    return {
+        name: WindowCount(rate, sum(margin <= 0 for margin in windows[rate]), len(windows[rate]))
+        for name, rate in bounds.items()
+        if rate is not None
+    }
 
 
 _DEFAULT_S = 300.0
@@ -242,16 +203,13 @@ _DEFAULT_S = 300.0
 
 
 def _longer(search: LimitSearch) -> str:
-    """Return the option that doubles the time limit of an undecided search: "--max-time 10m"."""
+    """Return the option that doubles the time limit of a search: "--max-time 10m"."""
     minutes = math.ceil(2 * (search.max_time_s or _DEFAULT_S) / 60)
     return f"--max-time {minutes}m"
 
 
 def _window_findings(rates: Sequence[TriedRate], promise: Promise) -> Iterator[Finding]:
-    """Yield the number of judged windows, and the numbers of windows that were not judged, by reason."""
-    if judged := [rate for rate in rates if rate.judged]:
-        count = sum(len(rate.judged) for rate in judged)
-        yield Finding(sentences.limit_judged, windows=count, fewest=min(rate.fewest for rate in judged))
+    """Yield the numbers of windows that were not judged, by reason."""
     reasons = Counter(skip_reason(trial, promise) for rate in rates for trial in rate.run.valid)
     if reasons[HARNESS]:
         yield Finding(sentences.limit_not_judged, windows=reasons[HARNESS], late=MAX_LATE_SHARE)

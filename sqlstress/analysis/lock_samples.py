@@ -12,25 +12,23 @@ from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
 
 MIN_LONG_HOLD_S = 0.5
-"""Shortest hold of the write lock that is reported as long, in seconds. Waiting users notice it."""
+"""Shortest hold of the write lock that is reported, in seconds. Waiting users notice it."""
 _Z95 = 1.96
-"""Half the width of the 95% interval of a normal distribution, in standard deviations."""
+"""Half-width of the 95% interval of a normal distribution, in standard deviations."""
 _FEW = 2
-"""Minimum number of samples of a hold from which its length is estimated. Fewer samples give only an upper
-bound."""
+"""Minimum number of samples of a hold from which its length is estimated."""
 
 
 def share(samples: int, of: int) -> float:
-    """Return `samples` divided by the total number of samples, `of`; 0 if there are no samples."""
+    """Return `samples` divided by the number of all samples, `of`; 0 if there are none."""
     return samples / of if of > 0 else 0.0
 
 
 def share_error(samples: int) -> float:
-    """Return the largest error of a share estimated from `samples` samples; 1.0 without samples.
+    """Return the largest half-width of the 95% interval of a share (that of 0.5); 1.0 without samples.
 
-    The error is half the width of the 95% interval of a share. It is largest for a share of 0.5, which is
-    assumed. The formula is that of samples at independent random times. Our samples (one at a random time in
-    each of many equal intervals) are at least as exact.
+    The formula is for independent random times. Our samples, one at a random time in each of many equal
+    intervals, are at least as exact.
     """
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 
@@ -40,7 +38,7 @@ class Length(NamedTuple):
 
     ns: float
     is_bound: bool
-    """Whether `ns` is only an upper bound, because the longest hold was seen in too few samples."""
+    """Whether `ns` is only an upper bound, because too few samples show the longest hold."""
 
 
 def length(held: Holds, rate: int) -> Length:

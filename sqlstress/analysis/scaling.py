@@ -1,8 +1,7 @@
 """Significant changes of throughput, longest waits and fairness with processes and buckets; saturation.
 
-A layout is a number of buckets (database files that partition the keys). A run is all trials of a case. A
-group is the runs of a table. A pass is one trial of each case in turn. A finding is a sentence with its
-facts.
+A layout is a number of buckets (database files that partition the keys). A group is the runs of a table; a
+run is all trials of a case. A pass is one trial of each case in turn.
 """
 
 from __future__ import annotations
@@ -15,15 +14,7 @@ from typing import Any
 from sqlstress.analysis import sentences
 from sqlstress.analysis.answers import is_conclusive, leaders, more_trials
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import (
-    ERROR,
-    Group,
-    PairwiseTests,
-    by_files,
-    closed_loop_only,
-    longest_wait_ns,
-    noise,
-)
+from sqlstress.analysis.group import ERROR, Group, PairwiseTests, by_files, longest_wait_ns, noise
 from sqlstress.analysis.sentences import LayoutChange, LayoutGain
 from sqlstress.analysis.wording import buckets_label, layouts, places
 from sqlstress.report import Run, Trial
@@ -32,18 +23,17 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain of throughput that is reported, as a share. A larger bound would not help the
-user."""
+"""Largest upper bound of a gain of throughput that is reported, as a share."""
 
 
-@closed_loop_only
 def throughput_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on the throughput of a group: its best runs, and the growth with buckets and processes.
 
-    Nothing if all runs have the same number of processes and the same number of buckets.
+    Nothing if all runs have the same numbers of processes and buckets. Nothing at a fixed rate, where the
+    throughput is the requested rate.
     """
     runs = _comparable_runs(group)
-    if not runs:
+    if not runs or group.case.rate:
         return
     tested = group.pairwise_tests(runs)
     if tested is None:
@@ -65,19 +55,13 @@ def throughput_findings(group: Group) -> Iterator[Finding]:
 
 
 def _comparable_runs(group: Group) -> list[Run]:
-    """Return the runs of a group that have comparable figures and a known number of processes.
-
-    Empty if all these runs have the same number of buckets and the same number of processes.
-    """
+    """Return the runs of a group that can be compared; empty if neither processes nor buckets vary."""
     runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
     return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
 
 
 def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
-    """Return the curve (throughput by number of processes) of each layout.
-
-    The keys of the result are the numbers of buckets, in ascending order.
-    """
+    """Return the curve of each layout, by number of buckets in ascending order."""
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
@@ -85,8 +69,8 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
     """Return the finding on the best runs.
 
-    If several runs lead and their medians differ, the finding states the lowest and the highest median. The
-    highest median alone would mislead, because it is not significantly above the other medians.
+    If several runs lead, it states the lowest and the highest median. The highest alone would mislead,
+    because it is not significantly above the others.
     """
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
@@ -105,26 +89,25 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Curve of a layout: its throughput by number of processes, with tests of the shape of the curve.
+    """Throughput of a layout by number of processes, with tests of its shape.
 
-    `layouts` is the number of layouts that are tested; the error probability is divided by it.
+    `layouts` is the number of tested layouts, among which the error probability is divided.
     """
 
     def __init__(self, tested: PairwiseTests, measured: Sequence[Run], layouts: int) -> None:
         self.tested, self.layouts = tested, layouts
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
-        """Runs in ascending order of processes, one run for each number of processes."""
+        """Runs in ascending order of processes, one for each number."""
 
     def laid_out(self, layout: int) -> str:
-        """Return the label of the layout, such as "20 buckets". `layout` is its number of buckets."""
+        """Return the label of a layout of `layout` buckets, such as "20 buckets"."""
         return buckets_label(layout, [run.case for run in self.runs])
 
     @property
     def less(self) -> list[Run]:
         """Runs at the start of the curve from which throughput rises significantly with more processes.
 
-        The runs are tested in ascending order, up to the first run from which throughput does not rise
-        significantly. Because of this fixed order, each test may use the whole error probability.
+        The tests run in a fixed order up to the first failure, so each may use the whole error probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -135,14 +118,10 @@ class Curve:
 
     @property
     def enough(self) -> Run:
-        """Run with the smallest number of processes that is enough.
+        """Run with the smallest number of processes beyond which any gain is significantly less than NEAR.
 
-        A number of processes is enough if all runs with more processes gain significantly less than the share
-        NEAR. The gain is relative to the best run with at most this number of processes.
-
-        Numbers are tested in descending order, up to the first number that is not enough: if a number is
-        enough, each larger number is enough, too. If no smaller number is enough, this is the last run of the
-        curve.
+        The gain is relative to the best run with at most this number of processes. Numbers are tested in
+        descending order up to the first that is not enough. If none is enough, this is the last run.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -155,16 +134,12 @@ class Curve:
     def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
         """Return an upper bound of the gain from `run` to any of the `later` runs, as a factor.
 
-        `bases` is the number of runs for which the caller needs such a bound. The error probability is
-        divided by this number.
+        `bases` is the number of runs for which the caller needs such a bound.
         """
         return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
 
     def scaling(self) -> Finding:
-        """Return the finding on the number of processes beyond which throughput does not rise.
-
-        Or the finding that throughput still rises at the largest number, or that this is unclear.
-        """
+        """Return the finding on the number of processes beyond which throughput does not rise."""
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
             return Finding(sentences.still_rising, most=_count(runs[-1]))
@@ -186,10 +161,9 @@ class Curve:
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that the gain beyond the run `first` is unclear: the gain may be NEAR or more.
+        """Return the finding that the gain beyond the run `first` is unclear, with its bound if that helps.
 
-        `less` has the runs from which throughput rises significantly. The finding states the upper bound of
-        the gain, unless the bound exceeds MAX_REPORTED_GAIN.
+        `less` has the runs from which throughput rises.
         """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
@@ -220,8 +194,7 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput of a layout divided by that of the base layout, as a fact.
 
-    The compared runs have the largest number of processes that was measured on both layouts. None if there is
-    no such number, or too few passes.
+    Both have the largest number of processes that they share. None without such runs, or with too few passes.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
@@ -232,26 +205,20 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     return LayoutGain(curve.laid_out(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
 
 
-# Significant changes of the longest wait and of fairness between layouts.
-
-
 MIN_WAIT_RATIO = 1.5
-"""Smallest reported ratio between the longest wait of a run and the longest wait of another run."""
+"""Smallest reported ratio between the longest waits of two runs."""
 MIN_FAIRNESS_CHANGE = 0.05
-"""Smallest reported difference between the fairness of two runs. Fairness is Jain's index of the processes'
-shares of the operations; 1 means equal shares."""
+"""Smallest reported difference in fairness: Jain's index of the processes' shares; 1 means equal shares."""
 
 
-@closed_loop_only
 def waits(group: Group) -> Iterator[Finding]:
     """Yield the significant changes of the longest wait and of fairness with the number of buckets.
 
-    The layout with the fewest buckets is compared with the layout with the most buckets, at the largest
-    number of processes that was measured on both.
+    The fewest and the most buckets are compared, at the largest number of processes on both.
     """
     runs = _comparable_runs(group)
     tested = group.pairwise_tests(runs) if runs else None
-    if tested is None:
+    if tested is None or group.case.rate:
         return
     (base_files, base), *others = _curves(tested, runs).items()
     if not others:
@@ -265,10 +232,9 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return the significant changes of the longest wait and of fairness from `base` to `other`, as facts.
+    """Return the significant changes of the longest wait and of fairness, as facts.
 
-    The figures of the facts are those of the table. `error` is the probability of a wrong result; each of the
-    two tests uses half of it. Empty if neither figure changes significantly.
+    `error` is the probability of a wrong result, half for each test.
     """
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
@@ -295,11 +261,10 @@ def _fairness(run: Run) -> list[float]:
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether all values of one run are above all values of the other run.
+    """Return whether all values of one run are above all of the other; False if this may be chance.
 
-    False also if this could happen by chance with a probability above `error`, because there are too few
-    values. The test is the extreme case of the Mann-Whitney test, which is valid for any distribution. The
-    distribution of longest waits is unknown.
+    This is the extreme case of the Mann-Whitney test, which is valid for any distribution. The distribution
+    of longest waits is unknown.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
@@ -310,7 +275,7 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 
 
 MIN_FAIRNESS = 0.9
-"""Fairness (Jain's index) below which the processes' shares of the operations are reported as uneven."""
+"""Fairness (Jain's index) below which the processes' shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
 """A longer wait, in ns, is reported as starvation if it is also unusual (see UNUSUAL_MULTIPLE)."""
 UNUSUAL_MULTIPLE = 10
@@ -318,10 +283,7 @@ UNUSUAL_MULTIPLE = 10
 
 
 def is_fairness_known(case: Case) -> bool:
-    """Return whether the processes' shares of the operations of a case show whether the processes were fair.
-
-    They do not if --ops fixes the number of operations per process: then all shares are equal.
-    """
+    """Return whether the processes' shares show fairness. With --ops, all shares are equal."""
     return case.ops is None
 
 
@@ -330,10 +292,8 @@ def starvation(
 ) -> Iterator[Finding]:
     """Yield a finding if the processes' shares of the operations were uneven, or a wait was long.
 
-    `remedy` returns the advice for the affected cases, or None if the cause was not measured.
-
-    There is no finding at a fixed rate. At a fixed rate, the shares of the processes depend on chance, and a
-    wait includes the time for which the operation was queued.
+    `remedy` returns advice for the affected cases. Nothing at a fixed rate, where shares depend on chance,
+    and a wait includes the time in the queue.
     """
     if group.case.rate:
         return
@@ -364,46 +324,35 @@ def starvation(
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
-    """Return the sum of a count over all trials of a group, and the cases with a count above 0.
-
-    `count` returns the count of a trial, such as its busy results. None counts as 0.
-    """
+    """Return the sum of a count over all trials of a group, and the cases with a count above 0."""
     sums = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
     above_0 = [(case, number) for case, number in sums if number > 0]
     return sum(number for _, number in above_0), [case for case, _ in above_0]
 
 
-# Saturation: a case at a fixed rate is saturated if the processes could not do all operations that were due.
-
-
 MIN_ACHIEVED_SHARE = 0.99
-"""Share of the due operations. If significantly less than this share was done, the case is saturated."""
+"""Share of the due operations. A case that did significantly less is saturated."""
 _DEVIATIONS = 3.0
-"""Shortfall of operations above which a case is saturated if it has too few windows for a test.
-
-The unit is the standard deviation of the number of arrivals if they are independent.
-"""
+"""Significant shortfall, in standard deviations of independent arrivals, with too few windows to test."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
-"""Verdicts on a case at a fixed rate. KEPT_UP: almost all due operations were done. SATURATED: significantly
-fewer were done. RATE_UNKNOWN: this is unclear."""
+"""Verdicts on a case at a fixed rate: almost all due operations were done; significantly fewer; unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the number of operations done in the windows of trials, divided by the number due in them.
+    """Return the number of operations done in the windows divided by the number due; None if none was due.
 
-    The share can exceed 1, because operations that were due in the warm-up may be done in the window. None if
-    no operation was due.
+    The share can exceed 1, because operations that were due in the warm-up may be done in the window.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
 
 
 def saturation(trials: Sequence[Trial], error: float) -> str:
-    """Return the verdict on the trials of a case: KEPT_UP, SATURATED or RATE_UNKNOWN.
+    """Return the verdict on a case: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. The number of operations that are under way when a window
-    opens or closes depends on chance. The scatter of several windows shows the size of this effect (Student's
-    t). If there are too few windows, the shortfall must exceed _DEVIATIONS.
+    `error` is the probability of a wrong SATURATED. The number of operations under way when a window opens or
+    closes depends on chance. The scatter of several windows shows this effect (Student's t). With too few
+    windows, the shortfall must exceed _DEVIATIONS.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

@@ -2,8 +2,8 @@
 
 The parameters of a function are the facts, and its name is the code of the finding in JSON reports. Facts
 that end in _ns are times in ns, and shares are from 0 to 1. A fact `where` is a label of cases, such as "8
-processes on 1 bucket". A fact of None, "" or False is left out of the sentence. Verdicts (EQUAL, UNCLEAR,
-TOO_FEW) are those of `statistics.compare`. A pass is one trial of each case in turn.
+processes on 1 bucket". A fact of None, "" or False is left out. Verdicts are those of `statistics.compare`. A
+pass is one trial of each case in turn. A target stores the data, such as SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from sqlstress.analysis.wording import (
     change_figures,
     change_text,
     duration,
-    estimate,
     failure_time,
     listing,
     percent,
@@ -37,17 +36,15 @@ from sqlstress.statistics.units import digits, format_duration, format_ms, plura
 
 
 class FailedCheck(NamedTuple):
-    """Check of the data that failed in one or more passes (trials of the same case)."""
+    """Check of the data that failed in one or more passes."""
 
     name: str
     problems: int | None
     """Number of problems; None if the check does not count them."""
     checked: int | None
-    """Number of checked rows; None if it is unknown, or if there are problems with rows that are missing."""
+    """Number of checked rows; None if it is unknown, or if rows are missing."""
     failed: int
-    """Number of passes in which the check failed."""
     passes: int
-    """Number of all passes."""
     examples: Sequence[str] = ()
     """First counter-examples: wrong rows, as text."""
 
@@ -137,7 +134,7 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """Reason why the measured passes cannot show a difference: the noise of their figures."""
+    """Reason why the measured passes cannot show a difference."""
 
     passes: int
     """Number of measured passes."""
@@ -196,12 +193,7 @@ def plateau(
 
 
 def scaling_unclear(
-    *,
-    first: int,
-    noise: Noise,
-    where: str | None = None,
-    less: int | None = None,
-    most: float | None = None,
+    *, first: int, noise: Noise, where: str | None = None, less: int | None = None, most: float | None = None
 ) -> str:
     rises = f"throughput rises beyond {processes(less)}; " if less is not None else ""
     if most is None:
@@ -212,12 +204,11 @@ def scaling_unclear(
 
 
 class LayoutGain(NamedTuple):
-    """Throughput of a layout (number of buckets), compared with that of another layout."""
+    """Throughput of a layout (number of buckets) compared with another."""
 
     layout: str
     """Label of the layout, such as "20 buckets"."""
     processes: int
-    """Number of processes with which the two layouts were compared."""
     ratio: Ratio
     unclear: bool
     """Whether it is unclear which layout has the higher throughput."""
@@ -235,11 +226,10 @@ def layouts(*, base: str, others: Sequence[LayoutGain]) -> str:
 
 
 class LayoutChange(NamedTuple):
-    """Two layouts (numbers of buckets) that are compared, as labels such as "20 buckets"."""
+    """Two compared layouts, as labels such as "20 buckets"."""
 
     layout: str
     base: str
-    """Layout with which `layout` is compared."""
 
 
 def waits(
@@ -264,11 +254,7 @@ def waits(
 
 
 def starvation(
-    *,
-    where: str,
-    fairness: float | None = None,
-    longest_ns: float | None = None,
-    remedy: str | None = None,
+    *, where: str, fairness: float | None = None, longest_ns: float | None = None, remedy: str | None = None
 ) -> str:
     signs = []
     if fairness is not None:
@@ -279,10 +265,9 @@ def starvation(
 
 
 class CommitWorth(NamedTuple):
-    """Targets, such as SQLite and PostgreSQL, whose commits have equal durability."""
+    """Targets whose commits have equal durability."""
 
     sides: Sequence[str]
-    """Names of the targets."""
     worth: str
     """Durability of a commit; empty if it is unknown."""
 
@@ -306,14 +291,12 @@ class SidesAhead(NamedTuple):
     ahead: Sequence[str]
     """Names of the targets that lead, or may lead."""
     behind: Sequence[str]
-    """Names of the other targets."""
     where: str
     unclear: bool = False
     """Whether it is unknown which of the targets `ahead` leads."""
     low: float | None = None
-    """Lower bound of the ratio of a single leader to the next target; None if several lead."""
+    """Bounds of a single leader's ratio to the next target; None if several lead."""
     high: float | None = None
-    """Upper bound of the ratio of a single leader to the next target; None if several lead."""
 
 
 def _sides_ahead(sides: SidesAhead) -> str:
@@ -344,7 +327,7 @@ def leads(
 
 
 class ValueRatio(NamedTuple):
-    """Throughput with a value of a setting, compared with that of the setting's first value."""
+    """Throughput with a value of a setting, compared with the setting's first value."""
 
     value: str
     base: str
@@ -352,7 +335,7 @@ class ValueRatio(NamedTuple):
     times: float
     """Throughput with `value` divided by that with `base`."""
     ratio: Ratio | None
-    """Ratio with its interval; None if there were too few passes for an interval."""
+    """Ratio with its interval; None if there were too few passes."""
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
 
@@ -383,17 +366,15 @@ def answer(
 
 
 class ValueRange(NamedTuple):
-    """Cases in which a value of a setting does best and worst, compared with the setting's first value."""
+    """Cases in which a value of a setting does best and worst, relative to the setting's first value."""
 
     value: str
     most: float
-    """Highest ratio of the throughput to that of the first value."""
+    """Highest ratio of the throughput to that of the first value, at `where`."""
     where: str
-    """Label of the case with the highest ratio."""
     least: float
-    """Lowest ratio of the throughput to that of the first value."""
+    """Lowest ratio of the throughput to that of the first value, at `elsewhere`."""
     elsewhere: str
-    """Label of the case with the lowest ratio."""
 
 
 def answer_by_place(*, values: Sequence[ValueRange]) -> str:
@@ -416,9 +397,11 @@ def proof_unknown(*, where: str, checks: Sequence[str], note: str | None = None)
 
 
 def not_steady(*, where: str, change: float) -> str:
+    slower_or_faster = f"{percent(abs(change))} {'faster' if change > 0 else 'slower'} than"
+    compared = f"{times(1 + change)} as fast as" if change >= 1 else slower_or_faster
     return (
-        f"Not steady at {where}: the second half of the window was up to {wording.change(change, 'than')} "
-        "the first. Use a longer --duration."
+        f"Not steady at {where}: the second half of the window was up to {compared} the first. Use a longer "
+        "--duration."
     )
 
 
@@ -494,24 +477,6 @@ def kept_up_unclear(*, where: str) -> str:
     return f"Cannot tell whether {where} kept up: use a longer --duration."
 
 
-def p99_by_rate(
-    *,
-    where: str,
-    base_ns: float,
-    base_rate: int,
-    rate: int,
-    ratio: Ratio | None = None,
-    share: float | None = None,
-    noise: Noise | None = None,
-) -> str:
-    base = f"With {where}, p99 was {duration(base_ns)} at {digits(base_rate)}/s"
-    if ratio is not None:
-        return f"{base} and {estimate(ratio)} that at {digits(rate)}/s ({between(ratio)})."
-    if noise:
-        return f"{base}. Cannot tell whether it is higher at rates up to {digits(rate)}/s: {_noise(noise)}."
-    return f"{base}. Up to {digits(rate)}/s it differs by less than {percent(share or 0)}."
-
-
 def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None = None) -> str:
     highest = f" ({most})" if most else ""
     return (
@@ -533,10 +498,6 @@ def _step(step: TracedStep) -> str:
     return f"{step.statement} ({step.at})" if step.at else step.statement
 
 
-def _steps(first: TracedStep, then: TracedStep) -> str:
-    return f"First {_step(first)}, then {_step(then)}."
-
-
 def suspicion(
     *,
     kind: str,
@@ -548,67 +509,41 @@ def suspicion(
     held: bool = False,
 ) -> str:
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
-    return _SUSPICIONS[kind](cause, transaction, table, first, then)
-
-
-def _stale(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of a lost update: {transaction} reads {table} outside of the transaction that writes it. "
-        f"{_steps(first, then)} Another process can write in between. Read after BEGIN IMMEDIATE, or let "
-        "one statement read and write."
-    )
-
-
-def _stale_copy(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of a stale copy: {transaction} writes {table} from what it has read outside of that "
-        f"transaction. {_steps(first, then)} Another process can change the source in between. Read it "
-        "after BEGIN IMMEDIATE."
-    )
-
-
-def _guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of a check that no longer holds: {transaction} checks what it has read of {table} outside "
-        f"of the transaction that writes it. {_steps(first, then)} Another process can write in between. "
-        "Repeat the condition in the WHERE of the write and look at its row count, or read after BEGIN "
-        "IMMEDIATE."
-    )
-
-
-def _maybe_guarded(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{transaction} reads {table} outside of the transaction that writes it. {_steps(first, then)} "
-        "SQLite computes the new value, so no update is lost. But if the code checks first what it has "
-        "read, such as a limit, repeat the condition in the WHERE of the write."
-    )
-
-
-def _mixed(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    return (
-        f"{cause} of half transactions: threads or tasks of {transaction} share a connection, and one "
-        f"writes in the transaction of another. {_steps(first, then)} Use a lock for each transaction, or "
-        "a connection for each task."
-    )
-
-
-def _forked(cause: str, transaction: str, table: str, first: TracedStep, then: TracedStep) -> str:
-    statement = f": {_step(first)}" if first.statement else ""
-    return (
-        f"{cause} of corruption: {transaction} uses a connection in a process that was forked after it was "
-        f"opened{statement}. Open a connection in each process."
-    )
+    steps = f"First {_step(first)}, then {_step(then)}."
+    use = f": {_step(first)}" if first.statement else ""
+    return _SUSPICIONS[kind].format(cause=cause, name=transaction, table=table, steps=steps, use=use)
 
 
 _SUSPICIONS = {
-    "read-outside": _stale,
-    "copy-of-read-outside": _stale_copy,
-    "guarded-by-stale-read": _guarded,
-    "maybe-guarded-by-stale-read": _maybe_guarded,
-    "connection-mixed": _mixed,
-    "connection-forked": _forked,
+    "read-outside": (
+        "{cause} of a lost update: {name} reads {table} outside of the transaction that writes it. {steps} "
+        "Another process can write in between. Read after BEGIN IMMEDIATE, or let one statement read and "
+        "write."
+    ),
+    "copy-of-read-outside": (
+        "{cause} of a stale copy: {name} writes {table} from what it has read outside of that transaction. "
+        "{steps} Another process can change the source in between. Read it after BEGIN IMMEDIATE."
+    ),
+    "guarded-by-stale-read": (
+        "{cause} of a check that no longer holds: {name} checks what it has read of {table} outside of the "
+        "transaction that writes it. {steps} Another process can write in between. Repeat the condition in "
+        "the WHERE of the write and look at its row count, or read after BEGIN IMMEDIATE."
+    ),
+    "maybe-guarded-by-stale-read": (
+        "{name} reads {table} outside of the transaction that writes it. {steps} SQLite computes the new "
+        "value, so no update is lost. But if the code checks first what it has read, such as a limit, repeat"
+        " the condition in the WHERE of the write."
+    ),
+    "connection-mixed": (
+        "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
+        "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."
+    ),
+    "connection-forked": (
+        "{cause} of corruption: {name} uses a connection in a process that was forked after it was "
+        "opened{use}. Open a connection in each process."
+    ),
 }
-"""Function that writes the sentence on a suspected fault of the user's code, by the kind of fault."""
+"""Sentence on a suspected fault of the user's code, by the kind of fault."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -621,7 +556,7 @@ def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
 
 
 def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
-    steps = f" {_steps(first, then)}" if first and then else ""
+    steps = f" First {_step(first)}, then {_step(then)}." if first and then else ""
     return (
         f"Transactions begin DEFERRED, read, and then write.{steps} If another process wrote meanwhile, "
         'SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.'
@@ -755,14 +690,12 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Conclusion on the speed of two reports in the cases that have the same verdict."""
+    """Conclusion on the speed of two reports, labelled as A and B, in the cases that have one verdict."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
     a: str
-    """Label of the first report, such as A."""
     b: str
-    """Label of the other report, such as B."""
     ratios: RateRatios | None = None
     """Ratios of B's rates to A's; None for EQUAL and UNCLEAR."""
     where: Sequence[str] = ()
@@ -770,11 +703,9 @@ class Claim(NamedTuple):
     repeat: int | None = None
     """Number of trials that would rule out chance; only for TOO_FEW."""
     low: float | None = None
-    """Lowest bound of the ratios' intervals; None if there is no interval."""
+    """Lowest and highest bound of the ratios' intervals; None without intervals."""
     high: float | None = None
-    """Highest bound of the ratios' intervals; None if there is no interval."""
     several: bool = False
-    """Whether there are several intervals."""
 
 
 def _claim(claim: Claim) -> str:
@@ -834,12 +765,11 @@ class FailedArm(NamedTuple):
     """Arm of an A/B test (the variant A or B) in which too many operations failed."""
 
     arm: str
-    """A or B."""
     where: str
     share: float
-    """Share of the operations that failed, from 0 to 1."""
+    """Share of the operations that failed, 0 to 1."""
     most: float
-    """Largest share of failed operations that --max-failed allows, from 0 to 1."""
+    """Largest share that --max-failed allows, 0 to 1."""
     why: str
     """Reason of the failures, as a clause."""
 
@@ -867,14 +797,11 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Number of windows (times of counting) at a rate, and of those that kept the promised latencies."""
+    """Windows at a rate (due operations per second), and those of them that kept the promised latencies."""
 
     rate: int
-    """Operations per second that were due."""
     held: int
-    """Number of windows that kept the promise."""
     windows: int
-    """Number of all judged windows."""
 
 
 def limit(
@@ -912,10 +839,6 @@ def limit_unknown(
     return f"Cannot tell which rate holds {promise}{shown}.{f' Measure longer: {longer}.' if longer else ''}"
 
 
-def limit_judged(*, windows: int, fewest: int) -> str:
-    return f"Judged: {plural(windows, 'window')} of at least {plural(fewest, 'operation')}."
-
-
 def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: int = 0) -> str:
     count = f"{plural(windows, 'window')} not judged"
     if name:
@@ -925,9 +848,6 @@ def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: i
         f"{count}: the harness itself began operations late, by more than {percent(late)} of the promise. "
         "Use fewer processes or a looser promise."
     )
-
-
-# Failed statements, and transactions that were left open.
 
 
 def failed_statement(

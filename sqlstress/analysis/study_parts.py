@@ -1,7 +1,6 @@
 """Parts of a report that have their own verdict, such as a crash test or a hunt for faults.
 
-A study is an experiment whose result is such a verdict instead of figures for cases. A finding is a sentence
-with its facts.
+A study is an experiment whose result is such a verdict instead of figures for cases.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test. WRONG: data was wrong. UNPROVED: too little was tested for a proof. PROVED: the
-data was proved right.
+"""Statuses of a crash test: data was wrong; too little was tested for a proof; the data was proved right.
 
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
@@ -36,7 +34,6 @@ class Conclusion:
     status: str
     """WRONG, UNPROVED, PROVED or NO_ANSWER."""
     finding: Finding
-    """Sentence that states the conclusion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +44,8 @@ class ReportPart:
     """Name of the tested event, such as "process death"."""
     verdict: Conclusion
     seconds: float
-    """Duration of the study, in seconds."""
     error: str | None
-    """Error that ended the study early; None if the study was completed, or if the user interrupted it."""
+    """Error that ended the study early; None if it was completed or interrupted by the user."""
     suite: str
     """Name of the test suite to which the part belongs in JUnit output."""
     kind: str = "Crash test"
@@ -68,7 +64,7 @@ def counterexamples(verdict: Verdict) -> Iterator[Finding]:
 def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Finding]:
     """Yield the finding that a study ended early because of `error`; nothing if `error` is None.
 
-    `rounds` is the progress as text, such as "3 of 100 rounds". If it is None, the finding has no progress.
+    `rounds` is the progress as text, such as "3 of 100 rounds".
     """
     if error:
         yield Finding(sentences.ended_early, rounds=rounds, reason=error.removesuffix("."))

@@ -9,28 +9,25 @@ from __future__ import annotations
 from sqlstress.report.results import WalUse
 
 OVERLAP, SNAPSHOT, UNCOPIED, REUSED = "overlap", "snapshot", "uncopied", "reused"
-"""Kinds. OVERLAP: checkpoints copied most frames to the database file, but at each moment some process was
-reading, so the WAL could not start again at its beginning. SNAPSHOT: a long read transaction keeps
-checkpoints from copying later frames. UNCOPIED: no checkpoint copied the frames, and no long read
-transaction was seen. REUSED: the file keeps its largest size, but few of its frames are live."""
+"""Kinds of growth. OVERLAP: frames were copied, but some process was always reading, so the WAL could not
+start again. SNAPSHOT: a long read transaction keeps checkpoints from copying later frames. UNCOPIED: no
+checkpoint copied the frames. REUSED: the file keeps its largest size, but few of its frames are live."""
 AUTOCHECKPOINT = 1000
 """Number of frames in the WAL at which SQLite starts a checkpoint by default."""
 LARGE_FACTOR = 4
-"""Multiple of the frames of automatic checkpoints. If a WAL has more frames, its growth is reported."""
+"""Multiple of the frames of automatic checkpoints above which the growth of a WAL is reported."""
 LARGE_FRAMES = LARGE_FACTOR * AUTOCHECKPOINT
 """Largest normal number of frames in a WAL file, for SQLite's default of automatic checkpoints."""
 LONG_S = 1.0
-"""Duration in seconds. A read transaction of at least this duration is long. So is a time of at least this
-duration during which at each moment at least one process read."""
+"""Duration in seconds from which a read transaction is long, or a time in which some process always reads."""
 _HALF = 0.5
 
 
 def growth_in_trial(wal: WalUse, autocheckpoint: int | None = None) -> str | None:
     """Return the kind of growth of a trial's WAL; None if it did not grow.
 
-    `autocheckpoint` is the number of frames at which an automatic checkpoint starts. None means SQLite's
-    default, and 0 means that automatic checkpoints are off. If most frames are not in the database file,
-    UNCOPIED is returned if automatic checkpoints are off, else SNAPSHOT, because the readers are not known.
+    `autocheckpoint` is the number of frames at which SQLite makes a checkpoint: None for its default, 0 for
+    never.
     """
     if wal.most_frames <= LARGE_FACTOR * (autocheckpoint or AUTOCHECKPOINT):
         return None
@@ -50,12 +47,11 @@ def wal_growth_kind(
     without_gap_s: float,
     normal_frames: int = LARGE_FRAMES,
 ) -> str | None:
-    """Return the kind of growth of a WAL; None if the WAL did not grow or the figures do not show a kind.
+    """Return the kind of growth of a WAL; None if it did not grow, or the figures show no kind.
 
-    `file_frames` is the number of frames for which the file has room. `checkpointed` is the number of live
-    frames that checkpoints copied to the database file. `longest_read_s` is the duration of the longest
-    transaction that read an old snapshot, in seconds. `without_gap_s` is the longest time, in seconds, during
-    which at each moment at least one process read. A file of up to `normal_frames` frames did not grow.
+    `file_frames` is the room of the file; up to `normal_frames` it did not grow. `checkpointed` is the number
+    of live frames that were copied. `longest_read_s` is the duration of the longest read of an old snapshot,
+    and `without_gap_s` the longest time in which some process always read.
     """
     if file_frames <= normal_frames:
         return None

@@ -1,7 +1,6 @@
 """Text of numbers, cases, layouts and changes, for sentences. Numbers are rounded, and long lists are cut.
 
-The layout of a case is its number of buckets (database files). Buckets partition the keys. A closed loop
-starts an operation when the last one has ended; at a fixed rate, operations are due at given times.
+The layout of a case is its number of buckets: database files that partition the keys.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LONGEST_LIST = 8
 
 
 def truncate(text: str, longest: int) -> str:
-    """Return a text, cut to at most `longest` characters. A text that was cut ends in an ellipsis."""
+    """Return a text of at most `longest` characters. A text that was cut ends in an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -52,11 +51,7 @@ def size(count: float) -> str:
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number as text, in the largest of `units` that is at most the number, or else in `smallest`.
-
-    `units` has the size and the name of each unit, the largest first. `smallest` is the name of the unit of
-    size 1.
-    """
+    """Return a number with the largest fitting unit of `units` (size and name, descending) or `smallest`."""
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
@@ -68,10 +63,7 @@ def processes(count: int) -> str:
 
 
 def cores(host: Host) -> str:
-    """Return the cores of a host as text: "8 cores, limited to 2 by a CPU quota".
-
-    An unknown number of cores and a missing quota are left out.
-    """
+    """Return the known cores and the CPU quota of a host: "8 cores, limited to 2 by a CPU quota"."""
     count = "" if host.cores is None else f"{digits(host.cores)} core{'s' * (host.cores != 1)}"
     return ", ".join(filter(None, (count, quota(host))))
 
@@ -107,10 +99,7 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Return the handling of locks as text: the time limit of a wait, and the means of waiting.
-
-    For a server, the text also has the isolation level.
-    """
+    """Return the handling of locks as text: limit and means of waiting, and a server's isolation level."""
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
@@ -120,11 +109,7 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Return the label of a case, such as "8 processes on 20 buckets".
-
-    If the case belongs to an experiment without a sweep over numbers of processes, the label is the case's
-    name.
-    """
+    """Return the label of a case: "8 processes on 20 buckets", or its name if its experiment has no sweep."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
@@ -142,10 +127,7 @@ def rate_suffix(case: Case) -> str:
 
 
 def listing(items: Sequence[str], last: str = "and") -> str:
-    """Return a list as text: "a, b and c". A long list is cut: "a, b, c and 12 more".
-
-    `last` is the word before the last item.
-    """
+    """Return a list as text: "a, b and c". A long list is cut: "a, b, c and 12 more"."""
     if len(items) > _LONGEST_LIST:
         items = (*items[: _LONGEST_LIST - 1], f"{len(items) - _LONGEST_LIST + 1} more")
     return f" {last} ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
@@ -176,9 +158,9 @@ def process_counts(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    """Return the numbers of processes and buckets of cases as text: "4 and 8 processes on 1 and 20 buckets".
+    """Return processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets".
 
-    Numbers of buckets that were measured with the same numbers of processes share an item of the text.
+    Numbers of buckets with the same numbers of processes share an item.
     """
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
@@ -196,7 +178,7 @@ def _layouts_of(cases: Sequence[Case]) -> str:
 
 
 def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
-    """Return ascending numbers with their unit as text: "1, 2 and 4 processes", "1 and 3 to 8 processes".
+    """Return ascending numbers as text: "1, 2 and 4 processes", "1 and 3 to 8 processes".
 
     `named` returns one number with its unit, such as "4 processes".
     """
@@ -233,18 +215,14 @@ def noun(metric: str) -> str:
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse; negative if it got better.
-
-    `ratio` is the new figure divided by the old figure.
-    """
+    """Return the share by which a figure got worse, from the ratio new / old; negative if it got better."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
 def possible_change(worst: float | None, best: float | None, metric: str) -> str:
     """Return the change for the worse that is shown and possible: "no drop shown, up to 69% possible".
 
-    The data show at least the first change, and do not rule out the second. `worst` and `best` are the bounds
-    of the ratio of the figures; None if there are too few trials for bounds.
+    `worst` and `best` are the bounds of the ratio of the figures; None if there are too few trials.
     """
     if worst is None or best is None:
         return "not enough was measured to show anything"
@@ -255,45 +233,20 @@ def possible_change(worst: float | None, best: float | None, metric: str) -> str
     return f"{shown}, up to {percent(most)} possible" if most > max(least, 0) else shown
 
 
-# Figures of a comparison, for sentences.
-
-
 def capital(text: str) -> str:
     """Return the text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio with its interval, as text: "1.9 times as fast (1.8 to 2.0)", "about as fast".
-
-    `what` is the compared quality, here "as fast". If the ratio is significantly near 1, the text has no
-    number.
-    """
+    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", or "about as fast" near 1."""
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
 
 
 def without_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio without its interval, as text: "1.9 times as fast", "about as fast".
-
-    `what` is the compared quality, here "as fast".
-    """
+    """Return a ratio as text: "1.9 times as fast", or "about as fast" if it is significantly near 1."""
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
-
-
-def change(share: float, than: str) -> str:
-    """Return a relative change as text: -0.2 → "20% slower than", 1.5 → "2.5 times as fast as".
-
-    `than` is the word after "slower" or "faster".
-    """
-    if share >= 1:
-        return f"{times(1 + share)} as fast as"
-    return f"{percent(abs(share))} {'faster' if share > 0 else 'slower'} {than}"
-
-
-def estimate(ratio: Ratio) -> str:
-    """Return the estimate of a ratio as text: "1.9 times"."""
-    return times(ratio.estimate)
 
 
 def counts(numbers: Mapping[str, int]) -> str:
@@ -307,25 +260,21 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""Share of the failed operations. If at least this share waited for the whole timeout, the sentence states
-that operations failed after the whole timeout, without a number."""
+"""Share of failed operations that waited for the whole timeout, from which a sentence gives no number."""
 
 
 class FailureTime(NamedTuple):
     """Time until operations failed, and the busy timeout (SQLite's time limit for a lock) in force."""
 
     median_ns: float
-    """Median time until an operation failed, in ns."""
     longest_ns: float
-    """Longest time until an operation failed, in ns."""
     timeout_ms: int | None
-    """Busy timeout, in ms; None if it is unknown or differs between connections; 0 if it is not set."""
+    """Busy timeout, in ms; None if unknown or different between connections; 0 if not set."""
     failures: int
-    """Number of failed operations."""
     waited: int
-    """Number of failed operations that waited for the whole timeout, or for almost the whole timeout."""
+    """Number of failed operations that waited for almost the whole timeout, or longer."""
     at_once: bool
-    """Whether the median operation failed at once, and no operation waited for the whole timeout."""
+    """Whether the median operation failed at once, and none waited for the whole timeout."""
 
 
 def failure_time(time: FailureTime) -> str:
@@ -359,12 +308,10 @@ class Change(NamedTuple):
     pairs: int
     """Number of pairs of trials from which the ratio was estimated."""
     low: float | None = None
-    """Lower bound of the ratio; None if there are too few pairs for a bound."""
+    """Bounds of the ratio; None if there are too few pairs."""
     high: float | None = None
-    """Upper bound of the ratio; None if there are too few pairs for a bound."""
     where: str = ""
-    """Label of the case to which the change applies, such as "at 8 processes"; empty for the mean of all
-    cases."""
+    """Label of the case, such as "at 8 processes"; empty for the mean of all cases."""
 
 
 def change_figures(change: Change) -> str:

@@ -1,7 +1,6 @@
 """Report of a measurement: its runs and trials, the environment, and the conversion to JSON and back.
 
-A submodule is imported when one of its names is first used. Workers and `--help` use no name of this package,
-so they start faster without these imports.
+A submodule is imported when one of its names is first used, so that workers and `--help` start faster.
 """
 
 from importlib import import_module
@@ -34,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of a submodule, which is imported. Raises AttributeError if no submodule has the name."""
+    """Return a name of a submodule, which is imported. Raise AttributeError if no submodule has the name."""
     for module in ("environment", "file_space", "results", "study_results", "document"):
         if name in __all__ and name in vars(imported := import_module(f"{__name__}.{module}")):
             return vars(imported)[name]

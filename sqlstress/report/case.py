@@ -1,10 +1,8 @@
 """Case: the full specification of one measurement, which workers and the report get unchanged.
 
-The class `Case` has the fields that cases of all experiments have. Fields that only cases of one experiment
-have are in its field `spec`, whose type the experiment defines. A field made by `option(...)` is also an
-option of the command line. Its default is the default of the option, and `meaning` is the description of the
-field in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way to use a
-target from Python. A bucket is one of the database files over which the keys are partitioned.
+A field made by `option(...)` is also an option of the command line, with the default of the option; `meaning`
+is its description in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way to
+use a target from Python. A bucket is one of the database files over which the keys are partitioned.
 """
 
 from __future__ import annotations
@@ -41,19 +39,13 @@ from sqlstress.report.jsonable import convert_member, plain_fields, read_fields,
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
-# Open loop: operations are due at times that a rate determines.
-
-
 ARRIVAL_SPACINGS = ("poisson", "even")
 """Distances between due times: random (Poisson, as of operations of independent users), or equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Rule for the due times of operations in an open loop.
-
-    The due times do not depend on whether earlier operations are done.
-    """
+    """Rule for the due times of operations in an open loop, whether or not earlier ones are done."""
 
     rate: int = option(
         rates,
@@ -93,15 +85,13 @@ class Arrivals:
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEEP_JOURNAL_MODE = "kept"
-"""Value of `journal_mode` that means: sqlstress sets no journal mode, and the file keeps the mode that the
-user's program set."""
+"""Value of `journal_mode` that means: sqlstress keeps the mode that the user's program set."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
-"""Name of the driver in reports of published figures whose real driver, and its handling of locks, are
-unknown."""
+"""Name of the driver in reports of published figures whose real driver is unknown."""
 
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
@@ -139,21 +129,13 @@ class Settings:
         metavar="FRAMES",
     )
     page_size: int | None = option(
-        power_of_two(512, 65536),
-        None,
-        SQLITE,
-        "PRAGMA page_size, in bytes.",
-        metavar="BYTES",
+        power_of_two(512, 65536), None, SQLITE, "PRAGMA page_size, in bytes.", metavar="BYTES"
     )
     cache_size: int | None = option(
         whole_number(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages if positive, KiB if negative."
     )
     mmap_size: int | None = option(
-        whole_number(0, _BIG),
-        None,
-        SQLITE,
-        "PRAGMA mmap_size, in bytes.",
-        metavar="BYTES",
+        whole_number(0, _BIG), None, SQLITE, "PRAGMA mmap_size, in bytes.", metavar="BYTES"
     )
     pragmas: tuple[tuple[str, str], ...] = option(
         pragmas,
@@ -174,9 +156,6 @@ class Settings:
         metavar="TIME",
         meaning="Time limit of an operation's wait for a lock before it fails, in milliseconds.",
     )
-
-
-# Database server that stores the data of a case, instead of SQLite.
 
 
 SERVER = "Server"
@@ -201,10 +180,7 @@ def anyway_option() -> Any:
 
 
 def isolation(value: Any) -> str:
-    """Return an isolation level of ISOLATIONS. Raises ValueError for other values.
-
-    Upper case, and spaces between words, are accepted as in SQL.
-    """
+    """Return an isolation level of ISOLATIONS, also in SQL's spelling. Raise ValueError for others."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise unknown_name_error(value, ISOLATIONS)
@@ -336,18 +312,14 @@ class Case:
     server: Server | None = None
     """Database server that stores the data; None if there is no server."""
     spec: Any = None
-    """Object with the fields that only cases of this experiment have. None in the constructor means the
-    default of each of these fields."""
+    """Object with the fields that only cases of this experiment have. None means their defaults."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as plain data for JSON.
-
-        The fields of `spec` are at the top level, or in an object whose key the experiment defines.
-        """
+        """Return the case as plain data, with `spec` at the top level or below the experiment's key."""
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # most cases have no server, and older versions had no such key
@@ -359,11 +331,7 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Convert plain data to a case, and return the case.
-
-        Raises InvalidField if the data does not fit, and UsageError for values that this version of sqlstress
-        does not support.
-        """
+        """Return a case. Raise InvalidField for wrong data, and UsageError for unsupported values."""
         values = read_fields(cls, found, without="spec")
         workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
         if workload not in EXPERIMENTS:
@@ -401,7 +369,7 @@ class Case:
 
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
-"""Options that cases of all experiments have, by name. The defaults are the defaults of the experiment kv."""
+"""Options that cases of all experiments have, by name, with the defaults of the experiment kv."""
 # The default None means that a random seed is drawn, so that each measurement makes other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
@@ -410,7 +378,7 @@ SETTINGS = tuple(option.name for option in options_of(Settings).values())
 
 
 def common(*names: str) -> tuple[Option, ...]:
-    """Return the options of COMMON that have these names. Raises KeyError for an unknown name."""
+    """Return the options of COMMON that have these names. Raise KeyError for an unknown name."""
     return tuple(COMMON[name] for name in names)
 
 
@@ -419,19 +387,14 @@ def otherwise(name: str, **changes: Any) -> Option:
     return replace(COMMON[name], **changes)
 
 
-# Traits: the values of a case's options, as text, by the name of the option. Cases in a table differ in their
-# traits.
-
-
 DEFAULT_TEXT = "default"
 """Text of an option's value if the library's default is used."""
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return the values that distinguish a case from other cases in its table, as text, by option.
+    """Return the values that distinguish a case from others in its table, as text, by option.
 
-    For a case with a name, this is only the name. For a case without a name, these are the driver, the
-    settings, and the options of its experiment (the field `spec`).
+    These are the name of the case if it has one, else the driver, the settings, and the experiment's options.
     """
     if case.name:
         return {"name": case.name}
@@ -451,10 +414,7 @@ def _option_texts(part: Any) -> dict[str, str]:
 
 
 def words(value: Any) -> str:
-    """Return an option's value as text, as on the command line: on, 0.5, full, foreign_keys=on.
-
-    For None and an empty tuple, the text is DEFAULT_TEXT.
-    """
+    """Return an option's value as on the command line: on, 0.5, full, foreign_keys=on; or DEFAULT_TEXT."""
     if value is None or value == ():
         return DEFAULT_TEXT
     if isinstance(value, bool):

@@ -63,20 +63,14 @@ _dumps = json.JSONEncoder(allow_nan=False).encode
 
 
 def json_text(plain: Any) -> str:
-    """Return plain data (dicts, lists, strings, numbers, booleans, None) as indented JSON text.
-
-    Raises ValueError if a number is NaN or infinite.
-    """
+    """Return plain data as indented JSON text. Raise ValueError if a number is NaN or infinite."""
     pieces: list[str] = []
     _write(plain, "\n", pieces.append)
     return "".join(pieces)
 
 
 def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
-    """Write the JSON text of a value, piece by piece, with the function `put`.
-
-    `line` is a newline followed by the indentation of the value.
-    """
+    """Write the JSON text of a value with the function `put`. `line` is a newline and the indentation."""
     inner, before = f"{line} ", ""
     if isinstance(value, str):
         put(quoted(value))
@@ -108,18 +102,14 @@ def _is_numeric(items: list[Any]) -> bool:
 
 
 MAX_BYTES = 16 << 20
-"""Maximum size of a report file, in bytes. A larger file is not read, because that would take more than two
-seconds.
+"""Maximum size of a report file, in bytes. To read a larger file would take more than two seconds.
 
-Examples: a report on ten minutes of 256 workers, with a count for each tenth of a second, has 10 MB. A report
-on 800 cases with 1 to 8 workers has 16 MB, mostly histograms.
+Examples: ten minutes of 256 workers have 10 MB, and 800 cases with 1 to 8 workers have 16 MB.
 """
 MAX_TEXTS = 500_000
-"""Maximum number of strings and keys in a report file. A file with more is not read. The report of the
-largest plan, 1,000 cases of the experiment on primary keys, has 310,000."""
+"""Maximum number of strings and keys in a report file. A report of 1,000 cases of `keys` has 310,000."""
 MAX_RUNS = 1000
-"""Maximum number of runs in a report file: the number of cases of the largest plan. An A/B test may have
-twice this number, because it has two runs for each case."""
+"""Maximum number of runs in a report file, as of the largest plan; twice as many in an A/B test."""
 
 FORMAT_VERSION = "1.7"
 """Version of the report's format, as major.minor. The module's docstring has its history."""
@@ -170,7 +160,7 @@ class Report:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Report:
-        """Return a report, converted from plain data. Raises InvalidField if the data does not fit."""
+        """Return a report from plain data. Raise InvalidField if the data does not fit."""
         values, results = jsonable.read_fields(cls, found, without="results"), {}
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -188,10 +178,7 @@ class Report:
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Turn cyclic garbage collection off in the block.
-
-    A report has millions of lists. With garbage collection, the collector would take most of the time.
-    """
+    """Turn garbage collection off in the block. A report has millions of lists, which it would visit."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -202,20 +189,15 @@ def without_gc() -> Iterator[None]:
 
 
 def to_json(report: Report, **more: Any) -> str:
-    """Return a report as JSON text. A list of numbers, or of rows of numbers, is on a single line.
-
-    `more` has additional keys and values. They come last in the JSON object. Programs that read a report
-    ignore them.
-    """
+    """Return a report as JSON text, with additional keys and values `more`, which readers ignore."""
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
 def from_json(text: str) -> Report:
-    """Convert a JSON text to a report, and return the report. Unknown keys are ignored.
+    """Return the report of a JSON text. Unknown keys are ignored.
 
-    Raises UsageError if the text is not a valid report, or if its format has another major version. The
-    message is a single line of limited length.
+    Raise UsageError, with a single short line, if the text is no report of this major version.
     """
     try:
         if text.count('"') > 2 * MAX_TEXTS:
@@ -229,7 +211,7 @@ def from_json(text: str) -> Report:
 
 
 def read(path: Path) -> Report:
-    """Return the report saved in a file. Raises UsageError, with the file's name, if this is not possible."""
+    """Return the report saved in a file. Raise UsageError, with the file's name, if it cannot be read."""
     try:
         return from_json(read_text(path, MAX_BYTES))
     except OSError as error:
@@ -251,10 +233,7 @@ _REMOVED = {
     "presets": "presets",
     "together": "fleet --together",
 }
-"""Commands and options that version 0.2.0 removed, by the key of their results in older reports.
-
-The key belongs to a trial, or to an object at the top level of the report.
-"""
+"""Commands and options that version 0.2.0 removed, by the key of their results in a trial or a report."""
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
@@ -270,17 +249,16 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    """Return the list that a JSON object has at a key; an empty list if there is no object or no list."""
+    """Return the list that a JSON object has at a key; an empty list if there is none."""
     items = value.get(key) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
 
 def _check(plain: Any) -> None:
-    """Check the format version and the number of runs of a report that was parsed but not yet converted.
+    """Check the format version and the number of runs before the conversion, which takes time and memory.
 
-    Raises ValueError if it is no report or has more than MAX_RUNS runs. Raises UsageError if its format has
-    another major version, or if it has results of a removed command. The check comes before the conversion,
-    which takes most of the time and memory.
+    Raise ValueError if it is no report or too large. Raise UsageError for another major version of the
+    format, or for results of a removed command.
     """
     version = plain.get("format_version") if isinstance(plain, dict) else None
     if not isinstance(version, str):
@@ -312,7 +290,7 @@ _UNFINISHED = re.compile(r"\.sqlstress-[0-9a-f]{8}\.tmp")
 _TRIES = 3
 """Maximum number of attempts to replace a file."""
 STDOUT = Path("-")
-"""Path that means standard output. So a report cannot be written to a file of this name."""
+"""Path that means standard output, so no report can be written to a file of this name."""
 
 
 def is_stdout(path: Path) -> bool:
@@ -321,10 +299,9 @@ def is_stdout(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or an open descriptor. Raises OSError.
+    """Return whether a path is a device, a pipe or an open descriptor. Raise OSError if this is unknown.
 
-    Text that was written to such a path cannot be replaced. So the caller must write a report to it only
-    once, when the report is complete. An ordinary file may be written again as the report grows.
+    Text in a stream cannot be replaced, so a report is written to it only once, when it is complete.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True
@@ -336,9 +313,9 @@ def is_stream(path: Path) -> bool:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file. A process that reads the file sees the old text or the new text, never a part.
+    """Write a file, so that readers see the old text or the new text, never a part.
 
-    Symbolic links are followed. A device, a pipe or an open descriptor is written to, never replaced. Raises
+    Symbolic links are followed. A device, a pipe or an open descriptor is written to, never replaced. Raise
     EnvironmentFailure if the file cannot be written.
     """
     data = text.encode("utf-8", "backslashreplace")
@@ -364,10 +341,9 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of the open descriptor that a path names; None if the path names no descriptor.
+    """Return the open descriptor that a path names, or None.
 
-    Callers use the descriptor instead of the path. If they opened /dev/stdout again, they would truncate the
-    file to which standard output was redirected.
+    To open /dev/stdout again would truncate the file to which standard output was redirected.
     """
     if os.name != "posix":
         return None
@@ -376,10 +352,9 @@ def _descriptor(path: Path) -> int | None:
 
 
 def try_creation(target: Path) -> None:
-    """Check that the file `target` can be written: create a temporary file next to it, and remove that file.
+    """Check that a file can be written, with a temporary file next to it. Raise OSError if it cannot.
 
-    If the path of the target is too long for some versions of Windows, and longer than the path of the
-    temporary file, the target itself is created and removed. Raises OSError if the file cannot be created.
+    The file itself is created and removed if only its path may be too long for Windows.
     """
     place = _beside(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
@@ -395,7 +370,7 @@ def _beside(target: Path) -> Path:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Replace the content of a file by `data`, with at most _TRIES attempts. Raises OSError."""
+    """Replace the content of a file, in at most _TRIES attempts. Raise OSError if the last attempt fails."""
     for _ in range(_TRIES - 1):
         # Before the temporary file is locked, and after it is closed, another sqlstress may mistake it for
         # the file of a killed writer, and remove it. If so, write it again.
@@ -405,10 +380,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    """Replace the content of a file by `data`, in a single attempt. Raises OSError.
-
-    Raises FileNotFoundError if another process removed the temporary file.
-    """
+    """Replace the content of a file. Raise FileNotFoundError if the temporary file was removed."""
     temporary = _beside(target)
     try:
         with temporary.open("xb") as file:
@@ -426,7 +398,7 @@ def _replace_at_once(target: Path, data: bytes) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the temporary files in a folder that were left by killed writers."""
+    """Remove the temporary files that killed writers left in a folder."""
     with suppress(OSError):
         for path in folder.iterdir():
             if _UNFINISHED.fullmatch(path.name) and path.is_file() and not path.is_symlink():

@@ -14,8 +14,7 @@ class Warning:
     text: str
     """Description of the problem and of the remedy."""
     serious: bool = False
-    """Whether the warning is serious. Commands that measure show serious warnings; `sqlstress doctor` shows
-    all warnings."""
+    """Whether commands that measure show the warning; `sqlstress doctor` shows all warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,7 @@ class SqliteBuild:
     compile_options: tuple[str, ...]
     """Result of PRAGMA compile_options; empty if the library is not SQLite."""
     memory_gets_per_s: float | None = None
-    """Rows read by key per second, by one process from an in-memory table of 10,000 rows; None if not
-    measured."""
+    """Rows that one process reads by key per second from 10,000 rows in memory; None if not measured."""
     library: str = "SQLite"
     """Name of the library: SQLite, a fork or a rewrite of it, or another store."""
 
@@ -117,5 +115,5 @@ class Environment:
     sync_again: SyncCost | None = None
     """Cost of a sync before the measurement, second sample; None if it was not measured."""
     sync_after_again: SyncCost | None = None
-    """Cost of a sync after the measurement, second sample. It is measured only if the first sample differs
-    from the cost before the measurement; else None."""
+    """Cost of a sync after the measurement, second sample. Measured only if the first sample differs from the
+    cost before the measurement; else None."""

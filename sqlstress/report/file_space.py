@@ -1,7 +1,7 @@
 """Space that tables and indices take in a database file, computed like SQLite's tool sqlite3_analyzer.
 
 Source: tool/spaceanal.tcl of SQLite. A section of the tool's report, such as "Table T and all its indices",
-corresponds to a `Portion`: the sum of some b-trees of the file.
+is a `Portion`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ class TreeSpace:
     table: str
     """Name of the table to which an index belongs; for a table, its own name."""
     is_index: bool
-    """Whether the b-tree is an index. The b-tree of a WITHOUT ROWID table, whose rows SQLite stores in an
-    index, counts as a table."""
+    """Whether the b-tree is an index. The b-tree of a WITHOUT ROWID table counts as a table."""
     entries: int
     """Number of rows of the table, or of keys of the index."""
     overflowing_entries: int
@@ -55,37 +54,27 @@ class Space:
     free_pages: int | None
     """Number of unused pages, which are on the free list; None if unknown."""
     trees: tuple[TreeSpace, ...]
-    """All b-trees, sorted by name. A page that belongs to no b-tree is free, or holds the pointer map or the
-    lock bytes."""
+    """All b-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
 
     def table_with_indices(self, table: str) -> Portion:
-        """Return the b-trees of a table and all its indices. Raises KeyError if there is no such table."""
+        """Return the b-trees of a table and all its indices. Raise KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.table == table)
 
     def table_alone(self, table: str) -> Portion:
-        """Return the b-tree of a table without its indices. Raises KeyError if there is no such table."""
+        """Return the b-tree of a table without its indices. Raise KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.name == table)
 
     def indices_of(self, table: str) -> Portion:
-        """Return the b-trees of a table's indices; an empty portion if the table has no index.
-
-        Raises KeyError if there is no such table.
-        """
+        """Return the b-trees of a table's indices, if any. Raise KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the size of a table and its indices in bytes, divided by the table's rows.
-
-        None if the table has no rows. Raises KeyError if there is no such table.
-        """
+        """Return the bytes per row of a table with its indices, or None. Raise KeyError without a table."""
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
-        """Return the b-trees for which `belongs` is true. Raises KeyError if there is no table `table`.
-
-        Also raises KeyError if only the size of the file is known.
-        """
+        """Return the b-trees for which `belongs` is true. Raise KeyError if the table is unknown."""
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
         if not any(tree.name == table and not tree.is_index for tree in self.trees):
@@ -98,11 +87,9 @@ class Portion:
     """Some b-trees of a database file, such as a table and its indices, whose space is added up."""
 
     page_size: int
-    """Size of a page, in bytes."""
     page_count: int
     """Number of pages of the whole database."""
     trees: tuple[TreeSpace, ...]
-    """B-trees of the portion."""
 
     def total(self, figure: str) -> int:
         """Return the sum of an attribute of the b-trees, such as `pages` or `entries`."""
@@ -122,9 +109,7 @@ class Portion:
     def fan_out(self) -> int | None:
         """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
-        Every page except the root of a b-tree is a child. sqlite3_analyzer subtracts only the roots of
-        tables, so it counts one child too many for each index. This property does the same, so that its
-        figure agrees with the figure of sqlite3_analyzer.
+        Like sqlite3_analyzer, this subtracts the roots of tables from the children, but not those of indices.
         """
         internal = self.total("internal_pages")
         if not internal:

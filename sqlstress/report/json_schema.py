@@ -1,8 +1,7 @@
 """JSON Schema of a saved report, generated from the dataclasses of the report.
 
-`python -m sqlstress.report.json_schema` writes the file report.schema.json, which is part of the package. The
-schema cannot be generated at run time: its descriptions are docstrings, and an installed program may lack its
-source.
+`python -m sqlstress.report.json_schema` writes report.schema.json, which is part of the package, because the
+descriptions are docstrings, and an installed program may lack its source.
 """
 
 from __future__ import annotations
@@ -48,10 +47,9 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
 }
 """Schema keywords of fields, by "Class.field", that cannot be derived from type hints or options."""
 _OPEN = ("Case.driver",)
-"""Fields, as "Class.field", that may have other values than those that their option allows.
+"""Fields, as "Class.field", that may have other values than their option allows.
 
-The option lists the usual drivers. A report may also have a driver that belongs to a single experiment, or
-the driver UNKNOWN_DRIVER of published figures.
+A report may have the driver of a single experiment, or UNKNOWN_DRIVER.
 """
 
 
@@ -71,17 +69,11 @@ _FINDINGS: dict[str, Any] = {
         },
     },
 }
-"""Schema of the findings.
-
-There is no dataclass for findings, because they are computed when a report is written.
-"""
+"""Schema of the findings, which have no dataclass because they are computed when a report is written."""
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a report.
-
-    The schema allows unknown keys, because programs that read reports ignore unknown keys.
-    """
+    """Return the JSON Schema (draft 2020-12) of a report. It allows unknown keys, which readers ignore."""
     definitions: dict[str, Any] = {}
     report = _object(Report, definitions, ("results",))
     report["required"].append("format_version")  # The field has a default, but `document.read` requires it.
@@ -106,10 +98,7 @@ def generated_text() -> str:
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of a dataclass; the fields named in `excluded` are left out.
-
-    The schemas of other classes to which the dataclass refers are added to `definitions`.
-    """
+    """Return the schema of a dataclass without `excluded` fields, and add its classes to `definitions`."""
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
     properties = {name: _property(cls, name, hints[name], definitions) for name in names}
@@ -136,10 +125,7 @@ def _required(cls: type) -> list[str]:
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field of a dataclass. `hint` is its type.
-
-    Raises TypeError if the field has no description.
-    """
+    """Return the schema of a field of the type `hint`. Raise TypeError if it has no description."""
     place = f"{cls.__name__}.{name}"
     option = options_of(cls).get(name)
     text = option.described if option else field_docstrings(cls).get(name)
@@ -156,10 +142,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema rule (if, then) for the fields that only cases of this experiment have.
-
-    The schemas of the classes to which the fields refer are added to `definitions`.
-    """
+    """Return the rule (if, then) for the fields that only cases of this experiment have."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
@@ -191,10 +174,7 @@ def _results(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type. Raises TypeError if the type is not supported.
-
-    The schemas of the dataclasses to which the type refers are added to `definitions`.
-    """
+    """Return the schema of a type. Raise TypeError if the type is not supported."""
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if is_dataclass(hint):
@@ -211,21 +191,12 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": kinds[0]}
     if origin is tuple:
         count = len(kinds)
-        return {
-            "type": "array",
-            "prefixItems": kinds,
-            "items": False,
-            "minItems": count,
-            "maxItems": count,
-        }
+        return {"type": "array", "prefixItems": kinds, "items": False, "minItems": count, "maxItems": count}
     raise TypeError(f"the schema does not know the type {hint!r}")
 
 
 def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a reference to the schema of a dataclass, and add that schema to `definitions`.
-
-    The fields named in `excluded` are left out. Raises TypeError if another dataclass has the same name.
-    """
+    """Return a reference to a class, and add its schema to `definitions`. Raise TypeError if names clash."""
     schema = _object(cls, definitions, ("spec",) if cls is Case else excluded)
     if definitions.setdefault(cls.__name__, schema) != schema:
         raise TypeError(f"two types of a report are called {cls.__name__}")
@@ -234,10 +205,7 @@ def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = 
 
 @cache
 def field_docstrings(cls: type) -> dict[str, str]:
-    """Return the docstrings of a class's fields, by field name.
-
-    A field's docstring is the string literal after the field in the source.
-    """
+    """Return the docstrings of a class's fields by name: the string literals after the fields."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(definition, ast.ClassDef)
     docstrings = {}

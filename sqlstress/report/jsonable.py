@@ -1,9 +1,9 @@
 """Conversion of dataclasses to plain data for JSON and back, according to the type hints of their fields.
 
-Plain data is what `json.loads` returns: dicts, lists, strings, numbers, booleans and None. Supported types
-are dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int, float and bool. Data that does
-not fit its type raises InvalidField, a ValueError, with its path: `runs[3].trials[0].tps`. A class whose JSON
-differs from its fields has the methods `to_plain` and `from_plain`.
+Plain data is what `json.loads` returns. Supported types are dataclasses, tuple[X, ...], tuple[X, Y],
+dict[str, X], X | None, str, int, float and bool. Data that does not fit raises InvalidField, a ValueError,
+with its path: `runs[3].trials[0].tps`. A class with another JSON form has the methods `to_plain` and
+`from_plain`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from sqlstress.options.option import has_default
 
 Convert = Callable[[Any], Any]
-"""Function that converts plain data to a value, or a value to plain data. Raises InvalidField."""
+"""Function that converts plain data to a value, or a value to plain data, or raises InvalidField."""
 
 _NAME_LENGTH = 40
 """Maximum length of a key in the path of an InvalidField error, in characters."""
@@ -37,18 +37,14 @@ _KINDS = {
 class InvalidField(ValueError):
     """Error for plain data that does not fit its type, with the path of the data.
 
-    While the exception propagates, each function on the call stack prepends a key or an index to the path. So
-    the conversion of valid data spends no time on paths.
+    Callers prepend a key or index while the error propagates, so valid data costs no time for paths.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
         self._text, self._path = text, path
 
     def inside(self, place: object) -> InvalidField:
-        """Return a copy of the error with a list index or a key prepended to its path.
-
-        `place` is the index or the key. A key is shortened and escaped, because the file may be hostile.
-        """
+        """Return a copy of the error with an index or a key, shortened and escaped, prepended to its path."""
         if isinstance(place, int):
             step = f"[{place}]"
         else:
@@ -62,10 +58,7 @@ class InvalidField(ValueError):
 
 
 def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the items of a list, each converted by the function `convert`.
-
-    Raises InvalidField, with the index of the item in its path.
-    """
+    """Return the items of a list, each converted. Raise InvalidField with the index of the wrong item."""
     converted: list[Any] = []
     try:
         for value in values:
@@ -76,10 +69,7 @@ def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
 
 
 def convert_member(convert: Convert, value: Any, name: object) -> Any:
-    """Return `value`, which belongs to the key `name`, converted by the function `convert`.
-
-    Raises InvalidField, with the key in its path.
-    """
+    """Return the value of the key `name`, converted. Raise InvalidField with the key."""
     try:
         return convert(value)
     except InvalidField as error:
@@ -90,10 +80,9 @@ T = TypeVar("T")
 
 
 def to_plain(value: object) -> Any:
-    """Return a value as plain data. Raises ValueError if the value has no JSON form.
+    """Return a value as plain data. Raise ValueError if the value has no JSON form.
 
-    Backslash escapes replace lone surrogates, which Python puts into file names that are not valid text. Not
-    every JSON parser accepts lone surrogates.
+    Lone surrogates, as in file names that are no text, become escapes, because some parsers refuse them.
     """
     try:
         return _plain(value)
@@ -124,10 +113,7 @@ def _plain(value: object) -> Any:
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass as plain data, by name; the field named `without` is left out.
-
-    Raises InvalidField if a value has no JSON form.
-    """
+    """Return a dataclass's fields except `without`, as plain data. Raise InvalidField for a wrong value."""
     return {
         name: convert_member(_plain, getattr(value, name), name)
         for name in _names(cast(Any, type(value)))
@@ -142,7 +128,7 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 
 def _checked_number(value: float) -> float:
-    """Return a number unchanged. Raises InvalidField for integers of more than 64 bits, NaN and infinity."""
+    """Return a number unchanged. Raise InvalidField for integers of more than 64 bits, NaN and infinity."""
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
             raise InvalidField("a whole number of more than 64 bits")
@@ -152,21 +138,16 @@ def _checked_number(value: float) -> float:
 
 
 def from_plain(type_: type[T], plain: Any) -> T:
-    """Convert plain data, as returned by `json.loads`, to a value of the type `type_`, and return the value.
+    """Return plain data, as from `json.loads`, as a value of a type. Raise ValueError if it does not fit.
 
-    Unknown keys are ignored. For a missing key, the default of the field is used. Raises ValueError if the
-    data does not fit the type.
+    Unknown keys are ignored. A missing key means the default of the field.
     """
     return cast(T, reader(cast(Any, type_))(plain))
 
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return the function that converts plain data to the type `hint`.
-
-    The returned function raises InvalidField for data that does not fit. Raises TypeError if the type is not
-    supported.
-    """
+    """Return the function that converts plain data to the type `hint`. Raise TypeError for others."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -227,10 +208,7 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return the function that converts a list of fixed length to a tuple.
-
-    `hints` has the type of each item.
-    """
+    """Return the function that converts a list with these types of items to a tuple."""
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -242,10 +220,10 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return the function that converts a list of any length to a tuple. All items have the type `hint`.
+    """Return the function that converts a list of any length to a tuple with items of the type `hint`.
 
-    Most of a report is lists of integers and of rows of integers. To save time, such a list is checked as a
-    whole. Only if this check fails, the items are converted one by one, to find the path of the wrong item.
+    Most of a report is integers and rows of integers, which are checked as a whole to save time. If the check
+    fails, items are converted one by one, to find the path of the wrong item.
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
@@ -261,10 +239,7 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return the function that converts a JSON object to an object of the dataclass `cls`.
-
-    If the constructor of the dataclass raises ValueError, the function raises InvalidField.
-    """
+    """Return the function that converts a JSON object to `cls`, and its ValueError to InvalidField."""
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -277,10 +252,7 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the converted fields of a dataclass, by name; the field named `without` is left out.
-
-    Raises InvalidField if a value does not fit, or if a field without a default is missing.
-    """
+    """Return the converted fields of a dataclass except `without`. Raise InvalidField if one is wrong."""
     values: dict[str, Any] = {}
     for field, convert in _readers(cast(Any, cls)):
         if field.name in found and field.name != without:
@@ -298,21 +270,21 @@ def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
 
 
 def _list(plain: Any) -> list[Any]:
-    """Return `plain` if it is a list. Raises InvalidField if it is not."""
+    """Return `plain` if it is a list. Raise InvalidField if it is not."""
     if not isinstance(plain, list):
         raise wrong("a list", plain)
     return plain
 
 
 def require_object(plain: Any) -> dict[str, Any]:
-    """Return `plain` if it is a JSON object. Raises InvalidField if it is not."""
+    """Return `plain` if it is a JSON object. Raise InvalidField if it is not."""
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
     return plain
 
 
 INT_LIMIT = 2**64
-"""Limit of the absolute value of an integer in a report. Only smaller absolute values are valid."""
+"""Limit of the absolute value of an integer in a report, exclusive."""
 
 
 def all_integers(values: Sequence[Any]) -> bool:
@@ -321,8 +293,5 @@ def all_integers(values: Sequence[Any]) -> bool:
 
 
 def all_integer_rows(values: Sequence[Any], kind: type) -> bool:
-    """Return whether a list is not empty and has only rows for which `all_integers` is true.
-
-    `kind` is the type of the rows: list or tuple.
-    """
+    """Return whether a list is not empty and has only rows of integers, of the type `kind`."""
     return set(map(type, values)) == {kind} and all(values) and all_integers([*chain.from_iterable(values)])

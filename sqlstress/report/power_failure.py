@@ -1,8 +1,7 @@
 """Effects of a power failure on a database, by its journal mode and synchronous level.
 
-SQLite documents these effects. It is assumed that the disk keeps all data that was synced.
-
-Source: https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
+The disk is assumed to keep all data that was synced. Sources:
+https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
 https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL: simulated power cuts.
 """
 
@@ -14,11 +13,8 @@ from dataclasses import dataclass
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
 GOOD, LOST, TORN, CORRUPT = STATES = ("good", "lost", "torn", "corrupt")
-"""States of a database after a power failure, from best to worst.
-
-good: all acknowledged transactions are present. lost: some acknowledged transactions are missing. torn: of
-some transactions, only a part is present. corrupt: SQLite cannot read the database.
-"""
+"""States of a database after a power failure, from best to worst: all acknowledged transactions are present;
+some are missing; of some, only a part is present; SQLite cannot read the database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +26,13 @@ class Risk:
     told: str = ""
     """Clause on the worst state, "a power failure can ..."; empty if the worst state is good."""
     why: str = ""
-    """Clause on the cause, such as the sync that is missing; empty if the cause is unknown or the worst state
-    is good."""
+    """Clause on the cause, such as the missing sync; empty if it is unknown or the worst state is good."""
     cure: str = ""
-    """Level of synchronous with which a power failure loses no commit; empty if no level has this effect with
-    this journal mode, or if the worst state is good."""
+    """Level of synchronous with which a power failure loses no commit; empty if there is none or no need."""
 
 
 def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return the effect of a power failure under these settings.
-
-    `synchronous` is off, normal, full or extra. An unknown mode or level counts as a risk of corruption.
-    """
+    """Return the effect of a power failure. An unknown mode or level counts as a risk of corruption."""
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":
@@ -51,10 +42,7 @@ def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
 
 
 _DAMAGE = "a power failure can corrupt the database"
-_NO_JOURNAL = {
-    "memory": "MEMORY keeps the journal where a crash takes it too",
-    "off": "OFF keeps no journal",
-}
+_NO_JOURNAL = {"memory": "MEMORY keeps the journal where a crash takes it too", "off": "OFF keeps no journal"}
 _SYNCED = ("wal", "delete", "truncate", "persist")
 _OFF = Risk(
     CORRUPT, "a power failure can lose commits or corrupt the database", "OFF syncs nothing", cure="full"
@@ -103,11 +91,7 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def server_durability(effective: Mapping[str, str]) -> str | None:
-    """Return a clause on the durability of a server's commits.
-
-    `effective` has the settings that the server or SQLite returned, by name. None if these are not the
-    settings of a server.
-    """
+    """Return a clause on the durability of a server's commits; None for settings of SQLite."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

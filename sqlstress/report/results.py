@@ -18,24 +18,17 @@ from sqlstress.statistics import histogram
 from sqlstress.statistics.histogram import MAX_KINDS
 from sqlstress.statistics.series import Series
 
-# Latencies of many operations: percentiles, and the histogram that they come from.
-
-
 MIN_P90_SAMPLES = 10
-"""Minimum number of samples for the 90th percentile to be shown."""
+"""Minimum number of samples of a shown 90th percentile."""
 MIN_P99_SAMPLES = 100
-"""Minimum number of samples for the 99th percentile to be shown."""
+"""Minimum number of samples of a shown 99th percentile."""
 MIN_P999_SAMPLES = 10_000
-"""Minimum number of samples for the 99.9th percentile to be computed."""
+"""Minimum number of samples of a 99.9th percentile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of one kind of operation, in nanoseconds.
-
-    A latency is the time from the begin of an operation to its end, unless the field that holds this object
-    states other times.
-    """
+    """Latencies of one kind of operation, in ns: times from begin to end, unless the field states others."""
 
     count: int
     """Number of completed operations."""
@@ -50,8 +43,8 @@ class Latency:
     max_ns: int
     """Latency of the slowest operation, in ns."""
     buckets: tuple[tuple[int, int], ...] = ()
-    """Histogram: (index, number of operations) of each bucket that is not empty. The index of an operation's
-    bucket is the upper 16 bits of its latency in ns, stored as a 32-bit float."""
+    """Histogram: (index, number of operations) of each bucket that is not empty. The index is the upper 16
+    bits of the latency in ns, stored as a 32-bit float."""
 
     def __post_init__(self) -> None:
         if self.buckets:
@@ -63,11 +56,7 @@ class Latency:
 
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
-        """Return the latencies of a histogram. `max_ns` is the largest latency, in ns.
-
-        `buckets` has the number of operations in each bucket of the histogram, by the index of the bucket, as
-        `histogram.Recorder` returns them.
-        """
+        """Return the latencies of a histogram. `max_ns` is the largest latency, in ns."""
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
@@ -80,10 +69,7 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return a copy in which the 90th and 99th percentiles are None if there are too few operations.
-
-        With few operations, a single slow operation would decide the percentile.
-        """
+        """Return a copy without the percentiles that a single slow operation would decide."""
         return replace(
             self,
             p90_ns=None if self.count < MIN_P90_SAMPLES else self.p90_ns,
@@ -104,9 +90,9 @@ class Failures:
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return the latencies of all operations of several `Latency` objects; None if `found` is empty.
+    """Return the latencies of several objects together; None if `found` is empty.
 
-    If any object has no histogram, the objects cannot be merged, and the first object is returned.
+    If any object has no histogram, they cannot be merged, and the first is returned.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -116,11 +102,7 @@ def merged(found: Sequence[Latency]) -> Latency | None:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Operations that were due inside the window of an open loop, and their latencies.
-
-    In an open loop, operations are due at times that a rate determines. An operation may have to wait until
-    earlier operations are done.
-    """
+    """Operations that were due inside the window of an open loop, at times given by a rate."""
 
     due: int
     """Number of operations that were due inside the window."""
@@ -133,11 +115,9 @@ class Arrived:
     were waiting or running when the window closed, with the time from their due time to the closing. Failed
     and skipped operations are left out."""
     lateness: Latency | None = None
-    """Delays between the due time and the start of operations that sqlstress itself caused; None if no
-    operation was started."""
+    """Delays of the start of operations that sqlstress itself caused; None if no operation was started."""
     polled_share: float = 0.0
-    """Share of the window in which an average process read the clock in a loop to wait for the due time of
-    its next operation, 0 to 1."""
+    """Share of the window in which an average process waited for due times by polling the clock, 0 to 1."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS + 1:
@@ -164,7 +144,7 @@ class Check:
     counterexamples: tuple[str, ...] = ()
     """Descriptions of the first wrong items."""
     note: str = ""
-    """Limit of the check, such as the share of keys that it covered; empty if the check has no limit."""
+    """Limit of the check, such as the share of keys that it covered; empty if there is no limit."""
 
 
 STORE_CHECKS = ("quick_check", "integrity_check", "lmdb.verify")
@@ -190,7 +170,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the database library checked its own data (STORE_CHECKS), and all these checks were ok."""
+        """Whether the database library checked its own data (STORE_CHECKS), and found no fault."""
         statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
@@ -226,10 +206,9 @@ MAX_COUNTEREXAMPLES = 5
 
 def added(one: Check, other: Check) -> Check:
     """Return the sum of two results of the same check: the added numbers, and the worse of the statuses."""
-    statuses = {one.status, other.status}
     return Check(
         one.name,
-        next(status for status in CHECK_STATUSES if status in statuses),
+        Verdict((one, other)).status,
         one.checked + other.checked,
         one.problems + other.problems,
         (*one.counterexamples, *other.counterexamples)[:MAX_COUNTEREXAMPLES],
@@ -253,15 +232,9 @@ class CheckCounter:
             self.counterexamples.append(text)
 
     def check(self, note: str = "") -> Check:
-        """Return the result of the check: failed if an item was wrong, skipped if none was checked, else ok.
-
-        `note` describes a limit of the check.
-        """
+        """Return the result: failed if an item was wrong, skipped if none was checked, else ok."""
         status = "failed" if self.problems else "ok" if self.checked else "skipped"
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
-
-
-# The time of the workers, by activity, and the processes that held locks for which the workers waited.
 
 
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_PARTS = (
@@ -269,15 +242,14 @@ HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_
 )
 """Parts of a worker's time.
 
-held: waits for a lock while another process held it. free: waits for a lock that was already free, because
-the worker still slept between two attempts. checkpoint: checkpoints that the worker made. sync and write:
-syncs and writes of files, outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own
-work, including reads. binding: the Python package through which Python calls SQLite. harness: sqlstress's own
-code, which draws keys, counts and checks.
+held: waits for a lock while another process held it. free: waits for a lock that was already free, while the
+worker slept between two attempts. checkpoint: checkpoints that the worker made. sync and write: syncs and
+writes of files, outside of checkpoints. processor: waits for a processor. sqlite: SQLite's own work,
+including reads. binding: the Python package that calls SQLite. harness: sqlstress's own code, which draws
+keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""Further activities. COMMIT and READ: activities of a process that holds a lock, like `sync` and
-`checkpoint`. OWN: the part of an operation's time that belongs to no other part."""
+"""COMMIT and READ: further activities of a lock holder. OWN: the rest of an operation's time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,18 +257,16 @@ class Held:
     """Time for which the slowest operations waited for a lock that one process held during one activity."""
 
     process: int
-    """Number of the process that held the lock. Workers have the numbers 1 to the number of workers. A larger
-    number stands for a process that is no worker."""
+    """Number of the process that held the lock: that of a worker, or a larger number for other processes."""
     what: str
     """Activity of the process during which it held the lock: commit, sync, checkpoint or read."""
     ns: int
-    """Sum, over the slowest operations, of their waiting times for this process and activity, in ns."""
+    """Sum of the slowest operations' waiting times for this process and activity, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """Slowest 1% of the operations that took a write lock or waited for a read lock, and the causes of their
-    time."""
+    """Slowest 1% of the operations that took a write lock or waited for a read lock, with their causes."""
 
     operations: int
     """Number of slowest operations."""
@@ -307,31 +277,26 @@ class Slowest:
     total_ns: int
     """Sum of the latencies of the slowest operations, in ns."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Time of the slowest operations by cause, in ns: held and free (waits for locks), checkpoint, sync, and
-    own (the rest)."""
+    """Time by cause, in ns: held and free (waits for locks), checkpoint, sync, and own (the rest)."""
     behind: dict[str, int] = field(default_factory=dict)
-    """Waiting time of the slowest operations, in ns, by the activity of the process that held the lock:
-    commit, sync, checkpoint or read."""
+    """Waiting time by the lock holder's activity, in ns: commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()
-    """Processes and activities for which the slowest operations waited, the longest wait first; at most
-    eight."""
+    """Processes and activities for which these operations waited, the longest wait first; at most eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Slowest operation of a trial that took or awaited a lock, and the activities of the processes on the
-    same database file during the operation."""
+    """Slowest operation of a trial that took or awaited a lock, and the activities on its file during it."""
 
     process: int
     """Number of the worker that ran the operation."""
     at_ns: int
-    """Begin of the operation, in ns after the window opened; negative if the operation began earlier."""
+    """Begin of the operation, in ns after the window opened; may be negative."""
     length_ns: int
     """Latency of the operation, in ns."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
-    """Activities during the operation: (number of the process, activity, begin, end). The activity is wait,
-    commit, sync, checkpoint or read. Begin and end are in ns after the begin of the operation. If an activity
-    of a process stops for only a short time, the spans before and after the stop are merged."""
+    """Activities during the operation: (number of the process, activity, begin, end), in ns after its begin.
+    The activity is wait, commit, sync, checkpoint or read. Spans with a short gap are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,46 +304,38 @@ class Where:
     """Activities and waits for which the workers of a trial spent the time of the window."""
 
     time_ns: int
-    """Sum of the workers' times inside the window, in ns: the total that `parts` splits. Workers that failed
-    are left out."""
+    """Sum of the workers' times inside the window, in ns, which `parts` splits; without failed workers."""
     parts: dict[str, int] = field(default_factory=dict)
     """Time by part, in ns: held and free (waits for locks), checkpoint, sync, write, processor (waits for
     it), sqlite (its own work), binding (the driver's Python package) and harness (sqlstress itself).
 
-    The part binding is what remains of `time_ns` after all other parts. If the operating system does not
-    report waits for a processor, the part processor is missing, and its time is included in the other
-    parts."""
+    The part binding is the rest of `time_ns`. The part processor is missing, and included in the others, if
+    the operating system does not report it.
+    """
     told: float = 1.0
-    """Share of the window for which the holders of locks are known, 0 to 1. This part of the window reaches
-    to its end. The split of waits into held and free is computed from this part."""
+    """Share of the window, up to its end, for which lock holders are known, 0 to 1. Only this part of the
+    window gives the split of waits into held and free."""
     pending_ns: int = 0
-    """Duration of the longest wait for a lock among the waits that had not ended when the window closed, in
-    ns; 0 if there was no such wait."""
+    """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
     slowest: Slowest | None = None
-    """Slowest 1% of the operations that took or awaited a lock; None if there were too few of these
-    operations."""
+    """Slowest 1% of the operations that took or awaited a lock; None for too few such operations."""
     moment: Moment | None = None
     """Slowest operation that took or awaited a lock; None if there was no such operation."""
 
 
-# Holds of a lock, estimated from samples that another process takes.
-
-
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Holds of a lock, estimated from samples. A hold is a time for which a lock is held without a break. A
-    sample shows which process holds the lock at one moment."""
+    """Holds (times without a break) of a lock, estimated from samples of its holder."""
 
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. A hold that begins and ends between two samples is missed. Two holds between
-    which no sample was taken count as one."""
+    """Number of observed holds. Holds between two samples are missed; holds with no sample between them count
+    as one."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
-    """Upper bound of the duration of the longest hold, in seconds: the time from the sample before the hold
-    to the sample after the hold."""
+    """Upper bound of the longest hold, in seconds: from the sample before it to the sample after it."""
     longest_at_s: float = 0.0
     """Begin of the longest hold, in seconds after sampling began; 0 if the hold may have begun earlier."""
     now_s: float = 0.0
@@ -390,8 +347,7 @@ class Holder:
     """Program with at least one process that held the write lock in a sample."""
 
     program: str
-    """Command line of the program, without the folders of paths. If processes of the program have different
-    words in their command lines, N replaces the numbers in these words."""
+    """Command line of the program, without folders. N replaces numbers that differ between processes."""
     processes: int
     """Number of different processes of the program that held the lock in any sample."""
     held: Holds
@@ -400,10 +356,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class WriteLock:
-    """Holders of the write lock of a trial's database within the window, estimated from samples.
-
-    While a process holds the write lock, no other process can write.
-    """
+    """Holders of the write lock of a trial's database within the window, estimated from samples."""
 
     rate: int
     """Requested number of samples per second."""
@@ -412,10 +365,9 @@ class WriteLock:
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     held: Holds = Holds()
-    """Times for which any process held the write lock. If one process takes the lock from another with no
-    free sample between them, both times count as one."""
+    """Holds of any process. Holds of several processes without a free sample between count as one."""
     holders: tuple[Holder, ...] = ()
-    """Programs that held the lock. The program that held it in the most samples comes first."""
+    """Programs that held the lock, the most frequent holder first."""
     error: str = ""
     """Reason why sampling ended early; empty if the whole window was sampled."""
 
@@ -424,12 +376,11 @@ class WriteLock:
 class WalUse:
     """Use of the WAL of a trial's first database file, from ten samples per second.
 
-    A frame is a page in the WAL. A frame is in use if it was written since the WAL last started again at its
-    beginning.
+    A frame is a page in the WAL. It is in use if it was written since the WAL last started again.
     """
 
     page_size: int
-    """Size of a database page, in bytes. A frame holds one page."""
+    """Size of a database page, which is the content of a frame, in bytes."""
     largest_bytes: int
     """Largest size of the WAL file, in bytes."""
     end_bytes: int
@@ -444,9 +395,6 @@ class WalUse:
     """Number of frames that checkpoints had copied to the database file at the last sample."""
 
 
-# Results of single processes, of a trial, and of all trials of a case.
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerResult:
     """Result of one worker process inside the window."""
@@ -454,8 +402,7 @@ class WorkerResult:
     worker: int
     """Number of the worker, from 1 to the number of workers."""
     transactions: int
-    """Number of completed transactions. A commit of any number of rows counts as one transaction, and a read
-    counts as one, too."""
+    """Number of completed transactions. A commit of any number of rows counts as one, and so does a read."""
     rows: int
     """Number of rows that the completed transactions read or wrote."""
     seconds: float
@@ -469,32 +416,25 @@ class WorkerResult:
     failed: int = 0
     """Number of operations that failed because the database was busy."""
     longest_wait_ns: int = 0
-    """Latency of the slowest operation that overlaps the window, in ns, including an operation that has not
-    ended when the window closes."""
+    """Latency of the slowest operation in the window, in ns, even if it outlasted the window."""
     p99_ns: dict[str, float] = field(default_factory=dict)
-    """99th percentile of the latencies by kind of operation, in ns; the maximum if there are fewer than 100
-    operations of the kind."""
+    """99th percentile of latency by kind of operation, in ns; the maximum for fewer than 100 operations."""
     bins: tuple[int, ...] = ()
     """Number of completed transactions in each tenth of a second of the window."""
     harness_share: float = 0.0
     """Share of the window that sqlstress itself took to draw keys, count and check, 0 to 1."""
     proof_share: float = 0.0
-    """Share of the window that verification took, 0 to 1.
-
-    Verification records acknowledged writes and checks rows that are read.
-    """
+    """Share of the window for verification (records of acknowledged writes, checks of read rows), 0 to 1."""
     peak_memory_bytes: int | None = None
-    """Peak resident memory of the process, in bytes: during this trial on Linux, since the start of the
-    process on macOS. None on Windows."""
+    """Peak resident memory, in bytes: in this trial on Linux, since the start on macOS; None on Windows."""
     error: str | None = None
     """Reason why the process failed or died; None if it succeeded."""
 
     @property
     def tps(self) -> float:
-        """Transactions per second of the worker; 0 if it completed no transaction.
+        """Transactions per second of the worker; 0 without transactions.
 
-        The fairness index compares workers by this figure, not by `transactions`. With --ops, all workers do
-        the same number of transactions, and only their times differ.
+        Fairness is computed from this figure, because --ops gives all workers equal `transactions`.
         """
         return self.transactions / self.seconds if self.transactions else 0.0
 
@@ -506,10 +446,9 @@ class Throttling:
     cores: float
     """Number of cores that the quota allows."""
     periods: int
-    """Number of periods in which a process of the container was ready to run. The kernel enforces the quota
-    in periods of, for example, 100 ms."""
+    """Number of the kernel's periods (such as 100 ms) in which a process was ready to run."""
     throttled: int
-    """Number of periods in which the quota was used up, so that the processes were stopped."""
+    """Number of periods in which the quota was used up and stopped the processes."""
     stopped_s: float
     """Time for which the quota stopped the processes, in seconds, summed over all processors."""
 
@@ -519,10 +458,10 @@ class Trial:
     """One timed execution of a case by its workers."""
 
     index: int
-    """Number of the trial in its case, from 0. The trials of all cases with the same number are one pass."""
+    """Number of the trial in its case, from 0. Trials of all cases with equal numbers are one pass."""
     seconds: float
-    """Length of the window, in seconds. If the amount of work is fixed, as by --ops, this is the time from
-    the begin of the first worker to the end of the last worker."""
+    """Length of the window, in seconds. For a fixed amount of work, as by --ops: the time from the begin of
+    the first worker to the end of the last."""
     transactions: int
     """Number of completed transactions, all processes together."""
     rows: int
@@ -532,25 +471,21 @@ class Trial:
     rows_per_s: float
     """Rows read or written per second, all processes together."""
     fairness: float | None
-    """Jain's fairness index of the workers' rates, from 1/n (one of n workers does all) to 1 (all are equal);
-    None if unknown."""
+    """Jain's fairness index of the workers' rates: 1/n if one of n does all, 1 if equal; None if unknown."""
     min_max_share: float | None
     """Smallest rate of a worker divided by the largest, 0 to 1; None if unknown."""
     longest_wait_ns: int | None
-    """Latency of the slowest operation, in ns, including operations that have not ended when the window
-    closes. None if not observed."""
+    """Latency of the slowest operation, in ns, even if it outlasted the window; None if not observed."""
     busy: int | None
     """Number of SQLITE_BUSY results that the driver returned to the workers; None if not counted."""
     busy_snapshot: int | None
-    """Number of SQLITE_BUSY_SNAPSHOT results. A worker restarts the transaction after each. None if not
-    counted."""
+    """Number of SQLITE_BUSY_SNAPSHOT results, each of which restarts the transaction; None if not counted."""
     failed: int | None
     """Number of operations that failed because the database was busy; None if not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies by kind of operation, all workers together."""
     failures: tuple[Failures, ...] = ()
-    """Failed operations by kind and error, the most frequent first; empty if the times of failed operations
-    are unknown."""
+    """Failed operations by kind and error, the most frequent first; empty if their times are unknown."""
     workers: tuple[WorkerResult, ...] = ()
     """Result of each worker process, including processes that died."""
     effective: dict[str, str] = field(default_factory=dict)
@@ -558,51 +493,46 @@ class Trial:
     durability: str = ""
     """Durability of a commit under the effective settings, as text; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
-    """Path of each module that the user's file imported, by the name of the module; empty if not recorded.
-    Modules of the standard library are left out, and modules inside a package that is listed itself."""
+    """Path of each module that the user's file imported, by name, without the standard library and modules of
+    a listed package; empty if not recorded."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks of the data."""
     half_ratio: float | None = None
     """Median number of transactions per tenth of a second in the second half of the window, divided by that
     of the first half; None if the window is too short."""
     start_s: float | None = None
-    """Time from the request to connect until the last process was connected, in seconds; None if not
-    observed. If the case runs the published script (a benchmark script by other authors), the time begins
-    with the start of the first process."""
+    """Time from the request to connect (with a published script: from the first start) until the last process
+    was connected, in seconds; None if not observed."""
     attempts: int = 1
-    """Number of starts of the trial. A trial is started again if a worker was late, the machine slept, or
-    other programs used the processors or the disk."""
+    """Number of starts of the trial. Late workers, a sleeping machine or other programs cause a new start."""
     foreign_share: float | None = None
-    """Share of the time of all processors that other programs used during the trial, 0 to 1; None if not
-    observed."""
+    """Share of the time of all processors that other programs used, 0 to 1; None if not observed."""
     stolen_share: float | None = None
     """Share of the time of all processors that the hypervisor gave to other virtual machines, 0 to 1; 0 if
-    the operating system does not report this share; None if not observed."""
+    the operating system does not report it; None if not observed."""
     disk_share: float | None = None
-    """Share of the time in which other programs kept the disk of the database busy, 0 to 1; None if not
-    observed. The share is observed while the workers start, before they use the disk."""
+    """Share of the time in which other programs kept the disk busy while the workers started, 0 to 1; None if
+    not observed."""
     throttled: int | None = None
-    """Number of times that a processor was slowed down because of heat during the trial; None if the system
-    does not report it."""
+    """Number of times that heat slowed a processor down during the trial; None if not reported."""
     quota: Throttling | None = None
-    """Effect of the container's CPU quota; None if there is no quota, or its counters cannot be read."""
+    """Effect of the container's CPU quota; None if there is none, or it cannot be read."""
     outcome: str = "done"
-    """Reason why the trial ended: done (all work was done, or the window closed), timeout (the time limit of
-    a fixed amount of work was reached), or limit (SQLite refused to continue, because one of its limits was
-    reached)."""
+    """Reason why the trial ended: done (all work was done, or the window closed), timeout (time limit of a
+    fixed amount of work), or limit (a limit of SQLite)."""
     note: str = ""
     """Explanation of an `outcome` other than done, on one line; empty for done."""
     series: tuple[Series, ...] = ()
     """Figures over time, such as the size of the WAL."""
     sightings: tuple[Sighting, ...] = ()
-    """Observations that workers made, such as connections and exceptions. Each kind is listed once."""
+    """Observations that workers made, such as connections and exceptions, each kind once."""
     space: Space | None = None
     """Space that tables and indices take in the database after the trial; None if not measured."""
     arrived: Arrived | None = None
     """Operations that were due in an open loop; None in a closed loop."""
     bare_call_ns: float | None = None
-    """Time of the cheapest call through the driver, which reads no data, in ns; None if not measured. For a
-    server, the round trip is included."""
+    """Time of the cheapest call through the driver, including a server's round trip, in ns; None if not
+    measured."""
     where: Where | None = None
     """Time of the workers by activity, such as waits for locks and syncs; None if not requested."""
     write_lock: WriteLock | None = None
@@ -610,8 +540,7 @@ class Trial:
     wal: WalUse | None = None
     """Use of the WAL; None if there is no WAL, or it was not observed."""
     error: str | None = None
-    """Reason why the trial is not valid. The figures of an invalid trial do not count. None if the trial is
-    valid."""
+    """Reason why the trial is not valid, so that its figures do not count; None if it is valid."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS:
@@ -645,18 +574,16 @@ class Run:
     warnings: tuple[Warning, ...] = ()
     """Warnings about the figures of this run."""
     harness_ns: float | None = None
-    """Time that sqlstress's own code takes for one transaction of the case, without a database, in ns; None
-    if not measured."""
+    """Time of sqlstress's own code for one transaction, without a database, in ns; None if not measured."""
     error: str | None = None
     """Reason why the case was not measured, or only partly; None if it was measured."""
     skipped: str | None = None
     """Reason why sqlstress skipped the case; None if the case was not skipped."""
     arm: str | None = None
-    """Arm of an A/B test (A or B), or stage of a search, to which the run belongs. Trials of both arms with
-    the same index were measured one after the other. None if there are no arms or stages."""
+    """Arm of an A/B test (A or B), or stage of a search, to which the run belongs; None for others. Trials of
+    both arms with equal index were measured one after the other."""
     longer: Trial | None = None
-    """Additional trial with a longer window. It can show waits that are longer than the windows of the other
-    trials. None if there is no such trial."""
+    """Additional trial with a longer window, which can show longer waits; None if there is no such trial."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -678,10 +605,7 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial with the (lower) median TPS, which represents the run.
-
-        If no trial is valid, return the first trial; None if there are no trials.
-        """
+        """Return the valid trial with the lower median TPS, else the first trial; None without trials."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
@@ -691,10 +615,7 @@ class Run:
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial, by the number of the trial's pass.
-
-        `figure` returns the figure of a trial. Figures that are infinite, NaN, 0 or negative are left out.
-        """
+        """Return a figure of each valid trial by pass. Figures not finite or above 0 are left out."""
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
@@ -718,10 +639,7 @@ class Run:
         return self.failed_share() > self.case.max_failed
 
     def latency(self, kind: str) -> Latency | None:
-        """Return the latencies of a kind of operation over all valid trials.
-
-        None if no operation of the kind was completed.
-        """
+        """Return the latencies of a kind of operation over all valid trials; None without such operations."""
         return merged(
             [latency for trial in self.valid if (latency := trial.latency.get(kind)) and latency.count]
         )

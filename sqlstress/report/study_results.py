@@ -1,8 +1,7 @@
 """Results of an A/B test and of a search for the highest rate, as reports store them.
 
-An A/B test compares two arms (variants), A and B. A slice is one window of one arm, in separate processes. A
-pair is a slice of A and a slice of B, one after the other. A cell is a case that both arms measure. A look is
-an interim test of the pairs so far.
+An A/B test compares two arms (variants), A and B. A pair is a window of A and a window of B, one after the
+other. A cell is a case that both arms measure. A look is an interim test of the pairs so far.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sqlstress.report.environment import SqliteBuild
 A, B = ARMS = ("A", "B")
 """Names of the arms: A is the baseline, B is compared with it."""
 DRAWN, TURNS = ORDERS = ("drawn", "turns")
-"""Rules that choose the arm whose slice comes first in a pair: drawn at random, or A and B in turns."""
+"""Rules for the arm that is first in a pair: drawn at random, or A and B in turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,7 @@ class Arm:
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """SQLite library of each driver in this arm; empty if `python` is null, because the field `environment`
-    of the report has the libraries."""
+    """SQLite library of each driver in this arm; empty if `python` is null (see the report's environment)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +47,16 @@ class Look:
     ratio: float
     """Hodges-Lehmann estimate of the figure of B divided by that of A."""
     low: float | None
-    """Lower end of the 95% interval of the ratio, from the exact signed-rank test; None if there are too few
-    pairs."""
+    """Lower end of the ratio's 95% interval, from the exact signed-rank test; None for too few pairs."""
     high: float | None
-    """Upper end of the 95% interval of the ratio; None if there are too few pairs."""
+    """Upper end of the ratio's 95% interval; None for too few pairs."""
     bound: float | None
-    """Best possible ratio at the error rate of this look: the upper bound of the ratio, or the lower bound
-    for p99. None if there are too few pairs."""
+    """Best possible ratio at this error rate: the upper bound (p99: the lower); None for too few pairs."""
     verdict: str
-    """Result of this look: fail, pass, inconclusive, or undecided. After undecided, the test measured more
-    pairs."""
+    """Result of this look: fail, pass, inconclusive, or undecided (more pairs were measured)."""
     worst: float | None = None
-    """Worst possible ratio at the error rate of this look: the lower bound of the ratio, or the upper bound
-    for p99. None if there are too few pairs, or if an old version of sqlstress wrote the report."""
+    """Worst possible ratio at this error rate: the lower bound (p99: the upper); None for too few pairs, or
+    in an old report."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
@@ -85,8 +80,7 @@ class AbTest:
     reason: str | None = None
     """Reason for the verdict, such as wrong data, if the verdict did not follow from the pairs; else None."""
     order: str = TURNS
-    """Rule that chose the arm to measure first in each later pair: drawn (at random, by the seed), or turns
-    (A and B alternate)."""
+    """Rule for the arm that is first in later pairs: drawn (at random) or turns (alternating)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
@@ -117,10 +111,7 @@ def _bound(percentile: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Upper bounds of latencies that must be kept at a rate.
-
-    To keep the promise, all operations that are due at the rate must also be done, and none may fail.
-    """
+    """Upper bounds of latencies at a rate. All due operations must also be done, and none may fail."""
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
     p99_s: float | None = _bound("p99", "99% of operations finish")
@@ -138,17 +129,13 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """Search for the highest rate (due operations per second) at which a promise is kept.
-
-    The report has a run for each tried rate.
-    """
+    """Search for the highest rate (due operations per second) that keeps a promise; a run per tried rate."""
 
     promise: Promise
     """Upper bounds of latency that must be kept."""
     max_time_s: float | None = None
     """Time limit of the search in seconds, after which no window was started; None if there was no limit."""
     seconds: float = 0.0
-    """Duration of the search in seconds. It includes the first measurement, which is in a closed loop: each
-    process starts an operation when its last operation has ended."""
+    """Duration of the search in seconds, including the first measurement, in a closed loop."""
     ended: str | None = None
     """Reason why the search ended early; None if the search was completed, or if the user interrupted it."""

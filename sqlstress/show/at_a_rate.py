@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import ERROR, Group, noise
+from sqlstress.analysis.group import ERROR, Group
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved_share, saturation
 from sqlstress.analysis.wording import layout_suffix, processes
-from sqlstress.report import Arrived, Latency, Run, Trial
+from sqlstress.report import Arrived, Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged
 from sqlstress.show.blocks import (
@@ -42,8 +41,6 @@ from sqlstress.show.case_table import (
     spread_legend,
 )
 from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency_lines
-from sqlstress.statistics.compare import NEAR
-from sqlstress.statistics.units import digits, finite
 
 
 def from_due(run: Run) -> Latency | None:
@@ -145,8 +142,6 @@ def rate_findings(group: Group) -> Iterator[Finding]:
     if not group.case.rate:
         return
     yield from _kept_up(group)
-    for curve in curves(group.runs).values():
-        yield from _rising(group, curve)
     yield from harness(group)
 
 
@@ -176,44 +171,6 @@ def _kept_up(group: Group) -> Iterator[Finding]:
         )
     if unclear := by_answer[RATE_UNKNOWN]:
         yield Finding(sentences.kept_up_unclear, where=group.places(run.case for run in unclear))
-
-
-def _p99s(run: Run) -> Mapping[int, float]:
-    """Return the p99 latency of a run in each pass, in ns, by number of the pass."""
-
-    def p99(trial: Trial) -> float:
-        latency = trial.arrived.all_kinds if trial.arrived else None
-        return (finite(latency.p99_ns) if latency else None) or 0.0
-
-    return run.by_pass(p99)
-
-
-def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
-    """Yield the finding on the lowest rate at which p99 is significantly higher than at the first rate.
-
-    If p99 is higher at no rate, the finding concerns the highest rate. Too few rates or passes for a test
-    yield no finding.
-    """
-    runs = [run for run in curve if run.valid and _p99s(run)]
-    tested = group.pairwise_tests(runs, _p99s) if len(runs) > 1 else None
-    if tested is None:
-        return
-    first, *others = runs
-    rate = first.case.rate
-    base: dict[str, Any] = {
-        "where": group.place(first.case).replace(f" at {digits(rate)}/s", ""),
-        "base_ns": tested.middle(first),
-        "base_rate": rate,
-    }
-    higher = [(run, ratio) for run in others if (ratio := tested.ratio(first, run)) and ratio.is_above]
-    if higher:
-        yield Finding(sentences.p99_by_rate, **base, rate=higher[0][0].case.rate, ratio=higher[0][1])
-        return
-    last = others[-1].case.rate
-    if all(tested.are_equal(run, first) for run in others):
-        yield Finding(sentences.p99_by_rate, **base, rate=last, share=NEAR)
-    else:
-        yield Finding(sentences.p99_by_rate, **base, rate=last, noise=noise(tested))
 
 
 def harness(group: Group) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.differences import differing
-from sqlstress.analysis.failed import Wait, failures_of, latency_of
+from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart
@@ -96,14 +96,9 @@ class Presenter:
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
         trials = [trial for trial in run.ended if trial.failed]
-        latency = latency_of(failures_of([run]))
-        wait = Wait(latency, run.case.settings.busy_timeout_ms) if latency else None
+        time = failure_time_of(failures_of([run]), run.case.settings.busy_timeout_ms)
         # Older reports lack the times of failed operations.
-        locked = (
-            f"{LOCKED}, {failure_time(wait.failure_time())}"
-            if wait and not run.case.server
-            else LOCKED_FOR_LONGER
-        )
+        locked = f"{LOCKED}, {failure_time(time)}" if time and not run.case.server else LOCKED_FOR_LONGER
         if not any(trial.busy_snapshot for trial in trials):
             return locked
         return (

@@ -1,17 +1,17 @@
 """Comparison of the figures of two cases: their ratio, with an interval that allows for noise.
 
-The result is a `Ratio`, which the function `verdict` judges. Logarithms of the figures are compared in one of
-three ways:
+Logarithms of the figures are compared in one of three ways:
 
-* `Passes`: several cases that were measured in turns. A pass has a figure of each case. Drift (heat, other
-  programs, the disk) affects all figures of a pass equally. Student's t gives the interval, because a
-  signed-rank test of a handful of passes shows nothing at all.
-* `signed_rank_bounds`: the pairs of an A/B test. The test uses the means of every two differences, including
-  each difference with itself (Walsh averages). Their median is the Hodges-Lehmann estimate, and the number of
-  means that are not negative is Wilcoxon's signed-rank statistic.
-* `unpaired`: trials that were measured at different times. The test uses the differences between every value
-  of one sample and every value of the other. Their median is the Hodges-Lehmann estimate of the shift, and
-  the number of differences that are not negative is the Mann-Whitney statistic.
+* `Passes`: cases that were measured in turns. Drift (heat, other programs, the disk) affects all figures of a
+pass equally. Student's t gives the interval, because a signed-rank test of a handful of passes shows nothing.
+
+* `signed_rank_bounds`: the pairs of an A/B test. The means of every two differences (Walsh averages) have the
+Hodges-Lehmann estimate as their median, and Wilcoxon's signed-rank statistic as the number of means that are
+not negative.
+
+* `unpaired`: trials that were measured at different times. The differences between every two values of the
+samples have the Hodges-Lehmann estimate of the shift as their median, and the Mann-Whitney statistic as the
+number of differences that are not negative.
 
 The rank tests are exact, except for the Mann-Whitney test of many trials. Ties count against a difference, so
 the error rate never exceeds alpha.
@@ -37,8 +37,7 @@ MIN_PASSES = 3
 NEAR = 0.10
 """Share by which two figures may differ and still be called about equal."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
-"""Verdicts on the ratio of two cases: too few figures; neither equal nor different is significant; equal;
-different."""
+"""Verdicts on the ratio of two cases: too few figures; nothing is significant; equal; different."""
 
 
 class Ratio(NamedTuple):
@@ -47,9 +46,9 @@ class Ratio(NamedTuple):
     estimate: float
     """Estimated ratio: the geometric mean over the passes, or the Hodges-Lehmann estimate."""
     low: float
-    """Lower end of the interval; 0 if there are too few figures for an interval."""
+    """Lower end of the interval; 0 if there are too few figures."""
     high: float
-    """Upper end of the interval; infinite if there are too few figures for an interval."""
+    """Upper end of the interval; infinite if there are too few figures for one."""
     pairs: int
     """Number of passes or pairs of trials with both figures; 0 if there are too few for an interval."""
 
@@ -68,24 +67,16 @@ class Ratio(NamedTuple):
         return self.low > 1 - share and self.high < 1 / (1 - share)
 
 
-def ratio_of(log: float, reach: float, pairs: int) -> Ratio:
-    """Return a ratio whose logarithm is `log`.
-
-    The logarithms of the ends of its interval are `log - reach` and `log + reach`.
-    """
-    return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), pairs)
-
-
 def without_interval(estimate: float) -> Ratio:
     """Return a ratio without an interval, for too few figures to estimate their noise."""
     return Ratio(estimate, 0.0, math.inf, 0)
 
 
 def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
-    """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR (neither is significant) or TOO_FEW.
+    """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW.
 
     Figures are equal if they differ by significantly less than the share `near`. The verdict is `slight` if
-    they are equal in this sense, but also differ significantly by a smaller share.
+    they are equal but also differ significantly.
     """
     if ratio is None or not ratio.pairs:
         return TOO_FEW
@@ -104,18 +95,17 @@ K = TypeVar("K", bound=Hashable)
 class Passes(Generic[K]):
     """Figures of several cases by pass, with the ratio of any two cases.
 
-    The intervals of all ratios are right at once with a probability of at least 1 - `error` (Bonferroni).
-    The variance of a ratio has two parts. A third is pooled from all cases: the residual variance of their
-    logarithms after the means of cases and passes are removed. Two thirds come from the two cases themselves.
+    All intervals are right at once with a probability of at least 1 - `error` (Bonferroni). A third of a
+    ratio's variance is pooled from all cases: the residual variance of their logarithms after the means of
+    cases and passes are removed. Two thirds come from the two cases.
     """
 
     def __init__(
         self, figures: Mapping[K, Mapping[int, float]], error: float, comparisons: int | None = None
     ) -> None:
-        """Take the figures of each case, by number of the pass. All figures are finite and above 0.
+        """Take the figures of each case by pass, all finite and above 0.
 
-        `comparisons` is the number of ratios whose intervals must be right together. None means the ratios of
-        all pairs of cases.
+        `comparisons` is the number of ratios that must be right together; None means those of all pairs.
         """
         self._logs = {
             key: {number: math.log(value) for number, value in by_pass.items()}
@@ -126,7 +116,7 @@ class Passes(Generic[K]):
 
     @property
     def count(self) -> int:
-        """Number of passes that all cases have in common."""
+        """Number of passes that all cases share."""
         return len(_common(self._logs.values()))
 
     def middle(self, case: K) -> float:
@@ -134,21 +124,20 @@ class Passes(Generic[K]):
         return math.exp(fmean(self._logs[case].values()))
 
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
-        """Return the ratio of case `other` to case `base`; None for fewer than MIN_PASSES common passes.
+        """Return the ratio of case `other` to case `base`; None for fewer than MIN_PASSES shared passes.
 
-        `error` is the probability that the true ratio lies outside the interval. By default, it is this
-        ratio's part of the error probability of all ratios.
+        `error` is the probability that the interval misses the true ratio; None means a part of the total.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
             return None
-        return ratio_of(fmean(logs), self._reach(logs, (error or self._alpha) / 2), len(logs))
+        log, reach = fmean(logs), self._reach(logs, (error or self._alpha) / 2)
+        return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), len(logs))
 
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
         """Return a lower bound of the ratio of the geometric mean of `others` to case `base`.
 
-        `error` is the probability that the true ratio is lower. The bound is 0 if the cases have fewer than
-        MIN_PASSES passes in common.
+        `error` is the probability that the true ratio is lower. 0 for fewer than MIN_PASSES shared passes.
         """
         logs = self._differences(base, others)
         if len(logs) < MIN_PASSES:
@@ -158,18 +147,13 @@ class Passes(Generic[K]):
     def at_most(self, base: K, other: K, error: float) -> float:
         """Return an upper bound of the ratio of case `other` to case `base`.
 
-        `error` is the probability that the true ratio is higher. The bound is infinite if the cases have
-        fewer than MIN_PASSES passes in common.
+        `error` is the probability that the true ratio is higher. Infinite for fewer than MIN_PASSES passes.
         """
         inverse = self.at_least(other, [base], error)
         return 1 / inverse if inverse else math.inf
 
     def passes_needed(self, share: float, error: float | None = None) -> int:
-        """Return the estimated number of passes that are needed to show a difference of `share`.
-
-        The difference is that of a case to the first case. `error` is the probability that the true ratio
-        lies outside the interval; None means the default of the method `ratio`.
-        """
+        """Return the estimated number of passes that show a difference of `share` to the first case."""
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
         noise, degrees = max(noises, default=(0.0, 1))
@@ -177,18 +161,16 @@ class Passes(Generic[K]):
         return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        """Return the mean logarithm of `others` minus the logarithm of `base`, for each common pass."""
+        """Return the mean logarithm of `others` minus that of `base`, for each shared pass."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
             fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
         ]
 
     def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
-        """Return the distance from the mean of the differences `logs` to the one-sided bound of the mean.
+        """Return the distance from the mean of the differences `logs` to its one-sided bound.
 
-        `error` is the probability that the true mean lies beyond the bound.
-
-        `share` is explained in `_noise`.
+        `error` is the probability that the true mean lies beyond the bound. `share` is explained in `_noise`.
         """
         noise, degrees = self._noise(logs, share)
         return quantile(1 - error, degrees) * math.sqrt(noise / len(logs))
@@ -196,8 +178,7 @@ class Passes(Generic[K]):
     def _noise(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
         """Return the variance of a difference in one pass, and its degrees of freedom.
 
-        `share` is the ratio of the variance of a difference to that of a single case, if all cases are
-        equally noisy. `share` is 2 for a difference of two cases.
+        `share` is the ratio of this variance to that of a case if all are equally noisy: 2 for two cases.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
@@ -210,17 +191,15 @@ class Passes(Generic[K]):
 
 
 def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
-    """Return the numbers of the passes that all cases have in common, in ascending order."""
+    """Return the numbers of the passes that all cases share, in ascending order."""
     passes = [set(by_pass) for by_pass in cases]
     return sorted(set.intersection(*passes)) if passes else []
 
 
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Return the residual variance of the logarithms, and the degrees of freedom of this variance.
+    """Return the variance of the logarithms around the means of cases and passes, and its degrees of freedom.
 
-    The residual variance remains when the means of the cases and of the passes are removed.
-
-    Returns (0, 0) if there are fewer than MIN_PASSES cases or common passes.
+    (0, 0) if there are fewer than MIN_PASSES cases or shared passes.
     """
     passes = _common(cases)
     if len(cases) < MIN_PASSES or len(passes) < MIN_PASSES:
@@ -240,8 +219,8 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
 def spread(figures: Sequence[float]) -> float | None:
     """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
 
-    None for fewer than MIN_PASSES figures, or if any figure is not positive. The figures are not compared
-    with those of other cases, so drift over the passes widens the interval.
+    None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
+    interval, because the figures are not compared with those of other cases.
     """
     if len(figures) < MIN_PASSES or min(figures) <= 0:
         return None
@@ -250,14 +229,18 @@ def spread(figures: Sequence[float]) -> float | None:
     return _exp(reach) - 1
 
 
+_MAX_LOG = 700.0
+"""Largest logarithm that is used: e**700 is near the largest float."""
+
+
 def _exp(value: float) -> float:
-    """Return e**value, but at most e**700, which is near the largest float."""
-    return math.exp(min(value, 700.0))
+    """Return e**value, but at most e**_MAX_LOG."""
+    return math.exp(min(value, _MAX_LOG))
 
 
 @cache
 def quantile(probability: float, degrees: int) -> float:
-    """Return the quantile of Student's t with `degrees` degrees of freedom. `probability` is 0.5 or more."""
+    """Return the quantile of Student's t with `degrees` degrees of freedom, for 0.5 <= `probability` < 1."""
     low, high = 0.0, 1.0
     while within(high, degrees) < 2 * probability - 1:
         high *= 2
@@ -283,20 +266,14 @@ def within(value: float, degrees: int) -> float:
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the mean of each pair of differences, in ascending order.
-
-    The pairs include each difference paired with itself.
-    """
+    """Return the mean of each pair of differences, also of each with itself, in ascending order."""
     # If the differences are sorted, their means consist of long ascending sequences, which Python sorts
     # faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
 def hodges_lehmann(differences: Sequence[float]) -> float:
-    """Return the Hodges-Lehmann estimate of the differences' centre: the median of the Walsh averages.
-
-    Raises ValueError if there are no differences.
-    """
+    """Return the median of the Walsh averages. Raise ValueError if there are no differences."""
     if not differences:
         raise ValueError("there is no estimate of no pairs")
     return median(walsh_averages(differences))
@@ -304,10 +281,9 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return, for each sum 0, 1, 2, ..., the number of ways to sign ranks that give at most this sum.
+    """Return the number of ways to sign the ranks 1 to `pairs` with a sum of at most 0, 1, 2, ...
 
-    The ranks are 1 to `pairs`, and the sum is that of the ranks with a plus sign. There are 2**pairs ways in
-    all.
+    The sum is that of the ranks with a plus sign. There are 2**pairs ways in all.
     """
     ways = [1]
     for rank in range(1, pairs + 1):
@@ -319,17 +295,13 @@ def _signed_ranks(pairs: int) -> tuple[int, ...]:
 def signed_rank_critical(pairs: int, alpha: float) -> int:
     """Return the largest value of the signed-rank statistic that is significant at `alpha`.
 
-    The probability that the statistic is not above this value is at most `alpha`. The result is -1 if there
-    are too few pairs.
+    The probability of a statistic up to this value is at most `alpha`. -1 if there are too few pairs.
     """
     return bisect_right(_signed_ranks(pairs), alpha * 2**pairs) - 1
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return the lower and upper bound of the differences' centre, each at a one-sided error rate of `alpha`.
-
-    None if there are too few differences.
-    """
+    """Return the bounds of the centre, each at the error rate `alpha`; None for too few differences."""
     statistic = signed_rank_critical(len(differences), alpha)
     if statistic < 0:
         return None
@@ -341,7 +313,7 @@ def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[floa
 
 
 MAX_EXACT_SIZE = 30
-"""Maximum sample size for the exact distribution. For larger samples, its computation would take seconds."""
+"""Maximum sample size for the exact distribution, whose computation would take seconds for larger samples."""
 
 
 def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float]:
@@ -351,10 +323,7 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return the number of orders that give each value 0, 1, 2, ... of the Mann-Whitney statistic.
-
-    An order is a way to arrange m values of one sample and n values of another by size.
-    """
+    """Return the number of orders of m and n values that give each value 0, 1, 2, ... of the statistic."""
     if not m or not n:
         return (1,)
     # The largest of all values is one of the m, which exceeds all n values, or one of the n.
@@ -365,9 +334,8 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
     """Return the largest value of the Mann-Whitney statistic that is significant at `alpha`.
 
-    `m` and `n` are the sizes of the samples. The probability that the statistic is not above the
-    result is at most `alpha`. The result is -1 if there are too few values. For samples larger than
-    MAX_EXACT_SIZE, the normal approximation with continuity correction is used.
+    `m` and `n` are the sizes of the samples. The probability of a statistic up to this value is at most
+    `alpha`. -1 if there are too few values. Samples larger than MAX_EXACT_SIZE use the normal approximation.
     """
     if max(m, n) > MAX_EXACT_SIZE and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)
@@ -378,10 +346,7 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return the lower and upper bound of the shift from `base` to `other`.
-
-    Each bound has a one-sided error rate of `alpha`. None if there are too few values.
-    """
+    """Return the bounds of the shift to `other`, each at the error rate `alpha`; None for too few values."""
     statistic = unpaired_critical(len(base), len(other), alpha)
     if statistic < 0:
         return None
@@ -390,31 +355,22 @@ def unpaired_bounds(
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of `other` to `base`, two samples of logarithms of figures.
+    """Return the ratio of two samples of logarithms; None if a sample is empty or the ratio is too large.
 
-    The ratio has no interval if there are too few values for `confidence`. None if a sample is empty or the
-    ratio is infinite.
+    The ratio has no interval if there are too few values for `confidence`.
     """
     if not base or not other:
         return None
-    estimate = _exponential(median(all_differences(base, other)))
-    if math.isinf(estimate):
-        return None
+    log = median(all_differences(base, other))
+    if log >= _MAX_LOG:
+        return None  # possible with a manipulated report
     ends = unpaired_bounds(base, other, (1 - confidence) / 2)
     if ends is None:
-        return without_interval(estimate)
-    low, high = map(_exponential, ends)
-    return Ratio(estimate, low, high, len(base) * len(other))
-
-
-def _exponential(value: float) -> float:
-    """Return e**value; infinity if the result is too large for a float."""
-    try:
-        return math.exp(value)
-    except OverflowError:  # possible with a manipulated report
-        return math.inf
+        return without_interval(_exp(log))
+    low, high = map(_exp, ends)
+    return Ratio(_exp(log), low, high, len(base) * len(other))
 
 
 def min_sample_size(alpha: float) -> int:
-    """Return the minimum size of each of two equal samples for which a difference can be shown at `alpha`."""
+    """Return the minimum size of two equal samples that can show a difference at `alpha`."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)

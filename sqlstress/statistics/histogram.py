@@ -1,11 +1,10 @@
 """Log-linear histogram of latencies, whose bucket index is a truncated float.
 
-The index of a latency is the upper 16 bits of the latency in ns as an IEEE 754 single: the sign, 8 bits of
-exponent and 7 of mantissa. So there are 128 buckets for each power of two, and a bucket is at most 0.79%
-wide. For positive numbers the index grows with the value.
+The index is the upper 16 bits of the latency in ns as an IEEE 754 single: the sign, 8 bits of exponent and 7
+of mantissa. So there are 128 buckets for each power of two, each at most 0.79% wide.
 
-A `Recorder` first counts whole nanoseconds in a dict, which runs in C. When the dict is large, its counts are
-moved ("folded") into buckets, so that memory is bounded for any number of operations.
+A `Recorder` first counts whole nanoseconds in a dict, which runs in C. A large dict is moved ("folded") into
+buckets, so memory is bounded for any number of operations.
 """
 
 from __future__ import annotations
@@ -15,14 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 MAX_KINDS = 20
-"""Maximum number of kinds of operations in a trial. Each kind has a histogram.
-
-Workloads have far fewer kinds.
-"""
+"""Maximum number of kinds of operations in a trial, each with a histogram. Workloads have far fewer."""
 _FOLD_AT = 20_000
 """Number of distinct latencies after which their counts are folded into buckets."""
 _INFINITE = 0x7F7F
-"""Index of the last bucket with finite numbers. The bucket is not used, because its upper end is infinite."""
+"""Index of the last bucket with finite numbers, which is not used, because its upper end is infinite."""
 
 _to_float = struct.Struct("<f")
 _to_bits = struct.Struct("<I")
@@ -40,10 +36,7 @@ def is_bucket(index: int) -> bool:
 
 
 def bucket_floor(index: int) -> float:
-    """Return the lower end of a bucket, in ns.
-
-    A latency that is less than one part in 2**24 below this end is in the bucket, too, because of rounding.
-    """
+    """Return the lower end of a bucket, in ns. By rounding, it may exceed a latency by 1 part in 2**24."""
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 
@@ -88,11 +81,7 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:
-    """Return a percentile of a histogram, in ns: `share` (0 to 1) of the latencies are below it.
-
-    The result is the middle of the bucket that holds the latency of this rank. None if the histogram is
-    empty.
-    """
+    """Return a percentile in ns, as the middle of its bucket; None if the histogram is empty."""
     count = sum(buckets.values())
     if not count:
         return None

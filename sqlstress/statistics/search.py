@@ -1,8 +1,7 @@
 """Search for the highest rate that keeps a promise: the rate of the next window, and the end of the search.
 
 A rate is a number of operations per second, and a promise is an upper bound of their latency. A window is a
-measurement at one rate. All functions depend only on the windows so far, so that tests can run them on
-simulated machines.
+measurement at one rate. Functions depend only on the windows so far, so tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -10,96 +9,37 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from operator import mul
-from statistics import fmean
+from statistics import fmean, linear_regression
 from typing import NamedTuple
 
 from sqlstress.statistics.compare import quantile
 
-# Least squares: a fit of values as a linear combination of columns, here a straight line.
-#
-# The solver is the modified Gram-Schmidt method, which loses no digits if columns are nearly equal.
-#
-# Source: Golub and Van Loan, "Matrix Computations", chapter 5.
 
+class Line(NamedTuple):
+    """Straight line through points (x, y). With x relative to its mean, both errors are independent."""
 
-_NOTHING = 1e-9
-"""Share of a column's length. A column depends on the columns before it if, after its projections on them
-are removed, less than this share of its length remains."""
-
-
-class Fit(NamedTuple):
-    """Result of a least-squares fit."""
-
-    coefficients: tuple[float, ...]
-    """Coefficient of each column."""
-    errors: tuple[float, ...]
-    """Standard error of each coefficient; 0 if there are no degrees of freedom."""
+    x_mean: float
+    height: float
+    """Value of y at `x_mean`."""
+    slope: float
+    height_error: float
+    """Standard errors of height and slope."""
+    slope_error: float
     degrees: int
-    """Degrees of freedom: the number of rows minus the number of columns."""
+    """Degrees of freedom: the number of points minus 2."""
 
 
-def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> Fit:
-    """Return the linear combination of columns that is nearest to the values.
-
-    `rows` has a number for each column in each row, and `values` a value for each row. Raises ValueError if
-    the coefficients are not determined, because there are too few rows or a column depends on others.
-    """
-    width = len(rows[0]) if rows else 0
-    degrees = len(rows) - width
-    if not width or degrees < 0:
-        raise ValueError("there are fewer rows than columns")
-    basis, upper = _orthogonal([list(column) for column in zip(*rows, strict=True)])
-    residuals, projected = list(values), []
-    for unit in basis:
-        along = _dot(unit, residuals)
-        projected.append(along)
-        residuals = [value - along * part for value, part in zip(residuals, unit, strict=True)]
-    inverse = _inverse(upper)
-    coefficients = [_dot(line, projected) for line in inverse]
-    variance = _dot(residuals, residuals) / degrees if degrees else 0.0
-    errors = [math.sqrt(variance * _dot(line, line)) for line in inverse]
-    return Fit(tuple(coefficients), tuple(errors), degrees)
-
-
-Matrix = list[list[float]]
-"""Rows of a matrix, or its columns."""
-
-
-def _orthogonal(columns: Matrix) -> tuple[Matrix, Matrix]:
-    """Return the QR decomposition: orthogonal unit vectors, and the upper triangular matrix of factors.
-
-    Raises ValueError if a column depends on earlier columns.
-    """
-    basis: Matrix = []
-    upper = [[0.0] * len(columns) for _ in columns]
-    for place, column in enumerate(columns):
-        full_length = math.sqrt(_dot(column, column))
-        for number, unit in enumerate(basis):
-            upper[number][place] = along = _dot(unit, column)
-            column = [value - along * part for value, part in zip(column, unit, strict=True)]
-        length = math.sqrt(_dot(column, column))
-        if length <= _NOTHING * full_length:
-            raise ValueError("a column follows from those before it")
-        upper[place][place] = length
-        basis.append([value / length for value in column])
-    return basis, upper
-
-
-def _inverse(upper: Matrix) -> Matrix:
-    """Return the inverse of an upper triangular matrix, as rows."""
-    size = len(upper)
-    inverse = [[0.0] * size for _ in range(size)]
-    for column in range(size):
-        inverse[column][column] = 1 / upper[column][column]
-        for row in range(column - 1, -1, -1):
-            rest = sum(upper[row][place] * inverse[place][column] for place in range(row + 1, column + 1))
-            inverse[row][column] = -rest / upper[row][row]
-    return inverse
-
-
-def _dot(left: Sequence[float], right: Sequence[float]) -> float:
-    return math.fsum(map(mul, left, right))
+def fit_line(points: Sequence[tuple[float, float]]) -> Line:
+    """Return the line nearest to three or more points. Raise ValueError if all x are equal."""
+    xs, ys = zip(*points, strict=True)
+    x_mean, degrees = fmean(xs), len(points) - 2
+    slope, height = linear_regression([x - x_mean for x in xs], ys)
+    residuals = [y - height - slope * (x - x_mean) for x, y in points]
+    variance = math.fsum(residual**2 for residual in residuals) / degrees
+    width = math.fsum((x - x_mean) ** 2 for x in xs)
+    return Line(
+        x_mean, height, slope, math.sqrt(variance / len(points)), math.sqrt(variance / width), degrees
+    )
 
 
 # Search for the highest rate that keeps a promise, with windows whose results are noisy.
@@ -117,7 +57,7 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 MAX_MARGIN = 1.0
-"""Maximum absolute value of a margin in the fit of the line. Larger margins count as this value."""
+"""Maximum absolute value of a margin in the fit of the line."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
 """Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
@@ -127,29 +67,25 @@ LADDER: tuple[int, ...] = tuple(
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Numbers of steps of the ladder: HALF steps down are about half of a rate, UP steps up are a third more."""
+"""Numbers of steps of the ladder: HALF steps down halve a rate, UP steps up add a third."""
 MIN_AGREEING_WINDOWS = 6
-"""Minimum number of windows at a rate with a surprising result, before the result is believed.
+"""Minimum number of windows at a rate before a surprising result is believed.
 
-It is surprising if most windows at a rate above the limit keep the promise, or if most windows at a rate
-below the limit break it. If no tried rate breaks the promise, the result of the highest rate is surprising.
-If no tried rate keeps the promise, the result of the lowest rate is surprising.
+A result is surprising if most windows above the limit keep the promise, or most below it break the promise.
+So is the result of the highest rate if no rate breaks the promise, and of the lowest if no rate keeps it.
 """
 NEARBY_FACTOR = 1.5
-"""Largest factor between the dividing rate and a rate whose windows are used for the line."""
+"""Largest factor between the dividing rate and the rate of a window that is used for the line."""
 LEAST, MOST = 16, 100
 """Minimum number of windows for a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
 MIN_HALF_WIDTH = 0.1
-"""Minimum relative half-width of the limit's interval.
-
-The speed of a machine changes by 10% within an hour.
-"""
+"""Minimum relative half-width of the limit's interval. A machine's speed changes by 10% within an hour."""
 NARROW_RATIO = 1.25
-"""Ratio of the upper end of the limit's interval to its lower end at which the search stops."""
+"""Ratio of the upper to the lower end of the limit's interval at which the search stops."""
 MIN_SLOPE_ERRORS = 2.0
-"""Minimum slope of the line, in standard errors. The point where a flatter line crosses 0 is arbitrary."""
+"""Minimum slope of the line, in standard errors. A flatter line crosses 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
 """Rate and margin of each window, in the order of measurement."""
@@ -223,7 +159,7 @@ def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
     """Return the lower end of the limit's interval, the limit, and the upper end, as rates.
 
-    None if there are too few windows near the limit, or if their margins do not clearly rise with the rate.
+    None if too few windows are near the limit, or their margins do not clearly rise with the rate.
     """
     middle = _divide(windows)
     points = [
@@ -234,14 +170,11 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     ]
     if len(points) < LEAST or len({x for x, _ in points}) < 2:
         return None
-    # If x is relative to its mean, the errors of height and slope are independent.
-    x_mean = fmean(x for x, _ in points)
-    line = fit([(1.0, x - x_mean) for x, _ in points], [y for _, y in points])
-    (height, slope), (height_error, slope_error) = line.coefficients, line.errors
-    if slope <= 0 or slope < MIN_SLOPE_ERRORS * slope_error:
+    line = fit_line(points)
+    if line.slope <= 0 or line.slope < MIN_SLOPE_ERRORS * line.slope_error:
         return None
-    x = x_mean - height / slope
-    error = math.hypot(height_error, (x - x_mean) * slope_error) / slope
+    x = line.x_mean - line.height / line.slope
+    error = math.hypot(line.height_error, (x - line.x_mean) * line.slope_error) / line.slope
     reach = max(quantile(1 - INTERVAL_ERROR / 2, line.degrees) * error, math.log1p(MIN_HALF_WIDTH))
     return middle * math.exp(x - reach), middle * math.exp(x), middle * math.exp(x + reach)
 
@@ -249,8 +182,7 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 def _divide(windows: Windows) -> float:
     """Return the dividing rate, a first estimate of the limit, midway between two tried rates.
 
-    For this rate, the number of windows on the wrong side is smallest: windows that broke the promise at a
-    lower rate, and windows that kept the promise at a higher rate.
+    As few windows as possible break the promise below it or keep the promise above it.
     """
     rates = sorted(windows)
 
@@ -267,8 +199,8 @@ def _divide(windows: Windows) -> float:
 def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
     """Return the rate of the next window; None if the search is complete.
 
-    `seen` has the rate and the margin of each window, in order. The search begins with `start`, and no rate
-    below `lowest` is tried.
+    `seen` has the rate and margin of each window, in order. The search begins with `start`, and tries no rate
+    below `lowest`.
     """
     bottom = bisect_left(LADDER, lowest)
     if not seen:
@@ -299,10 +231,9 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
     """Return the rate of the next window, near the dividing rate.
 
-    If the two rates around the dividing rate are more than two steps of the ladder away from each other, the
-    result is midway between them. Otherwise it is a step up or down from the rate of the last window, by the
-    result of that window. If the last window was far from the dividing rate, the result is the tried rate
-    below the dividing rate. `bottom` is the lowest step that may be tried.
+    If the two rates around the dividing rate are more than two steps from each other, it is midway. Else it
+    is a step up or down from the last window, by its result, or the tried rate below if that window was far
+    off. `bottom` is the lowest step that may be tried.
     """
     rates, middle = sorted(windows), _divide(windows)
     above = bisect_left(rates, middle)

@@ -1,15 +1,13 @@
 """Sequential test for an A/B test: the schedule of looks, and the conclusion at each look.
 
-The two arms (variants) A and B are measured in pairs. A look is an interim test of the pairs so far. A cell
-is a case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure
-to A's, with a sign that makes it negative if B is worse.
+The arms (variants) A and B are measured in pairs. A look is an interim test of the pairs so far. A cell is a
+case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure to
+A's, with a sign that makes it negative if B is worse.
 
-The verdict depends on the interval of the difference: B passes if the whole interval is allowed, and fails if
-no part of the interval is allowed. Repeated looks increase the chance of an error, so each look gets a part
-of the error rate (Bonferroni). So the error rate holds for all looks together, however the looks depend on
-each other. The direction (whether B is faster) is reported once, at the look that ends the test. Its error
-rate is separate and is also divided among the looks. The first looks get most of it, because a test of two
-equal arms ends there.
+B passes if the whole interval of the difference is allowed, and fails if no part of it is. Each look gets a
+part of the error rate (Bonferroni), so it holds for all looks together. The direction (whether B is faster)
+is reported once, at the look that ends the test. Its error rate is separate, and the first looks get most of
+it, because a test of two equal arms ends there.
 """
 
 from __future__ import annotations
@@ -36,28 +34,21 @@ FEWEST, MOST = 10, 500
 LOOK_GROWTH = 1.4
 """Factor by which the number of pairs grows from look to look. More frequent looks add little."""
 _MIN_LAST_GROWTH = 1.2
-"""Minimum factor by which the number of pairs grows from the last but one look to the last look."""
+"""Minimum factor between the numbers of pairs at the last but one look and at the last look."""
 _STEPS = 20
-"""Number of looks that are computed before those above the maximum are dropped.
-
-This number is enough for MOST pairs.
-"""
+"""Number of looks that are computed before those above the maximum are dropped; enough for MOST pairs."""
 
 
 class InterimLook(NamedTuple):
     """Planned look: an interim test after a number of pairs."""
 
     pairs: int
-    """Number of pairs after which the look takes place."""
     alpha: float
     """Part of ALPHA that this look gets, for each of the two errors (a wrong pass, a wrong failure)."""
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:
-    """Return the planned looks (interim tests) of a test. Each look gets an equal part of ALPHA.
-
-    `most` is the maximum number of pairs, FEWEST or more.
-    """
+    """Return the planned looks for at most `most` pairs. Each look gets an equal part of ALPHA."""
     rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
     # A first look with too few pairs for any verdict is dropped, because it would only reduce the parts of
@@ -68,10 +59,9 @@ def looks(most: int) -> tuple[InterimLook, ...]:
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the largest allowed change for the worse, as a difference (a logarithm, 0 or less).
+    """Return the largest allowed change for the worse, as a difference: 0 or less, or -inf.
 
-    `max_drop` is the share by which TPS may fall or p99 may rise. A report can have any value; negative
-    values count as 0. The result is -inf if TPS may fall to 0.
+    `max_drop` is the share by which TPS may fall or p99 may rise. Negative values in a report count as 0.
     """
     max_drop = max(0.0, max_drop)
     if metric == "p99":
@@ -85,8 +75,7 @@ def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
 
 
 Bounds = tuple[float, float] | None
-"""Bounds of a difference: the worst and the best possible value; None if there are too few pairs for
-bounds."""
+"""Worst and best possible value of a difference; None if there are too few pairs."""
 
 
 def rules_out_drop(ends: Bounds, allowed: float) -> bool:
@@ -102,8 +91,7 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 def direction_alpha(look: int, alpha: float) -> float:
     """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    DIRECTION_ALPHA is divided among the looks. Each look gets half of the part that the earlier looks did not
-    use, but at least `alpha`, the error rate of the verdict at this look.
+    Each look gets half of the rest of DIRECTION_ALPHA, but at least `alpha`, the error rate of the verdict.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
@@ -116,30 +104,22 @@ def direction(ends: Bounds) -> str:
 
 
 def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
-    """Return the verdict: FAIL, PASS or UNDECIDED.
-
-    FAIL if any of the bounds `failing` leave only forbidden drops. PASS if the bounds `passing` rule out a
-    forbidden drop. `allowed` is the largest allowed drop, as a difference.
-    """
+    """Return FAIL if any of `failing` shows a forbidden drop, PASS if `passing` excludes it, or UNDECIDED."""
     if any(shows_drop(ends, allowed) for ends in failing):
         return FAIL
     return PASS if rules_out_drop(passing, allowed) else UNDECIDED
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of the verdict fail for a single cell, and for the mean of all cells.
-
-    `alpha` is the total error rate. The tests of all cells and of their mean share it equally (Bonferroni).
-    """
+    """Return the error rate of the verdict fail from one cell or the mean of all, which share `alpha`."""
     return alpha if cells == 1 else alpha / (cells + 1)
 
 
 def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> str:
     """Return the verdict of a look: FAIL, PASS or UNDECIDED.
 
-    `cells` has the differences of each cell, pair by pair; `allowed` is the largest allowed drop, as a
-    difference; `alpha` is the error rate of the look. The mean of all cells can pass or fail the test. A
-    single cell can only fail it.
+    `cells` has the differences of each cell, pair by pair. `allowed` is the largest allowed drop, as a
+    difference. The mean of all cells can pass or fail the test; a single cell can only fail it.
     """
     means, share = geometric_means(cells), cell_alpha(len(cells), alpha)
     ends = signed_rank_bounds(means, alpha)

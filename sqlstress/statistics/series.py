@@ -18,8 +18,7 @@ class Series:
     values: tuple[int, ...]
     """Values of the figure, in the order of time or of the cycles."""
     times_ns: tuple[int, ...] = ()
-    """Time of each value, or start of the interval that the value covers, in ns after the window opened.
-    Empty if there is a value for each cycle instead."""
+    """Time of each value, or start of its interval, in ns after the window opened; empty for cycles."""
     worker: int | None = None
     """Index of the worker to which the figure belongs; None for a figure of the database."""
 
@@ -33,13 +32,11 @@ WAL_SIZE = "WAL size"
 LARGEST_WAL = "largest WAL"
 """Name of a series: size of the largest WAL, in bytes."""
 CHECKPOINTS = "checkpoints"
-"""Name of a series: number of checkpoints that a separate process made, not the workers. A checkpoint of
-several files counts once for each file."""
+"""Name of a series: number of checkpoints by a separate process, once for each file."""
 BUSY_CHECKPOINTS = "busy checkpoints"
 """Name of a series: number of the CHECKPOINTS that returned busy, because another connection held a lock."""
 STUCK_CHECKPOINTS = "stuck checkpoints in a row"
-"""Name of a series: number of consecutive checkpoints of a file, up to this time, that left frames in the WAL
-and made no progress."""
+"""Name of a series: number of consecutive checkpoints of a file that left frames and made no progress."""
 CHECKPOINT_TIME = "checkpoint time"
 """Name of a series: time of the CHECKPOINTS, in ns."""
 LONGEST_CHECKPOINT = "longest checkpoint"
@@ -48,15 +45,10 @@ WAL_RESTARTS = "WAL restarts"
 """Name of a series: number of samples so far in which the WAL had restarted since the last sample."""
 
 
-# Small statistics of a single trial. A share is the part of the work that one worker did.
-
-
 def jain(shares: Sequence[float]) -> float | None:
-    """Return Jain's fairness index of the workers' shares; None if all shares are 0.
+    """Return Jain's fairness index of the workers' shares, from 1/n (one does all) to 1 (all are equal).
 
-    The index of n workers ranges from 1/n (one worker does all) to 1 (all shares are equal).
-
-    Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984.
+    None if all shares are 0. Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", 1984.
     """
     squares = sum(share * share for share in shares)
     if not squares:
@@ -72,7 +64,7 @@ def min_max_share(shares: Sequence[float]) -> float | None:
 
 
 def half_ratio(bins: Sequence[int]) -> float | None:
-    """Return the median of the second half of a series divided by the median of its first half.
+    """Return the median of the second half of a series divided by that of the first half.
 
     None if a half has fewer than three values, or if the first median is 0.
     """

@@ -14,10 +14,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float:
-    """Return a duration, written as "500ms", "2s", "2m", "1h" or plain seconds, in seconds.
-
-    Raises ValueError if the text is no duration.
-    """
+    """Return "500ms", "2s", "2m", "1h" or plain seconds as seconds. Raise ValueError for other texts."""
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match else math.inf
     if not math.isfinite(seconds):
@@ -66,9 +63,9 @@ def finite(value: float | None) -> float | None:
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """Return a number as text with `digits` significant digits: 12345.6 → "12,300".
+    """Return a number with `digits` significant digits: 12345.6 → "12,300"; "?" for infinity and NaN.
 
-    "?" for infinity and NaN. Very large and very small numbers have an exponent.
+    Very large and very small numbers have an exponent.
     """
     number = finite(value)
     if number is None:

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, TypeVar
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.failed import Wait, shares_by_kind, wait_of
+from sqlstress.analysis.failed import failure_time_of, failures_of, shares_by_kind
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
 from sqlstress.analysis.scaling import starvation, tally, throughput_findings
 from sqlstress.analysis.sentences import TracedStep
-from sqlstress.analysis.wording import duration, listing, percent, place, places
+from sqlstress.analysis.wording import FailureTime, duration, listing, percent, place, places
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.report.results import Holder, Holds, Sighting, WriteLock, merged
@@ -332,31 +332,31 @@ def given_up(group: Group) -> Iterator[Finding]:
     if group.case.server:
         yield Finding(sentences.transactions_refused, **facts)
     else:
-        wait = wait_of(group, group.case.settings.busy_timeout_ms)
+        time = failure_time_of(failures_of(group.runs), group.case.settings.busy_timeout_ms)
         shares = shares_by_kind(group.runs)
         reads_first = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
         yield Finding(
             sentences.given_up,
             **facts,
             what="transaction",
-            time=wait.failure_time() if wait else None,
+            time=time,
             shares=shares if len(group.case.spec.scripts) > 1 else None,
-            remedy=cure(wait, reads_first=reads_first) if wait and not explained_errors(group) else None,
+            remedy=cure(time, reads_first=reads_first) if time and not explained_errors(group) else None,
         )
 
 
-def cure(wait: Wait, *, reads_first: bool) -> str | None:
+def cure(time: FailureTime, *, reads_first: bool) -> str | None:
     """Return a sentence with the remedy for failures with BUSY; None if the cause was not measured.
 
     `reads_first` is whether a transaction that began DEFERRED was seen to read before it wrote.
     """
-    if wait.timeout_ms is None:
+    if time.timeout_ms is None:
         return None
-    if not wait.timeout_ms:
+    if not time.timeout_ms:
         return "Set a busy timeout on every connection."
-    if wait.waited_count:
+    if time.waited:
         return "Try a longer timeout, or find what holds the lock for so long."
-    if not wait.is_at_once:
+    if not time.at_once:
         return None
     return READS_FIRST_REMEDY if reads_first else "A longer timeout does not help."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.failed import Wait, shares_by_kind
+from sqlstress.analysis.failed import failure_time_of, shares_by_kind
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import failure_time
 from sqlstress.report import Failures, Latency, Run
@@ -58,7 +58,7 @@ def test_failed_share_within_the_limit_is_compared() -> None:
 
 def test_failure_time_separates_at_once_from_the_whole_timeout() -> None:
     texts = {
-        name: failure_time(Wait(latency(*times), timeout_ms).failure_time()).partition(" (")[0]
+        name: failure_time(time).partition(" (")[0]
         for name, times, timeout_ms in (
             ("at once", (0.01, 0.01, 3.0), 5000),
             ("waited", (4995.0, 5003.0, 5020.0), 5000),
@@ -67,6 +67,7 @@ def test_failure_time_separates_at_once_from_the_whole_timeout() -> None:
             ("none set", (0.01,), 0),
             ("unknown", (0.01,), None),
         )
+        if (time := failure_time_of([Failures("", "", latency(*times))], timeout_ms))
     }
     assert texts == {
         "at once": "at once",

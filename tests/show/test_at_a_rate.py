@@ -33,20 +33,8 @@ def test_saturated_rate_is_a_finding() -> None:
     )
 
 
-def test_rise_of_p99_over_the_rate_is_a_finding_with_interval() -> None:
-    assert " times that at " in texts_by_code(REPORT)["p99-by-rate"]
-    assert texts_by_code(REPORT)["p99-by-rate"].startswith("With 4 processes on 1 bucket, p99 was ")
-    near = rate_report((500, 501))
-    assert "Up to 501/s it differs by less than 10%" in texts_by_code(near)["p99-by-rate"]
-
-
-def test_noise_that_hides_a_difference_is_mentioned() -> None:
-    noisy = [rate_run(rate, 5, noise=0.9) for rate in (500, 600)]
-    assert "Cannot tell" in texts_by_code(replace(REPORT, runs=tuple(noisy)))["p99-by-rate"]
-
-
 def test_closed_loop_has_no_findings_on_rates() -> None:
-    assert not texts_by_code(example_report()).keys() & {"saturated", "p99-by-rate"}
+    assert not texts_by_code(example_report()).keys() & {"saturated"}
 
 
 def test_closed_loop_has_its_own_table() -> None:

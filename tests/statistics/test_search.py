@@ -24,6 +24,7 @@ from sqlstress.statistics.search import (
     answer,
     by_rate,
     crossing,
+    fit_line,
     mostly_kept,
     next_rate,
 )
@@ -147,3 +148,27 @@ def test_verdict_on_a_rate_follows_from_the_answer(rate: int, expected: str) -> 
 def test_ladder_has_steps_of_about_a_tenth() -> None:
     assert all(1.05 < after / before < 1.16 for before, after in pairwise(LADDER) if before >= 10)
     assert LADDER[0] == 1 and LADDER[-1] == 10**6
+
+
+# The straight line through the margins.
+
+
+@pytest.mark.thorough
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-99, 99)), min_size=4, max_size=12))
+def test_line_equals_numpys_least_squares(points: list[tuple[int, int]]) -> None:
+    numpy = pytest.importorskip("numpy")
+    if len({x for x, _ in points}) < 2:
+        return  # equal x values make no line
+    line = fit_line(points)
+    x, y = numpy.array(points).T
+    (slope, height), covariance = numpy.polyfit(x - x.mean(), y, 1, cov=True)
+    assert (line.slope, line.height) == pytest.approx((slope, height), abs=1e-9)
+    errors = numpy.sqrt(numpy.diag(covariance))
+    assert (line.slope_error, line.height_error) == pytest.approx(tuple(errors), abs=1e-6)
+    assert line.degrees == len(points) - 2
+
+
+def test_line_through_three_points_equals_the_line_by_hand() -> None:
+    line = fit_line([(0, 0), (1, 1), (2, 4)])
+    expected = (1, 5 / 3, 2, math.sqrt(2 / 9), math.sqrt(1 / 3), 1)
+    assert line == pytest.approx(expected)

@@ -13,7 +13,7 @@ from typing import ClassVar
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.causes import Facts, code_in, diagnose
-from sqlstress.analysis.failed import Wait, failures_of, latency_of
+from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput_findings
@@ -38,7 +38,7 @@ from sqlstress.experiments.app import (
     is_trial_database,
     sentences,
 )
-from sqlstress.report import Latency, Run
+from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import rate_findings
@@ -318,15 +318,16 @@ def raised(group: Group) -> Iterator[Finding]:
     for kind, count in list(kinds.items())[:MAX_KINDS]:
         what, raised, transaction = kind
         explanation = _explanation(what)
-        latency = latency_of(
+        failures = (
             failure
             for failure in failures_of(group.runs)
             if (failure.kind, failure.error) == (transaction, what)
         )
+        time = failure_time_of(failures, None)
         yield Finding(
             sentences.raised,
-            time=Wait(latency, None).failure_time() if latency else None,
-            share=_share(group, transaction, latency),
+            time=time,
+            share=_share(group, transaction, time.failures) if time else None,
             explanation=None if explanation in given else explanation,
             transaction=transaction,
             what=what,
@@ -343,13 +344,8 @@ def _more_kinds(count: int) -> Finding:
     return Finding(shared.more_in_json, count=count, what="kind", of="exceptions")
 
 
-def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
-    """Return the share, from 0 to 1, of a transaction's calls that failed with an error; None if unknown.
-
-    `latency` is that of the calls that failed with this error.
-    """
-    if latency is None:
-        return None
+def _share(group: Group, transaction: str, count: int) -> float:
+    """Return the share of a transaction's calls that are the `count` calls that failed with an error."""
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
     done = sum(
         worker.operations.get(transaction, 0)
@@ -357,7 +353,7 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
         for trial in run.valid
         for worker in trial.workers
     )
-    return latency.count / (failed + done)
+    return count / (failed + done)
 
 
 def _explanation(what: str) -> str | None:

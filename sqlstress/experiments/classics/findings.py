@@ -207,7 +207,7 @@ def _fastest_methods(judged: Judged) -> Iterator[Finding]:
 def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
     """Return the methods that may be the fastest of `known`."""
     lead = leaders(judged.tested, [cell.run for cell in known], families=2)
-    near = lead.among(known)
+    near = [cell for cell in known if any(cell.run is run for run in lead.runs)]
     first = next(cell for cell in near if cell.run is lead.best)
     names = tuple(dict.fromkeys(cell.tricks for cell in near))
     base = best(judged.cells.series(first.method.phase, BASE_METHOD))

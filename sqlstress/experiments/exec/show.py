@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.causes import SIGBUS, rules_of
-from sqlstress.analysis.failed import wait_of
+from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput_findings
@@ -203,9 +203,8 @@ def locked(group: Group) -> Iterator[Finding]:
         for sighting in _run_sightings(run):
             if sighting.topic in (STDERR, ANSWER) and (cause := lock_cause(sighting.example)):
                 causes[cause] += sighting.count
-    wait = wait_of(group, None)
-    time = wait.failure_time() if wait else None
-    waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
+    time = failure_time_of(failures_of(group.runs), None)
+    waited = time is not None and time.median_ns >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
         if count := alone.pop(cause, 0) + several.pop(cause, 0):
             # SQLITE_BUSY without a wait counts as the same cause: a transaction has read and then wants to

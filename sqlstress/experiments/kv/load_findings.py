@@ -12,9 +12,10 @@ from typing import Any
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.disturbances import disturbed
-from sqlstress.analysis.failed import wait_of
+from sqlstress.analysis.failed import failure_time_of
+from sqlstress.analysis.failed import failures_of as failures_in
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, closed_loop_only, longest_wait_ns
+from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import (
     LONG_WAIT_NS,
     MIN_FAIRNESS,
@@ -65,9 +66,9 @@ def given_up(group: Group) -> Iterator[Finding]:
         return
     is_explained = any(finding.facts["explanation"] for finding in failure_findings(group))
     most = max(group.runs, key=Run.failed_share)
-    wait = wait_of(group, group.case.settings.busy_timeout_ms)
+    time = failure_time_of(failures_in(group.runs), group.case.settings.busy_timeout_ms)
     # An immediate failure does not depend on the timeout or on other processes.
-    is_late = wait and wait.waited_count
+    is_late = time and time.waited
     ways = ("a longer --busy-timeout", *_ways(group, cases)) if is_late and not is_explained else ()
     yield Finding(
         shared.given_up,
@@ -76,7 +77,7 @@ def given_up(group: Group) -> Iterator[Finding]:
         where=places(cases),
         share=most.failed_share(),
         most=place(most.case) if len(cases) > 1 else None,
-        time=wait.failure_time() if wait else None,
+        time=time,
         remedy=_try(ways) if ways else None,
     )
 
@@ -185,14 +186,13 @@ def _server_waits(group: Group) -> Iterator[Finding]:
         yield Finding(shared.refused, where=where, refused=refused, locked=locked, retried=True)
 
 
-@closed_loop_only
 def _usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield a finding on waits longer than the usual busy timeout. The case does not report them as errors,
     because its own busy timeout is longer.
 
     If there is no such wait, yield a finding on the cases whose window was too short to show such a wait.
     """
-    waits = takes(group.case.driver, "busy-timeout")
+    waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
