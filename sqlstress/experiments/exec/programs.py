@@ -21,8 +21,6 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
-from sqlstress.user_work.source import PlainObservation
 
 _TICK_S = 0.05
 """Interval between checks of the time limit, in seconds. A program may exceed its time limit by up to this
@@ -289,96 +287,3 @@ class Ear:
         room = KEPT - len(self._begin)
         self._begin += text[:room]
         self._end = (self._end + text[room:])[-KEPT:]
-
-
-# The share of a command's time in which the command has the database open (the rest is starting and ending),
-# and whether the command has the original of a copy open. Both are sampled from Linux's list of the open
-# files of a process. This needs no help from the command, and does not open the database. Other systems have
-# no such list.
-
-
-EVERY_S = 0.02
-"""Interval between samples, in seconds. A sample takes about 0.1 ms, so sampling takes half a percent of a
-processor."""
-
-
-WORKED, STRAYED, REACHED = range(3)
-"""Indices of the shared flags of a trial.
-
-WORKED: an operation has succeeded. STRAYED: a command had the original of the copy open. REACHED: a command
-had the trial's database open.
-"""
-
-
-class Opened:
-    """Sampler of the open files of a worker's commands while they run."""
-
-    def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command's process ID; None if no command runs.
-
-        `original` is the path of the original of --database; empty if the commands use no copy. `flags` are
-        the shared flags of the trial.
-        """
-        self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
-        self._original = Path(original) if original else None
-        self._open = self._closed = 0
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
-            self._thread.start()
-
-    def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return two observations: the number of samples in which the command had the database
-        open, and the number of other samples.
-
-        An observation with the number 0 is left out.
-        """
-        self._ends.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        counts = ((OPEN, self._open), (CLOSED, self._closed))
-        return [(MOMENTS, state, count, "", {}) for state, count in counts if count]
-
-    def _sample(self) -> None:
-        while not self._ends.wait(EVERY_S):
-            pid = self._pid()
-            if pid is None:
-                continue
-            processes = family(pid)
-            is_open = any(has_open(process, self._database) for process in processes)
-            if self._original and any(has_file_open(process, self._original) for process in processes):
-                self._flags[STRAYED] = 1
-            if is_open:
-                self._flags[REACHED] = 1
-            if pid == self._pid():  # Otherwise the command ended during the sample.
-                self._open += is_open
-                self._closed += not is_open
-
-
-def family(pid: int) -> list[int]:
-    """Return the process IDs of a process and all its descendants."""
-    processes = [pid]
-    for process in processes:  # The list grows during the loop.
-        with suppress(OSError):
-            children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
-            processes += map(int, children.split())
-    return processes
-
-
-def has_open(pid: int, database: str) -> bool:
-    """Return whether a process has a database open; `database` is a path without symbolic links."""
-    with suppress(OSError):  # The process has ended.
-        return any(str(link.readlink()) == database for link in Path(f"/proc/{pid}/fd").iterdir())
-    return False
-
-
-def has_file_open(pid: int, file: Path) -> bool:
-    """Return whether a process has a file open, under any name of the file."""
-    with suppress(OSError):  # The process has ended, or the file is missing.
-        wanted = file.stat()
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                status = link.stat()
-                if (status.st_dev, status.st_ino) == (wanted.st_dev, wanted.st_ino):
-                    return True
-    return False

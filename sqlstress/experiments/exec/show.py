@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import ClassVar
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.causes import SIGBUS, rules_of
+from sqlstress.analysis.causes import MESSAGES, SIGBUS, Facts, code_in, diagnose, rules_of
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
@@ -40,6 +40,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, LOCKED, name
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.show import (
     CHECKED,
@@ -51,7 +52,6 @@ from sqlstress.user_work.show import (
     sightings,
 )
 
-_LOCKED = re.compile(r"locked|SQLITE_(BUSY|LOCKED)", re.IGNORECASE)
 OURS = "sqlstress, for the checks"
 """Label for the holder of the write lock if the holder is sqlstress itself. The last connection that closes
 takes this lock briefly."""
@@ -193,52 +193,67 @@ def databases(group: Group) -> Iterator[Finding]:
             yield Finding(sentences.original_changed, **facts, variable="{db}")
 
 
-def locked(group: Group) -> Iterator[Finding]:
-    """Yield findings on commands that did not get a lock. A finding has the cause and the remedy, as far as
-    the commands' output shows them."""
-    alone: Counter[str] = Counter()
-    several: Counter[str] = Counter()
-    for run in group.runs:
-        causes = alone if run.case.concurrency == 1 else several
-        for sighting in _run_sightings(run):
-            if sighting.topic in (STDERR, ANSWER) and (cause := lock_cause(sighting.example)):
-                causes[cause] += sighting.count
-    wait = wait_of(group, None)
-    time = wait.failure_time() if wait else None
-    waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
-    for cause in (SNAPSHOT, TABLE, RECOVERY):
-        if count := alone.pop(cause, 0) + several.pop(cause, 0):
-            # SQLITE_BUSY without a wait counts as the same cause: a transaction has read and then wants to
-            # write while another process still writes.
-            busy = several.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
-            yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
-    if count := alone.total():
-        yield Finding(sentences.locked, cause="alone", count=count, time=time)
-    if count := several.total():
-        yield Finding(sentences.locked, cause="long" if waited else "soon", count=count, time=time)
-
-
-SNAPSHOT, TABLE, RECOVERY, BUSY = "snapshot", "table", "recovery", "busy"
-"""Causes of lock errors."""
+MAX_REFUSALS, MAX_CAUSES = 3, 3
+"""Maximum number of SQLite's errors that are explained, and of the possible causes of each."""
 WAITED_NS = 1e9
 """Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
-_CAUSES = {
-    SNAPSHOT: re.compile(r"BUSY_SNAPSHOT|\b517\b"),
-    RECOVERY: re.compile(r"BUSY_RECOVERY|\b261\b"),
-    TABLE: re.compile(r"database table is locked|SQLITE_LOCKED|\b262\b|\(6\)"),
-    BUSY: re.compile(r"database is locked|SQLITE_BUSY|\(5\)"),
-}
-"""Patterns of lock errors in the output of programs: SQLite's names, messages and result codes.
-
-Source: https://www.sqlite.org/rescode.html
-"""
+_GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
+"""Messages of SQLite that other libraries write, too."""
+_SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
 
 
-def lock_cause(message: str) -> str:
-    """Return the cause that the message of a lock error names; empty for other messages."""
-    if not _LOCKED.search(message):
-        return ""
-    return next((cause for cause, pattern in _CAUSES.items() if pattern.search(message)), "")
+def refused(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each of SQLite's errors in the output, with the causes that the output and the time
+    of the failed commands leave."""
+    alone, several = _errors(group, alone=True), _errors(group, alone=False)
+    wait = wait_of(group, None)
+    time = wait.failure_time() if wait else None
+    has_waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
+    busy = several.pop(BUSY, 0) if BUSY_SNAPSHOT in several and not has_waited else 0
+    counts = [(count, code, True) for code, count in alone.items()]
+    counts += [(count, code, False) for code, count in several.items()]
+    for count, code, is_alone in sorted(counts, reverse=True)[:MAX_REFUSALS]:
+        is_lock = code & 0xFF in (BUSY, LOCKED)
+        facts = Facts()
+        if is_lock:
+            facts = Facts(
+                waited=None if wait is None else "the timeout" if has_waited else "at once",
+                holder="this process" if is_alone else None,
+            )
+        possible = diagnose(code, facts).possible
+        # The table goes from special causes to usual ones.
+        causes = [f"{rule.cause} {rule.cure}" for rule in possible[: -MAX_CAUSES - 1 : -1]]
+        yield Finding(
+            sentences.refused,
+            error=name(code),
+            count=count,
+            causes=causes,
+            time=time if is_lock else None,
+            alone=is_alone and code == BUSY,
+            soon=code == BUSY and time is not None and not has_waited,
+            busy=busy if code == BUSY_SNAPSHOT and not is_alone else 0,
+        )
+
+
+def _errors(group: Group, *, alone: bool) -> Counter[int]:
+    """Return the number of messages with each of SQLite's errors that have a known cause.
+
+    `alone` selects the cases with one process, or those with more.
+    """
+    counts: Counter[int] = Counter()
+    for run in group.runs:
+        if (run.case.concurrency == 1) == alone and not run.case.server:
+            for sighting in _run_sightings(run):
+                if sighting.topic in (STDERR, ANSWER) and (code := error_code(sighting.example)):
+                    counts[code] += sighting.count
+    return counts
+
+
+def error_code(message: str) -> int | None:
+    """Return the SQLite result code that a program's message names; None if it names none, or if no cause
+    of the code is known."""
+    code = code_in(message) if _SQLITE.search(message) else None
+    return code if code and rules_of(code) else None
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
@@ -269,7 +284,7 @@ class ExecShown(UserPresenter):
     topics = (
         databases,
         lock_losses,
-        locked,
+        refused,
         starting,
         scaling,
         messages,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,16 +17,17 @@ import psutil
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ENDED, ESCAPED, MOMENTS, ORIGINAL, UNUSED
-from sqlstress.experiments.exec.programs import REACHED, STRAYED
 from sqlstress.experiments.exec.refusal import CURE
+from sqlstress.experiments.exec.sampling import REACHED, STRAYED
 from sqlstress.experiments.exec.worker import TRIAL
+from sqlstress.machine.sqlite_builds import builds_of_files
+from sqlstress.report import Check
 from sqlstress.report.results import Sighting
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import LOST_LOCKS
-from sqlstress.user_work.lost_locks import DELETED
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOST_LOCKS
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ only if the access time is older than the last change, or older than a day."""
 SEARCH_S = 0.5
 """Minimum interval between searches for deleted WALs, in seconds, because a search reads the lists of all
 open files."""
+FILES = "files of the database"
 LOOKS_ENOUGH = 50
 """Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
 
@@ -63,8 +66,10 @@ class ExecWork(UserWork):
         self._flags = shared_array("q", 3)
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
-        self._losers: set[int] = set()
-        """IDs of the processes that were seen with a deleted WAL."""
+        self._deleted: dict[int, int] = {}
+        """Time of the last change of a deleted WAL at first sight, in ns, by process ID."""
+        self._lost: set[int] = set()
+        """IDs of the processes that were seen to write into a deleted WAL."""
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
@@ -99,8 +104,12 @@ class ExecWork(UserWork):
             return
         self._next_search_s = now_s + SEARCH_S
         for path in cast("SqlitePlace", self.place).paths:
-            if openers := open_files.openers(Path(os.path.realpath(path))):
-                self._losers.update(opener.pid for opener in openers.seen if opener.deleted_wal)
+            openers = open_files.openers(Path(os.path.realpath(path)))
+            for opener in openers.seen if openers else ():
+                if opener.deleted_wal and opener.written_ns > self._deleted.setdefault(
+                    opener.pid, opener.written_ns
+                ):
+                    self._lost.add(opener.pid)
 
     def _check_original(self) -> None:
         """Raise EnvironmentFailure if commands use the original of --database instead of its copy.
@@ -115,6 +124,11 @@ class ExecWork(UserWork):
                 self._carry[_STOPPED] = str(failure)
                 raise
 
+    def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
+        if count := len(self._lost):
+            example = f"{plural(count, 'process')} wrote into a deleted WAL"
+            yield Check(FILES, "failed", count, count, (example,))
+
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         self._end_all()
         # The checks that follow may change the files of the copy.
@@ -123,11 +137,12 @@ class ExecWork(UserWork):
         return super().verify(outcomes, pulse)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        trial = replace(trial, sightings=tuple(with_libraries(trial.sightings)))
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
-        if self._losers:
+        if self._deleted:
             traits = {"file": "the WAL", "at": ""}
-            lost = Sighting(LOST_LOCKS, DELETED, len(self._losers), traits=traits)
+            lost = Sighting(LOST_LOCKS, DELETED, len(self._deleted), traits=traits)
             trial = replace(trial, sightings=(*trial.sightings, lost))
         if self._original:
             trial = replace(trial, sightings=(*trial.sightings, *self._uses(trial, self._original)))
@@ -169,6 +184,26 @@ def end_marked(name: str, value: str) -> int:
                 process.kill()
     psutil.wait_procs(killed, GRACE_S)
     return len(killed)
+
+
+def with_libraries(sightings: Iterable[Sighting]) -> Iterator[Sighting]:
+    """Yield observations, those of two libraries with the SQLite libraries instead of all program files.
+
+    Processes that had loaded a single library, and opened the file twice with it, are left out.
+    """
+    for sighting in sightings:
+        if sighting.topic != LOST_LOCKS or sighting.what not in (LIBRARIES, LOADED):
+            yield sighting
+            continue
+        libraries = sqlite_files(sighting.traits["at"])
+        if sighting.what == LIBRARIES or len(libraries) > 1:
+            yield replace(sighting, traits={**sighting.traits, "at": " and ".join(libraries)})
+
+
+@cache
+def sqlite_files(paths: str) -> list[str]:
+    """Return the files that contain SQLite, sorted. `paths` has a path per line."""
+    return [build.file for build in builds_of_files(paths.splitlines())]
 
 
 # The parent compares the state of the original with its state before the load, about ten times a second. The

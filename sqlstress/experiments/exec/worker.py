@@ -15,8 +15,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import ANSWER, ENDED, EXIT_CODE, LEFT_BEHIND, STAYED, STDERR, TOO_LATE
-from sqlstress.experiments.exec.programs import WORKED, CommandExit, CommandStarter, Dialogue, Ear, Opened
+from sqlstress.experiments.exec import (
+    ANSWER,
+    ENDED,
+    EXIT_CODE,
+    LEFT_BEHIND,
+    MOMENTS,
+    STAYED,
+    STDERR,
+    TOO_LATE,
+)
+from sqlstress.experiments.exec.programs import CommandExit, CommandStarter, Dialogue, Ear
+from sqlstress.experiments.exec.sampling import WORKED, OpenFileSampler
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.system.child import on_parent_end
 from sqlstress.user_work.loading import environment
@@ -162,13 +172,13 @@ class CommandSource(ProgramSource):
     """Source that starts a command for each operation."""
 
     _starter: CommandStarter
-    _opened: Opened
+    _sampler: OpenFileSampler
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
         self._starter = CommandStarter(variables, spec.stdin, self._output_reader.theirs, spec.timeout_s)
         database = self._address if spec.command else ""
-        self._opened = Opened(database, spec.data.database, lambda: self._starter.pid, self._flags)
+        self._sampler = OpenFileSampler(database, spec.data.database, lambda: self._starter.pid, self._flags)
         on_parent_end(self._starter.end)
 
     def prepare(self, picks: Sequence[int]) -> list[list[str]]:
@@ -185,21 +195,23 @@ class CommandSource(ProgramSource):
 
     def _close(self) -> None:
         self._starter.close()
-        self.seen.sightings = self._opened.sightings()
+        self.seen.sightings = self._sampler.sightings()
 
 
 class LineSource(ProgramSource):
     """Source that starts a program once; the program reads a line for each operation."""
 
     _dialogue: Dialogue
-    _opened: Opened
+    _sampler: OpenFileSampler
     _topic, _noun = ANSWER, "lines"
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
         words = fill(self._words, self._values(0))
         self._dialogue = Dialogue(variables, words, self._output_reader.theirs, spec.timeout_s)
-        self._opened = Opened(self._address, spec.data.database, lambda: self._dialogue.pid, self._flags)
+        self._sampler = OpenFileSampler(
+            self._address, spec.data.database, lambda: self._dialogue.pid, self._flags
+        )
         on_parent_end(self._dialogue.end)
         # The first line is written before the load, so that no latency includes the program's start, and
         # errors are reported at once.
@@ -242,9 +254,10 @@ class LineSource(ProgramSource):
     def _close(self) -> None:
         if self._dialogue.pid is not None and self._dialogue.leave().stayed:
             self._ends[STAYED] += 1
-        samples = self._opened.sightings()
-        if self.case.spec.data.database:  # The samples show whether a command opened the copy of --database.
-            self.seen.sightings = samples
+        samples = self._sampler.sightings()
+        # Without a copy of --database, the time with the database open is of no interest.
+        has_copy = self.case.spec.data.database
+        self.seen.sightings = [sample for sample in samples if has_copy or sample[0] != MOMENTS]
         self.seen.reconnected = True  # The program has closed the database, so the WAL may have been removed.
         self._dialogue.close()
 

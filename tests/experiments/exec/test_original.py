@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.programs import has_file_open
 from sqlstress.experiments.exec.refusal import refuse_original
+from sqlstress.experiments.exec.sampling import has_file_open
 from sqlstress.experiments.exec.work import Original, changes, marked_unread, state_of
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import Openers
