@@ -1,9 +1,7 @@
-"""The user's programs: their start, their observation from outside, and their end. No process that a program
-started is left running.
+"""Start and end of the user's programs. No process that a program started is left running.
 
-A worker starts its programs one after the other, each in a new process group. A signal to the group also
-reaches the program's children, and Ctrl-C does not reach the program. Windows has no such groups, so only the
-program itself is killed there.
+Each program has a process group: a signal to the group reaches the program's children, and Ctrl-C does not
+reach the group. Windows has no such groups, so only the program itself is killed there.
 """
 
 from __future__ import annotations
@@ -23,8 +21,7 @@ from typing import IO, Any, NamedTuple, cast
 from sqlstress.errors import EnvironmentFailure
 
 _TICK_S = 0.05
-"""Interval between checks of the time limit, in seconds. A program may exceed its time limit by up to this
-interval."""
+"""Interval between checks of the time limit, in seconds."""
 
 if sys.platform == "win32":
     _NEW_GROUP = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -49,8 +46,8 @@ class WatchedProgram:
     """Runner of one program at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
-        """`error` is the file descriptor for the programs' standard error. `timeout_s` is the time limit of
-        each program, in seconds."""
+        """`error` is the descriptor of the programs' standard error, `timeout_s` the limit of each
+        program."""
         self._environment, self._error, self._timeout_s = dict(environment), error, timeout_s
         self._null = os.open(os.devnull, os.O_RDWR)
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -134,10 +131,7 @@ PATIENCE_S = 2.0
 
 
 class Dialogue(WatchedProgram):
-    """A program that answers each line of input with a line.
-
-    If the program has ended, the next line of input starts the program again.
-    """
+    """Program that answers each line of input with a line, and is started again if it has ended."""
 
     def __init__(
         self, environment: Mapping[str, str], words: Sequence[str], error: int, timeout_s: float
@@ -146,7 +140,7 @@ class Dialogue(WatchedProgram):
         self._words = words
 
     def ask(self, line: bytes) -> str | CommandExit:
-        """Write a line to the program; return the program's answer, or its exit if it did not answer.
+        """Write a line to the program; return its answer, or its exit if it did not answer.
 
         Raises EnvironmentFailure if the program cannot be started.
         """
@@ -166,8 +160,7 @@ class Dialogue(WatchedProgram):
         return text if answer else self.leave()
 
     def leave(self) -> CommandExit:
-        """Close the running program's input, and wait for the program's exit. Kill the program if it does not
-        exit within PATIENCE_S. Return the exit."""
+        """Close the program's input and return its exit; kill the program after PATIENCE_S."""
         process = self._running
         assert process and process.stdin and process.stdout
         with suppress(OSError):
@@ -184,8 +177,7 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the bytes that the program wrote, up to the end of a line, at most about LONGEST_ANSWER; empty
-    if the program has closed its output."""
+    """Return the next line, about LONGEST_ANSWER bytes of it at most; empty at the end of the output."""
     received = b""
     while b"\n" not in received and len(received) < LONGEST_ANSWER:
         piece = os.read(descriptor, LONGEST_ANSWER)
@@ -228,8 +220,7 @@ _READ_S = 5.0
 class Ear:
     """Reader of the standard error of a worker's commands.
 
-    All commands write into one pipe. After each command the worker writes a mark into the pipe, which
-    separates the output of this command from the output of the next.
+    All commands share a pipe. The worker writes a mark into it between the outputs of two commands.
     """
 
     def __init__(self, heard: Callable[[str], None]) -> None:
@@ -248,19 +239,16 @@ class Ear:
         os.write(self.theirs, self._mark)
 
     def caught_up(self) -> None:
-        """Wait until the output of all ended commands is read, or until a time limit.
+        """Wait until the output of all ended commands is read, _READ_S at most.
 
-        The limit is needed because a process that a command left behind may still write.
+        A process that a command left behind may write for ever.
         """
         until = time.monotonic() + _READ_S
         while self._read_texts < self._ended and time.monotonic() < until:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Wait until all output is read, or until a time limit, and close the pipe.
-
-        An additional mark, which follows no command, ends the reading thread.
-        """
+        """Read the rest of the output, for _READ_S at most, and close the pipe."""
         os.write(self.theirs, self._mark)
         self._thread.join(_READ_S)
         os.close(self.theirs)

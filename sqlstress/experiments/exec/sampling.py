@@ -1,7 +1,6 @@
-"""Samples of the files that running commands have open, from /proc on Linux; other systems do not list them.
+"""Samples of the open files of running commands, from /proc on Linux. No file of the database is opened.
 
-Sampling needs no help from the commands, and opens no file of the database. It shows the share of time with
-the database open, whether a command has the original of a copy open, and signs of lost locks.
+They show the time with the database open, the use of the original of a copy, and signs of lost locks.
 """
 
 from __future__ import annotations
@@ -26,25 +25,17 @@ else:
     fcntl: Any = None
 
 EVERY_S = 0.02
-"""Interval between samples, in seconds. A sample takes about 0.1 ms, so sampling takes half a percent of a
-processor."""
+"""Interval between samples, in seconds. A sample takes about 0.1 ms."""
 WORKED, STRAYED, REACHED = range(3)
-"""Indices of the shared flags of a trial.
-
-WORKED: an operation has succeeded. STRAYED: a command had the original of the copy open. REACHED: a command
-had the trial's database open.
-"""
+"""Indices of the shared flags of a trial: an operation has succeeded; a command had the original of the copy
+open; a command had the trial's database open."""
 
 
 class OpenFileSampler:
     """Sampler of the open files of a worker's commands while they run."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command's process ID; None if no command runs.
-
-        `original` is the path of the original of --database; empty if the commands use no copy. `flags` are
-        the shared flags of the trial.
-        """
+        """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None
         self._open = self._closed = 0
@@ -55,8 +46,7 @@ class OpenFileSampler:
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return the numbers of samples with and without the database open, and the signs of
-        lost locks. Numbers of 0 are left out."""
+        """Stop sampling; return the numbers of samples, and the signs of lost locks."""
         self._ends.set()
         if not self._thread.is_alive():
             return []
@@ -88,8 +78,7 @@ class OpenFileSampler:
 
 
 def family(pid: int) -> dict[int, int]:
-    """Return the process IDs of a process and all its descendants, each with its parent's ID; 0 for the
-    first."""
+    """Return the IDs of a process and its descendants, each with the parent's ID; 0 for the process."""
     parents, unread = {pid: 0}, [pid]
     for process in unread:  # The list grows during the loop.
         with suppress(OSError):
@@ -130,8 +119,8 @@ def has_file_open(pid: int, file: Path) -> bool:
 
 
 SAMPLES_ENOUGH = 3
-"""Number of consecutive samples without a lock that count as a sign. A program that opens and closes the
-database all the time may release its lock within a sample."""
+"""Number of consecutive samples without a lock that are a sign: a program that opens the database again and
+again may release its lock within a sample."""
 
 
 class LockSigns:
@@ -198,10 +187,7 @@ class LockSigns:
             self._programs[pid] = LIBRARIES if beginnings else LOADED, programs
 
     def observations(self) -> list[PlainObservation]:
-        """Return the signs that were seen.
-
-        In those of two libraries, `at` has all program files of the process, one per line.
-        """
+        """Return the signs; for two libraries with all program files of the process, one per line."""
         kinds = Counter((kind, "\n".join(sorted(programs))) for kind, programs in self._programs.values())
         users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
         if lockless := self._lockless - users:

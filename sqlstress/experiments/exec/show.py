@@ -53,8 +53,7 @@ from sqlstress.user_work.show import (
 )
 
 OURS = "sqlstress, for the checks"
-"""Label for the holder of the write lock if the holder is sqlstress itself. The last connection that closes
-takes this lock briefly."""
+"""Label of sqlstress as a holder of the write lock, which the last connection to close takes briefly."""
 MOST_KINDS = 5
 """Maximum number of kinds of messages that are shown."""
 _FAILED = case_table.FAILED_SHARE.explained(
@@ -108,18 +107,13 @@ def scaling(group: Group) -> Iterator[Finding]:
 
 
 MOST_STARTING = 0.9
-"""If commands spend more than this share of their time in starting and ending, they rarely use the database
-at the same time."""
+"""Share of time in starting and ending above which commands rarely use the database at the same time."""
 MOMENTS_ENOUGH = 50
 """Minimum number of samples from which the share of starting and ending is computed."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield a finding if commands spend most of their time in starting and ending, so that races may stay
-    hidden.
-
-    Yield nothing if a check found wrong data.
-    """
+    """Yield a finding if commands mostly start and end, so that races may stay hidden."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -128,10 +122,9 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of the commands' time in which they start and end, from 0 to 1; None if unknown.
+    """Return the share of a command's time for starting and ending, from 0 to 1; None if unknown.
 
-    The share comes from the samples of open files. If there are too few samples, the share is the time of the
-    empty command divided by the time of the command.
+    Without enough samples, it is the time of the empty command divided by the time of the command.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -203,8 +196,7 @@ _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text
 
 
 def refused(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each of SQLite's errors in the output, with the causes that the output and the time
-    of the failed commands leave."""
+    """Yield a finding for each of SQLite's errors in the output, with the causes that remain possible."""
     alone, several = _errors(group, alone=True), _errors(group, alone=False)
     wait = wait_of(group, None)
     time = wait.failure_time() if wait else None
@@ -236,10 +228,7 @@ def refused(group: Group) -> Iterator[Finding]:
 
 
 def _errors(group: Group, *, alone: bool) -> Counter[int]:
-    """Return the number of messages with each of SQLite's errors that have a known cause.
-
-    `alone` selects the cases with one process, or those with more.
-    """
+    """Return the number of messages by SQLite's result code, in cases with one process or with several."""
     counts: Counter[int] = Counter()
     for run in group.runs:
         if (run.case.concurrency == 1) == alone and not run.case.server:
@@ -250,8 +239,7 @@ def _errors(group: Group, *, alone: bool) -> Counter[int]:
 
 
 def error_code(message: str) -> int | None:
-    """Return the SQLite result code that a program's message names; None if it names none, or if no cause
-    of the code is known."""
+    """Return the SQLite result code in a program's message; None if no cause of an error is known."""
     code = code_in(message) if _SQLITE.search(message) else None
     return code if code and rules_of(code) else None
 

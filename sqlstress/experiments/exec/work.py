@@ -41,14 +41,11 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key of an error message in the data that the trials of a sweep share. The message is present if the load of
-an earlier trial was stopped because commands used the original."""
+"""Key of an error in the data that trials share: the load of an earlier trial used the original."""
 LONG_NS = 86_400 * NS_PER_S
-"""A day, in ns. On a file system with the mount option relatime, a read updates the access time of a file
-only if the access time is older than the last change, or older than a day."""
+"""A day, in ns. With the mount option relatime, a read updates only access times that are older."""
 SEARCH_S = 0.5
-"""Minimum interval between searches for deleted WALs, in seconds, because a search reads the lists of all
-open files."""
+"""Minimum seconds between searches for deleted WALs, which list all open files of the system."""
 FILES = "files of the database"
 LOOKS_ENOUGH = 50
 """Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
@@ -73,8 +70,7 @@ class ExecWork(UserWork):
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
-        """Monitor of the original of the commands' copy; None if there is no copy, and for the empty
-        command."""
+        """Monitor of the original of the commands' copy; None without a copy, or for the empty command."""
 
     def create(self, pulse: Pulse) -> None:
         if _STOPPED in self._carry:
@@ -112,10 +108,7 @@ class ExecWork(UserWork):
                     self._lost.add(opener.pid)
 
     def _check_original(self) -> None:
-        """Raise EnvironmentFailure if commands use the original of --database instead of its copy.
-
-        The error is kept for later trials, so that they do not begin.
-        """
+        """Raise EnvironmentFailure if commands use the original of --database; keep it for later trials."""
         if self._original:
             strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
             try:
@@ -171,11 +164,7 @@ class ExecWork(UserWork):
 
 
 def end_marked(name: str, value: str) -> int:
-    """Kill all other processes whose environment has the variable `name` with the value `value`; return the
-    number of killed processes.
-
-    It does not matter which process started the killed processes, or whether that process still exists.
-    """
+    """Kill all other processes with this environment variable; return their number."""
     killed = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):  # The process has ended, or belongs to another user.
@@ -187,7 +176,7 @@ def end_marked(name: str, value: str) -> int:
 
 
 def with_libraries(sightings: Iterable[Sighting]) -> Iterator[Sighting]:
-    """Yield observations, those of two libraries with the SQLite libraries instead of all program files.
+    """Yield observations, those of two libraries with the files of the SQLite libraries.
 
     Processes that had loaded a single library, and opened the file twice with it, are left out.
     """
@@ -217,8 +206,7 @@ State = dict[str, tuple[int, int]]
 
 
 def state_of(database: Path) -> State:
-    """Return the state of a database file, of its WAL and of its rollback journal. Files that do not exist
-    have no entry."""
+    """Return the state of a database, its WAL and its rollback journal, as far as these files exist."""
     state: State = {}
     for suffix in ("", "-wal", "-journal"):
         path = database.with_name(f"{database.name}{suffix}")
@@ -245,11 +233,9 @@ def changes(before: State, now: State) -> str:
 
 
 def marked_unread(file: Path) -> int | None:
-    """Set a file's access time far back, so that any read changes it; return the access time that was set, in
-    ns.
+    """Set a file's access time far back, so that any read changes it; return this time in ns.
 
-    Return None on an error, or if the file system does not update access times (mount option noatime). A test
-    file in the same folder shows whether it does.
+    Return None if that fails, or if the file system does not update access times (noatime).
     """
     probe = file.with_name(f"{file.name}-probe")
     try:
@@ -278,8 +264,7 @@ class Original:
         self.unexplained = ""
         """Text on changes of the original by an unknown program; empty if there were none."""
         self.users: tuple[str, int] | None = None
-        """(Text on changes of the original while another program had the original open, process ID of this
-        program); None if there were no such changes."""
+        """(Text on changes while another program had the original open, ID of its process); or None."""
 
     @property
     def copy_is_untouched(self) -> bool:
@@ -288,10 +273,7 @@ class Original:
 
     @property
     def copy_is_unread(self) -> bool:
-        """Whether no program has read the copy since the load began; False if unknown.
-
-        SQLite reads the first bytes of each database that it opens.
-        """
+        """Whether no program has read the copy, as SQLite does to open it; False if unknown."""
         with suppress(OSError):
             return self._read_ns == self._copy.stat().st_atime_ns
         return False
@@ -299,8 +281,7 @@ class Original:
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
         """Raise EnvironmentFailure if a command of the trial has opened or changed the original.
 
-        The arguments are results of the samples that workers took. `opened_by_command`: a command had the
-        original open. `copy_was_opened`: a command had the copy open.
+        Workers' samples tell whether a command had the original or the copy open.
         """
         if opened_by_command:
             raise self._failure("uses", "a command has it open")

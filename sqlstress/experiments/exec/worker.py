@@ -1,6 +1,6 @@
-"""The worker's part of the experiment `exec`: an operation is a process, from its start to its end.
+"""The worker's part of the experiment `exec`.
 
-With --lines, an operation is a line that a process reads and answers.
+An operation is a process, from its start to its end; with --lines, a line that a process answers.
 """
 
 from __future__ import annotations
@@ -58,10 +58,7 @@ def open_source(*arguments: Any) -> ProgramSource:
 
 
 class ProgramSource(UserSource):
-    """Source (a worker's operations) in which programs of the user do the operations.
-
-    It counts how the programs ended, and which messages they wrote.
-    """
+    """Source of operations that the user's programs do. It counts their exits and messages."""
 
     _topic, _noun = STDERR, "commands"
     _output_reader: Ear
@@ -130,11 +127,9 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise CommandFailed; or raise EnvironmentFailure if all operations so far have failed in the same
-        way.
+        """Raise CommandFailed; EnvironmentFailure if all operations so far have failed in the same way.
 
-        Failures that mention a lock raise CommandFailed even if all are equal, because a later operation may
-        succeed.
+        Locks are an exception, because a later operation may succeed.
         """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
@@ -269,10 +264,7 @@ def _is_answer(text: str) -> bool:
 def _first_answer_error(
     program: str, answer: str | CommandExit, timeout_s: float, messages: Sequence[str]
 ) -> str:
-    """Return the text of the error for a program that did not answer its first line correctly.
-
-    `answer` is the program's wrong answer, or its exit. `messages` are texts from its standard error.
-    """
+    """Return an error text for a program that did not answer its first line correctly."""
     expects = 'With --lines it must answer each line of its input with one line, "ok" or "error ..."'
     error_text = f" Its standard error: {messages[0].removesuffix('.')[:80]}." if messages else ""
     if isinstance(answer, str):

@@ -30,8 +30,7 @@ POINTS = (
     "delete",
     "write-lock",
 )
-"""Kinds of calls of SQLite's VFS (its interface to files) around which a process may pause; as in
-native/pauses.h."""
+"""Kinds of VFS calls (SQLite's interface to files) at which a process may pause, as in native/pauses.h."""
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
@@ -173,8 +172,7 @@ class Role(NamedTuple):
 
 
 def counts(spec: Any) -> dict[str, int]:
-    """Return the number of processes by role. `spec` is a Round, or an object of a worker with the same
-    fields."""
+    """Return the number of processes by role. `spec` has the fields of a Round."""
     return dict(zip(ROLES, (spec.writers, spec.readers, spec.holders, spec.checkpointers), strict=True))
 
 
@@ -199,8 +197,7 @@ def pause_rate(spec: Any, role: str) -> int:
 # The tables of the database, and the words in shared memory with the transactions of each writer.
 
 ACCOUNTS, EACH = 8, 1000
-"""Number of accounts (rows between which amounts are moved), and their initial amount. Their sum never
-changes."""
+"""Number of accounts, and their initial amount. Amounts move between them; their sum never changes."""
 LOG_ROWS = 40
 """Number of rows that each writer keeps in the table log."""
 
@@ -223,9 +220,5 @@ BEGUN, ACKNOWLEDGED = 0, 1
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return the filler, `size` bytes, that a transaction writes to its rows.
-
-    The filler shows whether a row is a mixture of two transactions. `transaction` is the number of the
-    transaction, or 0 for rows that no transaction has written.
-    """
+    """Return the filler, `size` bytes, that shows by which transaction a row was written; 0 means none."""
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]
