@@ -10,12 +10,14 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
+from sqlstress.targets.sqlite import open_files
+from sqlstress.targets.sqlite.open_files import OpenFile
 from sqlstress.user_work import LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
 from sqlstress.user_work.source import PlainObservation
 
@@ -63,12 +65,13 @@ class OpenFileSampler:
             if pid is None:
                 continue
             is_open = False
+            original = open_files.identity(self._original) if self._original else None
             for process, parent in family(pid).items():
                 files = open_files_of(process)
-                if self._database in files.values():
+                if any(file.name == self._database for file in files):
                     is_open = True
                     self._signs.add(process, parent, files)
-                if self._original and has_file_open(process, self._original):
+                if original and any(file.identity == original for file in files):
                     self._flags[STRAYED] = 1
             if is_open:
                 self._flags[REACHED] = 1
@@ -89,26 +92,11 @@ def family(pid: int) -> dict[int, int]:
     return parents
 
 
-def open_files_of(pid: int) -> dict[str, str]:
-    """Return the paths of a process's open files by descriptor; empty if the process has ended."""
-    files = {}
+def open_files_of(pid: int) -> list[OpenFile]:
+    """Return the regular files that a process has open; empty if the process has ended."""
     with suppress(OSError):
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):
-                files[link.name] = str(link.readlink())
-    return files
-
-
-def has_file_open(pid: int, file: Path) -> bool:
-    """Return whether a process has a file open, under any name of the file."""
-    with suppress(OSError):  # The process has ended, or the file is missing.
-        wanted = file.stat()
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                status = link.stat()
-                if (status.st_dev, status.st_ino) == (wanted.st_dev, wanted.st_ino):
-                    return True
-    return False
+        return list(open_files.files_in(Path(f"/proc/{pid}/fd")))
+    return []
 
 
 # Signs of lost locks. In WAL mode SQLite holds a shared lock on the database file as long as it has the -shm
@@ -128,7 +116,7 @@ class LockSigns:
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
-        self._database, self._index = database, (f"{database}-shm", f"{database}-shm (deleted)")
+        self._database, self._index = database, f"{database}-shm"
         self._lists_locks = lists_locks(Path(database).parent)
         self._users: set[int] = set()
         """Processes that had the -shm file open."""
@@ -140,10 +128,10 @@ class LockSigns:
         self._programs: dict[int, tuple[str, set[str]]] = {}
         """LIBRARIES or LOADED, and the mapped program files, by process."""
 
-    def add(self, pid: int, parent: int, files: Mapping[str, str]) -> None:
+    def add(self, pid: int, parent: int, files: Sequence[OpenFile]) -> None:
         """Add a sample of a process that has the database open; `files` are its open files."""
-        descriptors = [number for number, path in files.items() if path == self._database]
-        index = [number for number, path in files.items() if path in self._index]
+        descriptors = [file.number for file in files if file.name == self._database]
+        index = [file.number for file in files if file.name == self._index]
         if not index:
             if len(descriptors) > max(1, self._opened[pid]):
                 self._opened[pid] = len(descriptors)
@@ -168,7 +156,7 @@ class LockSigns:
             if any(map(shows_lock, (folder / "fdinfo" / number for number in descriptors))):
                 return True
             with suppress(OSError):
-                if str((folder / "fd" / index).readlink()) in self._index:
+                if str((folder / "fd" / index).readlink()).startswith(self._index):
                     continue
             return True
         return False
@@ -182,7 +170,9 @@ class LockSigns:
         # A line such as 7f2c-7f3d r-xp 00000000 fe:00 1234 /usr/lib/libsqlite3.so.0
         mapped = [fields for line in lines if len(fields := line.split(maxsplit=5)) == 6]
         programs = {fields[5] for fields in mapped if "x" in fields[1]}
-        beginnings = [fields for fields in mapped if fields[5] in self._index and not int(fields[2], 16)]
+        beginnings = [
+            fields for fields in mapped if fields[5].startswith(self._index) and not int(fields[2], 16)
+        ]
         if len(beginnings) != 1:
             self._programs[pid] = LIBRARIES if beginnings else LOADED, programs
 

@@ -63,30 +63,23 @@ def _longest_pause_s() -> Any:
     )
 
 
+def _processes(text: str, least: int = 0) -> Any:
+    return option(whole_number(least, MAX_PER_ROLE), None, ROUND, text, unsaid=least)
+
+
+def _pause_rate(who: str) -> Any:
+    text = f"{who} pauses at one in N VFS calls. 0 turns this off."
+    return option(whole_number(0, 10**6), None, PAUSES, text, unsaid=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Round:
     """Load and pauses of one round of the hunt's own load."""
 
-    writers: int = option(
-        whole_number(1, MAX_PER_ROLE),
-        None,
-        ROUND,
-        "Processes that write: each its own rows, and shared rows.",
-        unsaid=1,
-    )
-    readers: int = option(
-        whole_number(0, MAX_PER_ROLE), None, ROUND, "Processes that read and check one snapshot.", unsaid=0
-    )
-    holders: int = option(
-        whole_number(0, MAX_PER_ROLE),
-        None,
-        ROUND,
-        "Readers that keep their read transaction open for a while.",
-        unsaid=0,
-    )
-    checkpointers: int = option(
-        whole_number(0, MAX_PER_ROLE), None, ROUND, "Processes that run checkpoints.", unsaid=0
-    )
+    writers: int = _processes("Processes that write: each its own rows, and shared rows.", least=1)
+    readers: int = _processes("Processes that read and check one snapshot.")
+    holders: int = _processes("Readers that keep their read transaction open for a while.")
+    checkpointers: int = _processes("Processes that run checkpoints.")
     checkpoint: tuple[str, ...] = option(
         list_parser(MODES),
         None,
@@ -120,27 +113,9 @@ class Round:
         unsaid=0,
     )
     pause_at: tuple[str, ...] = _pause_at()
-    writer_pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "A writer pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
-    reader_pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "A reader or holder pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
-    checkpointer_pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "A checkpointer pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
+    writer_pause: int = _pause_rate("A writer")
+    reader_pause: int = _pause_rate("A reader or holder")
+    checkpointer_pause: int = _pause_rate("A checkpointer")
     longest_pause_s: float = _longest_pause_s()
 
 
@@ -149,13 +124,7 @@ class Schedule:
     """Pauses in a round of the user's work, the same for all processes."""
 
     pause_at: tuple[str, ...] = _pause_at()
-    pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "In your own work, a process pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
+    pause: int = _pause_rate("In your own work, a process")
     longest_pause_s: float = _longest_pause_s()
 
 

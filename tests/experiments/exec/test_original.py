@@ -13,7 +13,7 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.exec.refusal import refuse_original
-from sqlstress.experiments.exec.sampling import has_file_open
+from sqlstress.experiments.exec.sampling import open_files_of
 from sqlstress.experiments.exec.work import Original, changes, marked_unread, state_of
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import Openers
@@ -172,7 +172,8 @@ def test_program_that_has_the_original_open_is_not_accused(database: Path, tmp_p
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout and program.stdout.readline()
         original.check(opened_by_command=False, copy_was_opened=False)
-        assert original.unexplained == "" and has_file_open(program.pid, database)
+        found = [file.identity for file in open_files_of(program.pid)]
+        assert original.unexplained == "" and open_files.identity(database) in found
         assert original.users and original.users[1] == program.pid
         program.kill()
     with subprocess.Popen(
