@@ -44,7 +44,10 @@ class Contents(NamedTuple):
 
 
 def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Check that all acknowledged transactions are there, and none that no writer began."""
+    """Check that all acknowledged transactions are there, and none that no writer began.
+
+    `told` has the bounds of each writer.
+    """
     tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)
     for writer, (least, most) in told.items():
@@ -93,7 +96,8 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
 
 
 def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
-    """Return the first difference between `left` and the rows of `entry`; remove these rows from `left`."""
+    """Return a text on the first difference between `left` and the rows of `entry`, which are removed; or
+    ""."""
     rows = [(index, value, left.pop(key, None)) for index, (key, value) in enumerate(records.rows(entry))]
     differing = [(index, actual) for index, value, actual in rows if actual != value]
     if not differing:
@@ -120,7 +124,7 @@ EXAMINER = 0
 
 
 class Remains(NamedTuple):
-    """Number of files that a crash left for the next process to recover, by kind."""
+    """Numbers of files, by kind, that a crash left for the next process to recover."""
 
     wals: int
     """Number of WALs that must be recovered."""

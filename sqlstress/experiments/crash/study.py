@@ -165,7 +165,7 @@ class KillRound:
         self._victims.let_write(self._strike.then_s, self._pulse)
 
     def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Set `fallen` to the reason why a writer ended by itself, else to `otherwise`; return it."""
+        """Set `fallen` to the reason why a writer ended by itself, or to `otherwise`; return `fallen`."""
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
         self.fallen = self.fallen or reason
@@ -320,7 +320,7 @@ class KillStudy:
         return victims
 
     def _create(self, database: CrashDatabase) -> None:
-        """Continue with a new database."""
+        """Replace the database by a new one, and record its settings."""
         effective = database.create()
         self.kills = replace(self.kills, effective=effective, databases=self.kills.databases + 1)
 

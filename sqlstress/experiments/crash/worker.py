@@ -73,7 +73,7 @@ class Records:
         )
 
     def created(self, record: int) -> Entry:
-        """Return an entry that stands for the creation of a record; it is not stored in the log."""
+        """Return the entry, not stored in the log, for the values with which a record was created."""
         return Entry(0, record, record)
 
     def writer_of(self, value: object) -> tuple[int, int] | None:

@@ -217,15 +217,15 @@ _READ_S = 5.0
 """Time limit for reading all written output, in seconds."""
 
 
-class Ear:
+class OutputReader:
     """Reader of the standard error of a worker's commands.
 
     All commands share a pipe. The worker writes a mark into it between the outputs of two commands.
     """
 
-    def __init__(self, heard: Callable[[str], None]) -> None:
-        """`heard` is called on another thread with the output of each command, which may be empty."""
-        self._heard = heard
+    def __init__(self, handle: Callable[[str], None]) -> None:
+        """`handle` is called on another thread with the output of each command, which may be empty."""
+        self._handle = handle
         self._mark = os.urandom(16)
         self._ended = self._read_texts = 0
         self._ours, self.theirs = os.pipe()
@@ -233,12 +233,12 @@ class Ear:
         self._thread = threading.Thread(target=self._read_pipe, daemon=True)
         self._thread.start()
 
-    def ended(self) -> None:
-        """Write the mark that ends a command's output. Call it after the command has ended."""
+    def mark_end(self) -> None:
+        """Write the mark after a command's output. Call it when the command has ended."""
         self._ended += 1
         os.write(self.theirs, self._mark)
 
-    def caught_up(self) -> None:
+    def await_texts(self) -> None:
         """Wait until the output of all ended commands is read, _READ_S at most.
 
         A process that a command left behind may write for ever.
@@ -263,7 +263,7 @@ class Ear:
                     if self._read_texts == self._ended:
                         return
                     self._keep(text)
-                    self._heard((self._begin + self._end).decode(errors="replace"))
+                    self._handle((self._begin + self._end).decode(errors="replace"))
                     self._read_texts += 1
                     self._begin = self._end = b""
                 # The last bytes may be the beginning of a mark.

@@ -189,7 +189,7 @@ class LockSigns:
 
 
 def lists_locks(folder: Path) -> bool:
-    """Return whether the system lists the locks of an open file, tried with a new file in a folder."""
+    """Return whether the system lists the locks of an open file, tried with a new file in `folder`."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             fcntl.lockf(file, fcntl.LOCK_EX)

@@ -65,40 +65,6 @@ _RATES = {
 }
 
 
-def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
-    """Return the columns of a group's table."""
-    took = (
-        "the lines took at most this long, from when one was written until it was answered"
-        if group.case.spec.lines
-        else "the commands took at most this long, from start to exit"
-    )
-
-    def latency(percentile: str, leaves: int | None = None) -> Column[case_table.Row]:
-        latency_of = case_table.kind_latency("command")
-        return case_table.percentile_column(
-            percentile, latency_of, meaning=f"{PERCENTILES} of {took}", leaves=leaves
-        )
-
-    rate = f"{group.unit}/s"
-    return (
-        *case_table.setting_columns(group),
-        case_table.PROCESSES,
-        replace(case_table.TIME, leaves=10),
-        replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
-        latency("p50"),
-        latency("p90", leaves=20),
-        latency("p99"),
-        _FAILED,
-        case_table.FAIRNESS,
-        replace(
-            case_table.LONGEST_WAIT,
-            heading=("longest", "ms"),
-            meaning="longest: the slowest command, including one that failed or still ran at the end",
-        ),
-        CHECKED.explained([*case_table.spread_legend(group, "rate"), *checked_legend(group)]),
-    )
-
-
 def scaling(group: Group) -> Iterator[Finding]:
     """Yield findings on the effects of more processes or a higher rate; nothing for the empty command."""
     if group.case.spec.command:
@@ -301,7 +267,34 @@ class ExecShown(UserPresenter):
         return text.replace(copy, f"{copy}, which no command used") if _is_unused(group) else text
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
-        return _columns(group)
+        took = (
+            "the lines took at most this long, from when one was written until it was answered"
+            if group.case.spec.lines
+            else "the commands took at most this long, from start to exit"
+        )
+
+        def latency(percentile: str, leaves: int | None = None) -> Column[case_table.Row]:
+            latency_of, meaning = case_table.kind_latency("command"), f"{PERCENTILES} of {took}"
+            return case_table.percentile_column(percentile, latency_of, meaning=meaning, leaves=leaves)
+
+        rate = f"{group.unit}/s"
+        return (
+            *case_table.setting_columns(group),
+            case_table.PROCESSES,
+            replace(case_table.TIME, leaves=10),
+            replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
+            latency("p50"),
+            latency("p90", leaves=20),
+            latency("p99"),
+            _FAILED,
+            case_table.FAIRNESS,
+            replace(
+                case_table.LONGEST_WAIT,
+                heading=("longest", "ms"),
+                meaning="longest: the slowest command, including one that failed or still ran at the end",
+            ),
+            CHECKED.explained([*case_table.spread_legend(group, "rate"), *checked_legend(group)]),
+        )
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
         return self.table(group)

@@ -217,7 +217,7 @@ def state_of(database: Path) -> State:
 
 
 def changes(before: State, now: State) -> str:
-    """Return a text on the changes between two states; empty if there are none."""
+    """Return a text on the changes between two states of the files; empty if there are none."""
     texts = []
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name), now.get(name)
@@ -254,7 +254,7 @@ def marked_unread(file: Path) -> int | None:
 
 
 class Original:
-    """Monitor of the original during one load, and of the trial's copy of it."""
+    """Monitor of the original of --database, and of the trial's copy of it, during one load."""
 
     def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
         """`marker` is (name, value) of an environment variable that all commands of the trial have."""

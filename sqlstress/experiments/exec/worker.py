@@ -25,7 +25,7 @@ from sqlstress.experiments.exec import (
     STDERR,
     TOO_LATE,
 )
-from sqlstress.experiments.exec.programs import CommandExit, CommandStarter, Dialogue, Ear
+from sqlstress.experiments.exec.programs import CommandExit, CommandStarter, Dialogue, OutputReader
 from sqlstress.experiments.exec.sampling import WORKED, OpenFileSampler
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.system.child import on_parent_end
@@ -48,7 +48,7 @@ _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
 class CommandFailed(Exception):
-    """An operation failed or took too long."""
+    """Failure of an operation, or an operation that exceeded its time limit."""
 
 
 def open_source(*arguments: Any) -> ProgramSource:
@@ -61,7 +61,7 @@ class ProgramSource(UserSource):
     """Source of operations that the user's programs do. It counts their exits and messages."""
 
     _topic, _noun = STDERR, "commands"
-    _output_reader: Ear
+    _output_reader: OutputReader
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -87,7 +87,7 @@ class ProgramSource(UserSource):
             signal.signal(signal.SIGINT, lambda *_: None)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._address = directions.address
-        self._output_reader = Ear(lambda text: self._keep(error_line(directions.hidden(text))))
+        self._output_reader = OutputReader(lambda text: self._keep(error_line(directions.hidden(text))))
         self._open({**environment(directions, os.environ), TRIAL: trial})
 
     def _open(self, variables: dict[str, str]) -> None:
@@ -135,7 +135,7 @@ class ProgramSource(UserSource):
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
         if not may_give_up or self._flags[WORKED] or self._ends[TOO_LATE] or len(self._codes) > 1:
             raise CommandFailed
-        self._output_reader.caught_up()
+        self._output_reader.await_texts()
         examples = list(self._messages.examples.values())
         if len(examples) > 1 or any(map(_BUSY.search, examples)):
             raise CommandFailed
@@ -181,7 +181,7 @@ class CommandSource(ProgramSource):
 
     def _run(self, words: list[str]) -> None:
         ended = self._starter.run(words)
-        self._output_reader.ended()
+        self._output_reader.mark_end()
         self._count(ended)
         if not ended.too_late and ended.code == 0:
             self._flags[WORKED] = 1
@@ -212,8 +212,8 @@ class LineSource(ProgramSource):
         # errors are reported at once.
         answer = self._dialogue.ask(self._line())
         if isinstance(answer, CommandExit) or not _is_answer(answer):
-            self._output_reader.ended()
-            self._output_reader.caught_up()
+            self._output_reader.mark_end()
+            self._output_reader.await_texts()
             messages = list(self._messages.examples.values())
             if self._dialogue.pid is not None:
                 self._dialogue.leave()
@@ -231,7 +231,7 @@ class LineSource(ProgramSource):
             self._flags[WORKED] = 1
             return
         if isinstance(answer, CommandExit):
-            self._output_reader.ended()  # The program's last output has the reason.
+            self._output_reader.mark_end()  # The program's last output has the reason.
             self._count(answer)
         elif _is_answer(answer):
             self._keep(error_line(answer.removeprefix("error").lstrip(" :")) or "error")

@@ -53,7 +53,7 @@ class SnapshotState(NamedTuple):
 
 
 def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
-    """Yield the violations in a snapshot."""
+    """Yield the violations of the checks that a snapshot shows."""
     acknowledged, seen, counts, sums, parts, log, again, last_begun = snapshot
     for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, last_begun, strict=True)):
         count, name = counts.get(writer, 0), f"writer {writer + 1}"

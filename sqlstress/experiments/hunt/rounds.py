@@ -248,7 +248,7 @@ class OwnRounds:
         return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        """Yield smaller variants of a round."""
+        """Yield smaller variants of a round; the first leave out most."""
         return map(Drawn, smaller(one.case))
 
     def command(self, one: Drawn) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ class UserRounds:
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return a function from the number of a process to the schedule of its pauses; None without."""
+    """Return a function from the number of a process to its schedule of pauses, or to None for no pauses."""
     case, schedule = one
 
     def words_of(process: int) -> list[int] | None:

@@ -189,5 +189,6 @@ BEGUN, ACKNOWLEDGED = 0, 1
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return the filler, `size` bytes, that shows by which transaction a row was written; 0 means none."""
+    """Return the `size` bytes with which a transaction fills its rows, so that a mixture of two is
+    noticed."""
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

@@ -39,7 +39,7 @@ _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
 
 
 class HuntStudy:
-    """A hunt as a study. Each step is a round."""
+    """Study of a hunt. Each step is a round."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class HuntStudy:
         None."""
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the trial that failed, or in which a statement failed."""
+        """Return the report so far, with the trial in which data was wrong, or a statement failed."""
         runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 

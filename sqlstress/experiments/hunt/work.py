@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HuntWork(Work):
-    """The parent's part of one round."""
+    """The parent's part of a round: it creates the database and checks its final contents."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place

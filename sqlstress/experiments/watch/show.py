@@ -179,12 +179,12 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
 
 
 def is_early(watch: Watch, pin: Pin) -> bool:
-    """Return whether a pin may have begun before the watch."""
+    """Return whether a read transaction that keeps an old snapshot may have begun before the watch."""
     return pin.since_s * max(1, watch.asked.rate) <= 2
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
-    """Return the finding on a process that uses another WAL than that of the watched path."""
+    """Return the finding on a process whose WAL is deleted, or next to another name of the file."""
     if process.wal != OTHER_WAL:
         return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
     return Finding(
@@ -197,7 +197,7 @@ def strange_wal(process: Process, watch: Watch) -> Finding:
 
 
 def unlocked(watch: Watch) -> Finding:
-    """Return the finding on a database without locks: which processes had it open."""
+    """Return the finding on a database without locks: number of processes that had it open."""
     openers = None if watch.hidden and not watch.openers else watch.openers
     return Finding(
         sentences.watch_unlocked, database=watch.database, openers=openers, hidden=watch.hidden or None
@@ -580,7 +580,7 @@ def _view_over_time(
 
 
 def now_line(watch: Watch) -> str:
-    """Return the current state of the locks and the WAL as a line of text."""
+    """Return the present state of the locks and of the WAL as one line."""
     line = f"{watch.seconds:.1f}s: {_state(watch)}"
     if watch.frames_now:
         line += f"; WAL {plural(watch.frames_now, 'frame')}, {digits(watch.checkpointed)} checkpointed"

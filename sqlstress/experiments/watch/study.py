@@ -43,8 +43,7 @@ class _Entry(NamedTuple):
 
 
 class Names:
-    """Processes in the order in which they were first seen. The system may give an ended one's ID to
-    another."""
+    """Processes in the order in which they were first seen. The system may reuse the ID of one that ended."""
 
     def __init__(self) -> None:
         self.found: list[Process] = []
@@ -166,7 +165,7 @@ class WatchStudy:
 
     @property
     def watch(self) -> Watch:
-        """Result so far."""
+        """Result of the watch so far."""
         names = self._names
         processes = [
             replace(process, gone=names.is_gone(place), sqlite=self._sqlite.get(process.pid, ()))

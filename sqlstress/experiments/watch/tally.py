@@ -51,7 +51,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark, the number of the last frame that a reader sees, older than the end of the WAL."""
+    """Read mark (the last frame that a reader sees) that is older than the end of the WAL."""
 
     since_s: float
     last_s: float
@@ -159,7 +159,7 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Place of the present writer, and seconds with the write lock, short gaps included; or None."""
+        """Place of the current writer, and its seconds with the write lock, short gaps included; or None."""
         chain = self._chain
         return (
             (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
@@ -287,7 +287,7 @@ class WatchTally:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether a reader has pinned the WAL for so long that all holders of its lock should be listed."""
+        """Whether a reader has kept an old snapshot for PINNED_S, so that all readers should be listed."""
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.programs import KEPT, CommandExit, CommandStarter, Ear
+from sqlstress.experiments.exec.programs import KEPT, CommandExit, CommandStarter, OutputReader
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
@@ -110,12 +110,12 @@ def has_ended(pid: int) -> bool:
 def texts_of(commands: Sequence[Sequence[bytes]]) -> list[str]:
     """Let commands write pieces; return the text of each command."""
     texts: list[str] = []
-    ear = Ear(texts.append)
+    reader = OutputReader(texts.append)
     for pieces in commands:
         for piece in pieces:
-            os.write(ear.theirs, piece)
-        ear.ended()
-    ear.close()
+            os.write(reader.theirs, piece)
+        reader.mark_end()
+    reader.close()
     return texts
 
 
