@@ -43,7 +43,8 @@ class _Entry(NamedTuple):
 
 
 class Names:
-    """Processes in the order in which they were first seen. The system may reuse the ID of one that ended."""
+    """Processes in the order in which they were first seen. The system may reuse the ID of an ended
+    process."""
 
     def __init__(self) -> None:
         self.found: list[Process] = []
