@@ -138,6 +138,24 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     assert said.code == 1 and "1 process wrote into a deleted WAL" in said.err
 
 
+HELD = """
+import sqlite3, sys
+holder = sqlite3.connect(sys.argv[1], isolation_level=None)
+holder.execute("BEGIN IMMEDIATE")
+other = sqlite3.connect(sys.argv[1], timeout=0)
+other.execute("PRAGMA journal_mode=WAL")
+"""
+
+
+def test_cause_of_a_lock_error_follows_from_the_failed_line(cli: Cli) -> None:
+    Path("held.py").write_text(HELD, encoding="utf-8")
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER);", encoding="utf-8")
+    options = ("--alone", "-c", "2", "--ops", "2", "--repeat", "1", "--journal-mode", "delete")
+    said = exec_(cli, sys.executable, "held.py", "{db}", options=(*options, "--setup", "schema.sql"))
+    text = " ".join(said.out.split())
+    assert 'at other.execute("PRAGMA journal_mode=WAL"). Switching the journal mode needs' in text
+
+
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists locks by descriptor")
 ADDS = """
 import sqlite3, sys

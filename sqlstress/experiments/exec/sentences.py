@@ -101,6 +101,7 @@ def refused(
     error: str,
     count: int,
     causes: Sequence[str],
+    source: str | None = None,
     time: FailureTime | None = None,
     alone: bool = False,
     busy: int = 0,
@@ -115,4 +116,5 @@ def refused(
         explanation = f"Possible causes, the likeliest first: {numbered}"
     if soon:
         explanation += " If the program's busy timeout is shorter than that time, raise it."
-    return f"{plural(count, 'operation')} failed with {error}{how}.{own}{also} {explanation}"
+    at = f" at {source}" if source else ""
+    return f"{plural(count, 'operation')} failed with {error}{how}{at}.{own}{also} {explanation}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.causes import MESSAGES, SIGBUS, Facts, code_in, diagnose, rules_of
@@ -41,6 +41,7 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, LOCKED, name
+from sqlstress.user_work.failures import statement_kind
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.show import (
     CHECKED,
@@ -158,25 +159,40 @@ WAITED_NS = 1e9
 """Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
 """Messages of SQLite that other libraries write, too."""
+_QUOTED = re.compile(r"[\"'`]\s*([A-Za-z].*)")
+"""Pattern of a text in quotes, which may be SQL."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
+
+
+class PrintedError(NamedTuple):
+    """Error of SQLite in the output of commands."""
+
+    code: int
+    statement: str
+    """Kind of the statement, as in the rules of causes; empty if unknown."""
+    alone: bool
+    """Whether the command ran in a single process."""
 
 
 def refused(group: Group) -> Iterator[Finding]:
     """Yield a finding for each of SQLite's errors in the output, with the causes that remain possible."""
-    alone, several = _errors(group, alone=True), _errors(group, alone=False)
+    counts, sources = _printed_errors(group)
     wait = wait_of(group, None)
     time = wait.failure_time() if wait else None
     has_waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
-    busy = several.pop(BUSY, 0) if BUSY_SNAPSHOT in several and not has_waited else 0
-    counts = [(count, code, True) for code, count in alone.items()]
-    counts += [(count, code, False) for code, count in several.items()]
-    for count, code, is_alone in sorted(counts, reverse=True)[:MAX_REFUSALS]:
+    snapshots = [error for error in counts if error.code == BUSY_SNAPSHOT and not error.alone]
+    busy = 0
+    if snapshots and not has_waited:
+        busy = sum(counts.pop(PrintedError(BUSY, statement, False), 0) for statement in ("", "write"))
+    for error, count in counts.most_common(MAX_REFUSALS):
+        code, facts = error.code, Facts()
         is_lock = code & 0xFF in (BUSY, LOCKED)
-        facts = Facts()
         if is_lock:
             facts = Facts(
                 waited=None if wait is None else "the timeout" if has_waited else "at once",
-                holder="this process" if is_alone else None,
+                statement=error.statement or None,  # type: ignore[arg-type]
+                transaction="none" if error.statement == "begin" else None,
+                holder="this process" if error.alone else None,
             )
         possible = diagnose(code, facts).possible
         # The table goes from special causes to usual ones.
@@ -186,22 +202,37 @@ def refused(group: Group) -> Iterator[Finding]:
             error=name(code),
             count=count,
             causes=causes,
+            source=sources.get(error),
             time=time if is_lock else None,
-            alone=is_alone and code == BUSY,
-            soon=code == BUSY and time is not None and not has_waited,
-            busy=busy if code == BUSY_SNAPSHOT and not is_alone else 0,
+            alone=error.alone and code == BUSY,
+            soon=code == BUSY and time is not None and not has_waited and len(causes) > 1,
+            busy=busy if snapshots[:1] == [error] else 0,
         )
 
 
-def _errors(group: Group, *, alone: bool) -> Counter[int]:
-    """Return the number of messages by SQLite's result code, in cases with one process or with several."""
-    counts: Counter[int] = Counter()
+def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedError, str]]:
+    """Return the number of messages by error of SQLite, and a failed line of source code by error."""
+    counts, sources = Counter[PrintedError](), dict[PrintedError, str]()
     for run in group.runs:
-        if (run.case.concurrency == 1) == alone and not run.case.server:
-            for sighting in _run_sightings(run):
-                if sighting.topic in (STDERR, ANSWER) and (code := error_code(sighting.example)):
-                    counts[code] += sighting.count
-    return counts
+        for sighting in _run_sightings(run):
+            if sighting.topic not in (STDERR, ANSWER) or run.case.server:
+                continue
+            if code := error_code(sighting.example):
+                source = sighting.traits.get("source", "")
+                error = PrintedError(code, statement_in(source), run.case.concurrency == 1)
+                counts[error] += sighting.count
+                if error.statement:
+                    sources.setdefault(error, source)
+    return counts, sources
+
+
+def statement_in(source: str) -> str:
+    """Return the kind of the SQL statement in a line of source code; empty if unknown."""
+    if "journal_mode" in source.lower():
+        return "journal_mode"
+    if quoted := _QUOTED.search(source):
+        return statement_kind(quoted[1])
+    return "commit" if ".commit(" in source else ""
 
 
 def error_code(message: str) -> int | None:

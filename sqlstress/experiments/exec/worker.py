@@ -30,7 +30,7 @@ from sqlstress.experiments.exec.sampling import WORKED, OpenFileSampler
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.system.child import on_parent_end
 from sqlstress.user_work.loading import environment
-from sqlstress.user_work.messages import OTHER_KINDS, error_line, group_key
+from sqlstress.user_work.messages import OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.user_work.source import KindCounter, UserSource
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ProgramSource(UserSource):
         self._words = parse(case.spec.command or _empty_command())
         self._number = worker - case.concurrency
         self._address = ""
-        self._codes, self._messages = Counter[int](), KindCounter(OTHER_KINDS)
+        self._codes, self._messages = Counter[int](), KindCounter((OTHER_KINDS, ""))
         self._ends = Counter[str]()
         self._failed = 0
         *_, self._flags, trial = shared
@@ -87,7 +87,7 @@ class ProgramSource(UserSource):
             signal.signal(signal.SIGINT, lambda *_: None)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._address = directions.address
-        self._output_reader = OutputReader(lambda text: self._keep(error_line(directions.hidden(text))))
+        self._output_reader = OutputReader(lambda text: self._add_output(directions.hidden(text)))
         self._open({**environment(directions, os.environ), TRIAL: trial})
 
     def _open(self, variables: dict[str, str]) -> None:
@@ -102,9 +102,13 @@ class ProgramSource(UserSource):
         """Do an operation. Raises CommandFailed, or EnvironmentFailure if all operations fail."""
         raise NotImplementedError
 
-    def _keep(self, line: str) -> None:
-        if line:
-            self._messages.add(group_key(line), line)
+    def _add_output(self, text: str) -> None:
+        if line := error_line(text):
+            self._keep(line, source_line(text, line))
+
+    def _keep(self, line: str, source: str = "") -> None:
+        """Count an error; `source` is the line of source code that failed, as far as it is known."""
+        self._messages.add((group_key(line), source), line)
 
     def _next_number(self) -> int:
         # Each worker has its own range of numbers, so that workers need not share a counter.
@@ -158,7 +162,10 @@ class ProgramSource(UserSource):
         self.seen.sightings += [
             *((EXIT_CODE, exit_name(code), count, "", {}) for code, count in sorted(self._codes.items())),
             *((ENDED, reason, count, "", {}) for reason, count in self._ends.items() if count),
-            *((self._topic, kind, count, example, {}) for kind, count, example in self._messages),
+            *(
+                (self._topic, kind, count, example, {"source": source} if source else {})
+                for (kind, source), count, example in self._messages
+            ),
         ]
         return super().findings()
 

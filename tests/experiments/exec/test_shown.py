@@ -9,7 +9,7 @@ import pytest
 
 from sqlstress.analysis.group import Group
 from sqlstress.experiments.exec import ORIGINAL, STDERR
-from sqlstress.experiments.exec.show import databases, error_code, refused
+from sqlstress.experiments.exec.show import databases, error_code, refused, statement_in
 from sqlstress.experiments.exec.spec import Command
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
@@ -83,11 +83,27 @@ def test_error_code_is_that_of_a_message_of_sqlite(message: str, code: int | Non
     assert error_code(message) == code
 
 
-def explained(concurrency: int, failed_ms: float, *messages: str) -> list[str]:
+@pytest.mark.parametrize(
+    ("source", "statement"),
+    [
+        ('db.execute("PRAGMA journal_mode=WAL")', "journal_mode"),
+        ("db.pragma('journal_mode = WAL')", "journal_mode"),
+        ('db.execute("""', ""),
+        ("db.prepare(`INSERT INTO t VALUES (?)`).run(1)", "write"),
+        ("db.execute('begin immediate')", "begin"),
+        ("db.commit()", "commit"),
+        ("add(row)", ""),
+    ],
+)
+def test_statement_is_found_in_a_line_of_source_code(source: str, statement: str) -> None:
+    assert statement_in(source) == statement
+
+
+def explained(concurrency: int, failed_ms: float, *messages: str, source: str = "") -> list[str]:
     """Return the findings on a case whose commands printed messages and failed after a time."""
     run = example_report().runs[0]
     latency = Latency.from_buckets({bucket_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
-    sightings = tuple(Sighting(STDERR, message, 9, message) for message in messages)
+    sightings = tuple(Sighting(STDERR, message, 9, message, {"source": source}) for message in messages)
     trial = replace(run.trials[0], failures=(Failures("", "", latency),), sightings=sightings)
     case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
     group = Group(case, (replace(run, case=case, trials=(trial,)),))
@@ -125,6 +141,14 @@ def test_causes_follow_the_number_of_processes_and_the_time() -> None:
     assert "No other process was at work" in alone and "(1) An idle connection of the same process" in alone
     assert "held the lock at every try" not in alone
     assert explained(8, 5.0, "syntax error") == []
+
+
+def test_statement_in_the_output_decides_the_cause() -> None:
+    (switch,) = explained(8, 5.0, LOCKED, source="db.execute('PRAGMA journal_mode=wal')")
+    assert "at db.execute('PRAGMA journal_mode=wal'). Switching the journal mode" in switch
+    assert "shorter than that time" not in switch
+    (begin,) = explained(8, 5.0, LOCKED, source="db.execute('BEGIN IMMEDIATE')")
+    assert "(1) The busy timeout was 0" in begin and "had read" not in begin
 
 
 def test_refused_snapshots_explain_other_failures_at_once() -> None:

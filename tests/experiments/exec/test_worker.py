@@ -24,7 +24,7 @@ from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
 from sqlstress.targets.dry import DryPlace
-from sqlstress.user_work.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key
+from sqlstress.user_work.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.user_work.source import MAX_KINDS, KindCounter
 from tests.drawing import CHARACTERS
 
@@ -175,6 +175,14 @@ Stack trace:
 #0 /tmp/x.php(3): PDO->exec()
   thrown in /tmp/x.php on line 3
 """
+
+
+def test_line_of_source_code_is_above_the_error() -> None:
+    assert source_line(TRACEBACK, error_line(TRACEBACK)) == "add()"
+    marked = TRACEBACK.replace("add()\n", "add()\n    ~~~^^\n")
+    assert source_line(marked, error_line(marked)) == "add()"
+    assert source_line(NODE, error_line(NODE)).startswith("function f(){ throw new")
+    assert source_line("database is locked", "database is locked") == ""
 
 
 @pytest.mark.parametrize(
