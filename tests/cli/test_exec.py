@@ -205,6 +205,7 @@ def test_two_libraries_on_one_file_are_named_with_their_paths(cli: Cli, mode: st
         pytest.skip("this apsw uses the SQLite of Python")
     text = lock_findings(cli, before=SECOND_LIBRARY, mode=mode)
     assert ("Two SQLite libraries of one process" in text) == (mode == "wal")
+    assert "without any of SQLite's locks" not in text
     assert ("If it uses both" in text) == (mode == "delete")
     paths = text.replace(" ", "")  # A long path is wrapped.
     assert apsw.__file__ in paths and "and/" in paths

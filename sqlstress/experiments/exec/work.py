@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -27,7 +27,7 @@ from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOST_LOCKS
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -175,12 +175,16 @@ def end_marked(name: str, value: str) -> int:
     return len(killed)
 
 
-def with_libraries(sightings: Iterable[Sighting]) -> Iterator[Sighting]:
+def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
     """Yield observations, those of two libraries with the files of the SQLite libraries.
 
-    Processes that had loaded a single library, and opened the file twice with it, are left out.
+    Processes that had loaded a single library, and opened the file twice with it, are left out. If a process
+    used two libraries, they explain the lost locks of all.
     """
+    kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
     for sighting in sightings:
+        if sighting.what == LOCKLESS and LIBRARIES in kinds:
+            continue
         if sighting.topic != LOST_LOCKS or sighting.what not in (LIBRARIES, LOADED):
             yield sighting
             continue
