@@ -107,18 +107,14 @@ def _share_of_starting(group: Group) -> float | None:
 def ended(group: Group) -> Iterator[Finding]:
     """Yield a finding on the exit codes of the commands, if some are not 0."""
     codes = count_by_kind(group, EXIT_CODE, attrgetter("what"))
-    total = sum(codes.values())
-    (bus_error,) = rules_of(SIGBUS)
-    sigbus = f"{bus_error.cause} {bus_error.cure}" if "SIGBUS" in codes else None
-    if group.case.spec.lines:
-        if total:
-            yield Finding(sentences.exit_codes, ended=total, codes=codes, sigbus=sigbus)
-        return
-    codes.pop("0", None)
+    commands = None if group.case.spec.lines else sum(codes.values())
+    if commands:
+        codes.pop("0", None)
     if codes:
-        yield Finding(
-            sentences.exit_codes, ended=sum(codes.values()), commands=total, codes=codes, sigbus=sigbus
-        )
+        (bus_error,) = rules_of(SIGBUS)
+        sigbus = f"{bus_error.cause} {bus_error.cure}" if "SIGBUS" in codes else None
+        count = sum(codes.values())
+        yield Finding(sentences.exit_codes, ended=count, commands=commands, codes=codes, sigbus=sigbus)
 
 
 def messages(group: Group) -> Iterator[Finding]:
@@ -283,10 +279,10 @@ class ExecShown(UserPresenter):
     failed: ClassVar[Column[case_table.Row]] = _FAILED
 
     def failure_reason(self, run: Run) -> str:
-        problem = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
-        return (
-            f"the {'lines' if run.case.spec.lines else 'commands'} {problem}, or took longer than --timeout"
-        )
+        problem = "commands did not exit with 0"
+        if run.case.spec.lines:
+            problem = "lines were not answered with ok"
+        return f"the {problem}, or took longer than --timeout"
 
     def work(self, case: Case) -> str:
         label: str = case.spec.called
