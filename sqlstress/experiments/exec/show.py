@@ -41,7 +41,6 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, LOCKED, name
-from sqlstress.user_work.failures import statement_kind
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.show import (
     CHECKED,
@@ -155,8 +154,6 @@ WAITED_NS = 1e9
 """Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
 """Messages of SQLite that other libraries write, too."""
-_QUOTED = re.compile(r"[\"'`]\s*([A-Za-z].*)")
-"""Pattern of a text in quotes, which may be SQL."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
 
 
@@ -214,21 +211,12 @@ def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedEr
             if sighting.topic not in (STDERR, ANSWER) or run.case.server:
                 continue
             if code := error_code(sighting.example):
-                source = sighting.traits.get("source", "")
-                error = PrintedError(code, statement_in(source), run.case.concurrency == 1)
+                statement = sighting.traits.get("statement", "")
+                error = PrintedError(code, statement, run.case.concurrency == 1)
                 counts[error] += sighting.count
-                if error.statement:
-                    sources.setdefault(error, source)
+                if statement:
+                    sources.setdefault(error, sighting.traits["source"])
     return counts, sources
-
-
-def statement_in(source: str) -> str:
-    """Return the kind of the SQL statement in a line of source code; empty if unknown."""
-    if "journal_mode" in source.lower():
-        return "journal_mode"
-    if quoted := _QUOTED.search(source):
-        return statement_kind(quoted[1])
-    return "commit" if ".commit(" in source else ""
 
 
 def error_code(message: str) -> int | None:

@@ -29,6 +29,7 @@ from sqlstress.experiments.exec.programs import CommandExit, CommandStarter, Dia
 from sqlstress.experiments.exec.sampling import WORKED, OpenFileSampler
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.system.child import on_parent_end
+from sqlstress.user_work.failures import statement_kind
 from sqlstress.user_work.loading import environment
 from sqlstress.user_work.messages import OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.user_work.source import KindCounter, UserSource
@@ -44,6 +45,8 @@ TRIAL = "SQLSTRESS_TRIAL"
 """Environment variable of the commands whose value identifies the trial."""
 FAILED_ALIKE = 10
 """Number of operations after which a worker gives up, if all of them have failed in the same way."""
+_QUOTED = re.compile(r"[\"'`]\s*([A-Za-z].*)")
+"""Pattern of a text in quotes, which may be SQL."""
 _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
@@ -104,10 +107,11 @@ class ProgramSource(UserSource):
 
     def _add_output(self, text: str) -> None:
         if line := error_line(text):
-            self._keep(line, source_line(text, line))
+            source = source_line(text, line)
+            self._keep(line, source if statement_in(source) else "")
 
     def _keep(self, line: str, source: str = "") -> None:
-        """Count an error; `source` is the line of source code that failed, as far as it is known."""
+        """Count an error; `source` is the line of source code with the statement; empty if unknown."""
         self._messages.add((group_key(line), source), line)
 
     def _next_number(self) -> int:
@@ -163,7 +167,7 @@ class ProgramSource(UserSource):
             *((EXIT_CODE, exit_name(code), count, "", {}) for code, count in sorted(self._codes.items())),
             *((ENDED, reason, count, "", {}) for reason, count in self._ends.items() if count),
             *(
-                (self._topic, kind, count, example, {"source": source} if source else {})
+                (self._topic, kind, count, example, _traits(source))
                 for (kind, source), count, example in self._messages
             ),
         ]
@@ -262,6 +266,19 @@ class LineSource(ProgramSource):
         self.seen.sightings = [sample for sample in samples if has_copy or sample[0] != MOMENTS]
         self.seen.reconnected = True  # The program has closed the database, so the WAL may have been removed.
         self._dialogue.close()
+
+
+def statement_in(source: str) -> str:
+    """Return the kind of the SQL statement in a line of source code; empty if unknown."""
+    if "journal_mode" in source.lower():
+        return "journal_mode"
+    if quoted := _QUOTED.search(source):
+        return statement_kind(quoted[1])
+    return "commit" if ".commit(" in source else ""
+
+
+def _traits(source: str) -> dict[str, str]:
+    return {"source": source, "statement": statement_in(source)} if source else {}
 
 
 def _is_answer(text: str) -> bool:

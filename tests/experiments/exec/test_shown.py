@@ -9,8 +9,9 @@ import pytest
 
 from sqlstress.analysis.group import Group
 from sqlstress.experiments.exec import ORIGINAL, STDERR
-from sqlstress.experiments.exec.show import databases, error_code, refused, statement_in
+from sqlstress.experiments.exec.show import databases, error_code, refused
 from sqlstress.experiments.exec.spec import Command
+from sqlstress.experiments.exec.worker import statement_in
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
 from sqlstress.report.results import Holder, Holds, Sighting, WalUse, WriteLock
@@ -103,7 +104,8 @@ def explained(concurrency: int, failed_ms: float, *messages: str, source: str = 
     """Return the findings on a case whose commands printed messages and failed after a time."""
     run = example_report().runs[0]
     latency = Latency.from_buckets({bucket_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
-    sightings = tuple(Sighting(STDERR, message, 9, message, {"source": source}) for message in messages)
+    traits = {"source": source, "statement": statement_in(source)}
+    sightings = tuple(Sighting(STDERR, message, 9, message, traits) for message in messages)
     trial = replace(run.trials[0], failures=(Failures("", "", latency),), sightings=sightings)
     case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
     group = Group(case, (replace(run, case=case, trials=(trial,)),))
