@@ -874,8 +874,19 @@ _NO_LOCKS = "Other processes then delete or overwrite the WAL, and acknowledged 
 def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> str:
     if kind == "two libraries":
         return (
-            "Two SQLite libraries of one process, sqlite3 and apsw, had the database open: closing it in one "
-            f"drops the locks of the other. {_NO_LOCKS} Use one library."
+            f"Two SQLite libraries of one process, {at or 'sqlite3 and apsw'}, had the database open: "
+            f"closing it in one drops the locks of the other. {_NO_LOCKS} Use one library."
+        )
+    if kind == "two libraries loaded":
+        return (
+            f"A process had the database open twice, and two SQLite libraries loaded: {at}. If it uses both, "
+            f"closing the database in one drops the locks of the other. {_NO_LOCKS} Use one library."
+        )
+    if kind == "without locks":
+        return (
+            f"{plural(count, 'process')} had {file} open without any of SQLite's locks. Other code of the "
+            f"process had opened and closed the file, which drops them (POSIX). {_NO_LOCKS} Let nothing but "
+            "SQLite open it."
         )
     if kind == "deleted":
         return (

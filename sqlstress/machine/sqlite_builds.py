@@ -53,7 +53,7 @@ def builds_of_process(pid: int) -> list[Build]:
     Raises UsageError if the process cannot be examined.
     """
     try:
-        return [*_builds(_mapped_files(psutil.Process(pid)))]
+        return [*builds_of_files(_mapped_files(psutil.Process(pid)))]
     except psutil.Error as error:
         raise UsageError(f"cannot examine process {pid}: {error}.") from error
 
@@ -81,7 +81,8 @@ def _mapped_files(process: psutil.Process) -> set[str]:
     return files
 
 
-def _builds(files: Iterable[str]) -> Iterator[Build]:
+def builds_of_files(files: Iterable[str]) -> Iterator[Build]:
+    """Yield the SQLite libraries in files, sorted by path; files that cannot be read are left out."""
     for name in sorted(files):
         path = Path(name)
         with suppress(OSError, ValueError):  # For example a device, or a file that is empty or was replaced.

@@ -35,6 +35,12 @@ OPEN_STATEMENT = "open statement"
 """Topic of queries that stayed open, because their rows were not all fetched."""
 LOST_LOCKS = "lost locks"
 """Topic of causes and signs of lost locks."""
+CLOSED, DELETED = "closed", "deleted"
+"""Kinds of this topic: code other than SQLite opened a file of the database; -wal or -shm was deleted while
+in use."""
+LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
+"""More kinds: a process used the database with two SQLite libraries; it had the database open twice, and two
+libraries loaded; it had the database open and none of SQLite's locks."""
 CALL_COST = "call cost"
 """Topic of the connections and commits of calls: its count is the number of calls."""
 NOT_REHEARSED = "not rehearsed"

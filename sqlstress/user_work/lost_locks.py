@@ -19,13 +19,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqlstress.user_work import LOST_LOCKS
+from sqlstress.user_work import CLOSED, DELETED, LIBRARIES, LOST_LOCKS
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.source import PlainObservation
 
-CLOSED, LIBRARIES, DELETED = "closed", "two libraries", "deleted"
-"""Kinds of observations: code other than SQLite opened a file of the database; two SQLite libraries had the
-database open; -wal or -shm was deleted while in use."""
 SUFFIXES = ("", "-wal", "-shm")
 
 

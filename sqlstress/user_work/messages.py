@@ -45,6 +45,15 @@ def error_line(text: str) -> str:
     return _CONTROL.sub(" ", lines[0]).strip()[:MAX_CHARS] if lines else ""
 
 
+def source_line(text: str, error: str) -> str:
+    """Return the line above an error line: the line of source code, in a traceback; "" if there is none.
+
+    Python and Node mark a position in the line of source code by a line of ^ and ~, which is left out.
+    """
+    lines = [line.strip() for line in text.partition(error)[0].splitlines() if line.strip(" \t^~")]
+    return _CONTROL.sub(" ", lines[-1])[:MAX_CHARS] if lines else ""
+
+
 def _by_pattern(text: str) -> list[str]:
     for place, pattern in enumerate(_ERROR_LINES):
         if matches := pattern.findall(text):

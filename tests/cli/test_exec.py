@@ -135,6 +135,97 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     options = ("--alone", "-c", "1", "--ops", "1", "--repeat", "1", "--timeout", "4s")
     said = exec_(cli, *PYTHON, LOSES_ITS_LOCKS, "{db}", options=options)
     assert "Deleted while 1 process had it open: the WAL." in " ".join(said.out.split())
+    assert said.code == 1 and "1 process wrote into a deleted WAL" in said.err
+
+
+HELD = """
+import sqlite3, sys
+holder = sqlite3.connect(sys.argv[1], isolation_level=None)
+holder.execute("BEGIN IMMEDIATE")
+other = sqlite3.connect(sys.argv[1], timeout=0)
+other.execute("PRAGMA journal_mode=WAL")
+"""
+
+
+def test_cause_of_a_lock_error_follows_from_the_failed_line(cli: Cli) -> None:
+    Path("held.py").write_text(HELD, encoding="utf-8")
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER);", encoding="utf-8")
+    options = ("--alone", "-c", "2", "--ops", "2", "--repeat", "1", "--journal-mode", "delete")
+    said = exec_(cli, sys.executable, "held.py", "{db}", options=(*options, "--setup", "schema.sql"))
+    text = " ".join(said.out.split())
+    assert 'at other.execute("PRAGMA journal_mode=WAL"). Switching the journal mode needs' in text
+
+
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists locks by descriptor")
+ADDS = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], 30, isolation_level=None)
+{before}
+for line in sys.stdin:
+    {first}
+    db.execute("INSERT INTO log VALUES (?, 1)", (line,))
+    print("ok", flush=True)
+"""
+READS_HEADER = "open(sys.argv[1], 'rb').read(16)"
+SECOND_LIBRARY = """
+import apsw
+other = apsw.Connection(sys.argv[1])
+other.execute("SELECT * FROM log").fetchall()
+"""
+OPENS_ANEW = """db.close(); db = sqlite3.connect(sys.argv[1], 30, isolation_level=None)"""
+FORKS = """
+import os, time
+list(db.execute("SELECT * FROM log"))
+if not os.fork():
+    time.sleep(60)
+"""
+
+
+def lock_findings(cli: Cli, *, before: str = "", first: str = "pass", mode: str = "wal") -> str:
+    """Return the findings on a program that adds a row for each line, with additional code."""
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);")
+    Path("add.py").write_text(ADDS.format(before=before, first=first), encoding="utf-8")
+    options = ("--lines", "-c", "1", "--setup", "schema.sql", "--duration", "500ms", "--repeat", "1")
+    said = cli("exec", *options, "--journal-mode", mode, "--details", "--", sys.executable, "add.py", "{db}")
+    assert said.code == 0, said
+    return " ".join(said.out.split())
+
+
+@only_linux
+def test_program_that_closes_the_file_by_other_means_is_a_finding(cli: Cli) -> None:
+    text = lock_findings(cli, first=READS_HEADER)
+    assert "1 process had kv.db open without any of SQLite's locks. Other code of the process" in text
+
+
+@only_linux
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_two_libraries_on_one_file_are_named_with_their_paths(cli: Cli, mode: str) -> None:
+    apsw = pytest.importorskip("apsw")
+    if not apsw.using_amalgamation:
+        pytest.skip("this apsw uses the SQLite of Python")
+    text = lock_findings(cli, before=SECOND_LIBRARY, mode=mode)
+    assert ("Two SQLite libraries of one process" in text) == (mode == "wal")
+    assert "without any of SQLite's locks" not in text
+    assert ("If it uses both" in text) == (mode == "delete")
+    paths = text.replace(" ", "")  # A long path is wrapped.
+    assert apsw.__file__ in paths and "and/" in paths
+
+
+@only_linux
+@pytest.mark.parametrize(
+    ("before", "first"),
+    [
+        ("", "pass"),
+        ("", OPENS_ANEW),
+        (FORKS, "pass"),
+        ("other = sqlite3.connect(sys.argv[1])", "list(other.execute('SELECT 1 FROM log LIMIT 1'))"),
+    ],
+    ids=["one connection", "a connection per line", "a forked process", "two connections"],
+)
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_right_program_has_no_finding_on_lost_locks(cli: Cli, before: str, first: str, mode: str) -> None:
+    text = lock_findings(cli, before=before, first=first, mode=mode)
+    assert "SQLite's locks" not in text and "SQLite libraries" not in text
 
 
 def test_check_broken_under_load_exits_1_with_its_rows(cli: Cli) -> None:
@@ -289,9 +380,7 @@ def test_load_continues_after_expected_or_mixed_failures(
     (run,) = saved().runs
     assert run.trials and run.trials[0].error is None
     # The remedy for locked commands appears only if a command met a lock.
-    assert ("Without a busy timeout a program fails at once" in " ".join(said.out.split())) == (
-        "locked" in program
-    )
+    assert ("The busy timeout was 0" in " ".join(said.out.split())) == ("locked" in program)
 
 
 HOLD = """

@@ -30,9 +30,8 @@ from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.statistics.units import plural, verb
-from sqlstress.user_work import CALL_COST, LOST_LOCKS, NOT_COMMITTED, database
+from sqlstress.user_work import CALL_COST, DELETED, LOST_LOCKS, NOT_COMMITTED, database
 from sqlstress.user_work.loading import CONNECT, SETUP
-from sqlstress.user_work.lost_locks import DELETED
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:

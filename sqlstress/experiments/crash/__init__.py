@@ -1,2 +1,1 @@
-"""Crash tests: writers are killed, and the rows show which transactions exist and whether each is
-complete."""
+"""Crash tests: writers are killed, and their transactions must be there, each complete."""

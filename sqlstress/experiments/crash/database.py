@@ -1,5 +1,4 @@
-"""The parent's access to the database of a crash test: creation, examination after a crash, and
-verification."""
+"""Database of a crash test in the parent: creation, and examination after a crash."""
 
 from __future__ import annotations
 
@@ -27,10 +26,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds for the number of transactions of one writer in the files.
-
-    Its transactions are numbered from 1.
-    """
+    """Bounds for the number of transactions of a writer, which are numbered from 1."""
 
     least: int
     """Number of acknowledged transactions: the files must have all of them."""
@@ -48,9 +44,9 @@ class Contents(NamedTuple):
 
 
 def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Return the check that the files have all acknowledged transactions, and none that no writer began.
+    """Check that all acknowledged transactions are there, and none that no writer began.
 
-    `told` has the bounds by writer.
+    `told` has the bounds of each writer.
     """
     tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)
@@ -69,8 +65,7 @@ def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[
 
 
 def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[tuple[int, int]]]:
-    """Return two results: the numbers of the transactions in the logs, by writer; and a (writer, number) pair
-    for each transaction that occurs more than once."""
+    """Return the numbers in the logs by writer, and (writer, number) of each repeated transaction."""
     by_writer: dict[int, set[int]] = {}
     repeated = []
     for writer, number, _ in chain.from_iterable(file.log for file in files):
@@ -82,8 +77,7 @@ def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[
 
 
 def check_whole(records: Records, files: Sequence[Contents]) -> Check:
-    """Return the check that each record is complete: all of its rows are as the last transaction of this
-    record in the log wrote them."""
+    """Check that all rows of a record are as its last transaction in the log wrote them."""
     tally = CheckCounter(WHOLE)
     for number, file in enumerate(files):
         file_records = records.records_in(number)
@@ -102,10 +96,8 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
 
 
 def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
-    """Return the problem if rows of a record differ from the rows that `entry` wrote; else an empty text.
-
-    Removes the rows of the record from `left`.
-    """
+    """Return a text on the first difference between `left` and the rows of `entry`, which are removed; or
+    ""."""
     rows = [(index, value, left.pop(key, None)) for index, (key, value) in enumerate(records.rows(entry))]
     differing = [(index, actual) for index, value, actual in rows if actual != value]
     if not differing:
@@ -132,7 +124,7 @@ EXAMINER = 0
 
 
 class Remains(NamedTuple):
-    """Number of files that a crash left for the next process to recover, by kind."""
+    """Numbers of files, by kind, that a crash left for the next process to recover."""
 
     wals: int
     """Number of WALs that must be recovered."""
@@ -190,8 +182,7 @@ class CrashDatabase:
         )
 
     def examine(self) -> ExaminedFiles:
-        """Open every file, which recovers the file, and read all of it. The connections stay open until
-        `release`."""
+        """Open, recover and read every file. The connections stay open until `release`."""
         started_s, tally, readable = time.perf_counter(), CheckCounter(INTEGRITY), list[Contents]()
         for path in self.place.paths:
             tally.checked += 1
@@ -216,11 +207,9 @@ class CrashDatabase:
         return ExaminedFiles(all_contents, tally.check(), time.perf_counter() - started_s)
 
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
-        """Return the contents of a file, and the problems: those that integrity_check reports, and changes of
-        the schema.
+        """Return the contents of a file, and problems of its structure and schema.
 
-        This method repeats the read in Python while the file is locked, because writers release their locks
-        only for moments.
+        The read is repeated while the file is locked: writers release their locks only for moments.
         """
         driver = load_driver(self.case.driver)
         connection = driver.connect(path, 0)
@@ -241,10 +230,9 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Record which transactions of dead writers the examination found. Later examinations must find
-        exactly these transactions.
+        """Record the transactions of dead writers that were found: later examinations must find the same.
 
-        Return how many of these transactions had not been acknowledged.
+        Return the number of those that had not been acknowledged.
         """
         found_numbers, _ = numbers_found(examined.files)
         counts = {writer: len(found_numbers.get(writer, ())) for writer in writers}
@@ -277,8 +265,7 @@ def _never_interrupt() -> None:
 
 
 def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]:
-    """Return contents and schema of a file, read in one snapshot, and the problems that integrity_check
-    reports."""
+    """Return contents and schema of a file from one snapshot, and problems that integrity_check reports."""
     connection.rows("BEGIN")
     try:
         log = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
@@ -67,14 +68,14 @@ class KillsShown(ResultShown[Kills]):
         return rounds(result)
 
 
-def _count_cell(figure: Callable[[Kills], int]) -> Callable[[Kills], str]:
-    """Return the function that formats a count of a crash test as a cell."""
+def _count(name: str, count: Callable[[Kills], int], **more: Any) -> Column[Kills]:
+    """Return the column of a count; `more` has further fields of the column."""
 
     def cell(kills: Kills) -> str:
-        count = figure(kills)
-        return digits(count) if abs(count) < 10_000_000 else f"{count:.0e}"
+        value = count(kills)
+        return digits(value) if abs(value) < 10_000_000 else f"{value:.0e}"
 
-    return cell
+    return Column(name, cell=cell, **more)
 
 
 def _integrity(kills: Kills) -> str:
@@ -83,34 +84,30 @@ def _integrity(kills: Kills) -> str:
 
 
 COLUMNS: tuple[Column[Kills], ...] = (
-    Column("rounds", cell=_count_cell(lambda kills: kills.rounds)),
-    Column("kills", cell=_count_cell(lambda kills: kills.kills)),
-    Column(
-        "acknowledged transactions",
-        ("", "acknowledged"),
-        cell=_count_cell(lambda kills: kills.acknowledged),
-    ),
-    Column(
+    _count("rounds", lambda kills: kills.rounds),
+    _count("kills", lambda kills: kills.kills),
+    _count("acknowledged transactions", lambda kills: kills.acknowledged, heading=("", "acknowledged")),
+    _count(
         "finished",
-        cell=_count_cell(lambda kills: kills.finished),
+        lambda kills: kills.finished,
         meaning="finished: transactions in progress at the kill that were there afterwards",
         leaves=30,
     ),
-    Column(
+    _count(
         "undone",
-        cell=_count_cell(lambda kills: kills.undone),
+        lambda kills: kills.undone,
         meaning="undone: transactions in progress that were not",
         leaves=20,
     ),
-    Column(
+    _count(
         "recovered files",
-        ("recovered", "files"),
-        cell=_count_cell(lambda kills: kills.wals + kills.hot_journals),
+        lambda kills: kills.wals + kills.hot_journals,
+        heading=("recovered", "files"),
         meaning="recovered: WALs and hot journals left for the next process to recover",
         leaves=10,
     ),
-    Column("lost", cell=_count_cell(lambda kills: kills.lost_count)),
-    Column("torn", cell=_count_cell(lambda kills: kills.torn_count)),
+    _count("lost", lambda kills: kills.lost_count),
+    _count("torn", lambda kills: kills.torn_count),
     Column("integrity", align="left", cell=_integrity),
 )
 

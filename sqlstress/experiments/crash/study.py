@@ -57,10 +57,9 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until living writers have more than `than` acknowledged transactions; return whether they
-        have.
+        """Return whether living writers have acknowledged more than `than` transactions.
 
-        The wait ends after `timeout_s`, in seconds, or at once if a writer ends by itself.
+        The wait ends after `timeout_s`, or at once if a writer ends by itself.
         """
         return self._wait_for(lambda: self.acknowledged() > than, timeout_s, LOOK_S, pulse)
 
@@ -78,10 +77,7 @@ class Victims(Pool):
         return True
 
     def kill(self, numbers: Collection[int]) -> None:
-        """Kill writers in quick succession, and wait until they have ended.
-
-        Raises EnvironmentFailure if a killed writer has not ended after END_S.
-        """
+        """Kill writers and wait for their end. Raises EnvironmentFailure if that takes longer than END_S."""
         killed = [self._processes[number - 1] for number in numbers]
         for process in killed:
             process.kill()
@@ -103,14 +99,11 @@ class Victims(Pool):
 
 
 GOES_ON_S = 30.0
-"""Time limit for the writers that are alive to acknowledge a further transaction, in seconds. Any disk is
-fast enough for this limit, and a killed writer holds no lock that could delay the others."""
+"""Time limit for living writers to acknowledge a transaction, in seconds: enough for any disk."""
 
 HELD_S = 0.1
-"""Time after which the examining connections are closed if no transaction was acknowledged, in seconds.
-
-A writer may need an exclusive lock, which the examining connections prevent.
-"""
+"""Time after which the examining connections are closed if no transaction was acknowledged, in seconds: a
+writer may need an exclusive lock."""
 
 
 class KillRound:
@@ -152,8 +145,7 @@ class KillRound:
         self._remains = self._database.remains()
 
     def _kill_one(self, victim: int) -> None:
-        """Kill the writer `victim`, examine the files while the other writers run, and check that the other
-        writers continue."""
+        """Kill one writer, examine the files, and check that the other writers continue."""
         self._victims.kill([victim])
         acknowledged = self._victims.acknowledged()
         least = self._acknowledged_now()
@@ -173,10 +165,7 @@ class KillRound:
         self._victims.let_write(self._strike.then_s, self._pulse)
 
     def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Return the reason why the first writer ended by itself; if none did, `otherwise`.
-
-        Also set `fallen`.
-        """
+        """Set `fallen` to the reason why a writer ended by itself, or to `otherwise`; return `fallen`."""
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
         self.fallen = self.fallen or reason
@@ -194,8 +183,7 @@ class KillRound:
         return bounds
 
     def examine(self) -> None:
-        """Open the files, which recovers the files, and compare their contents with the acknowledged
-        transactions."""
+        """Recover and read the files, and compare them with the acknowledged transactions."""
         examined = self._database.examine()
         self.verdicts.append(self._database.judge(examined, self._told))
         self._finished = self._database.settle(examined, self._told)
@@ -228,16 +216,14 @@ OPENING_S = 0.02
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed before the others."""
 HELD_SHARE = 0.5
-"""Share of the rounds whose writers find the last round's WAL, because the examining connections stay open
-until the writers begin."""
+"""Share of the rounds in which examining connections stay open, so that writers find the last WAL."""
 
 
 class Strike(NamedTuple):
     """Plan of the kills in one round."""
 
     opening: bool
-    """Whether `after_s` counts from the opening of the files; otherwise from the first acknowledged
-    transaction."""
+    """Whether `after_s` counts from the opening of the files, not from the first acknowledgement."""
     after_s: float
     """Time of the first kill, in seconds."""
     order: tuple[int, ...]
@@ -245,8 +231,7 @@ class Strike(NamedTuple):
     alone: bool
     """Whether the first writer is killed alone, and the others continue for a while."""
     then_s: float
-    """Time for which the other writers continue after the first examination, before they are killed, in
-    seconds."""
+    """Time for which the other writers continue after the first examination, in seconds."""
     held: bool
     """Whether the examining connections stay open until the writers begin."""
 
@@ -266,8 +251,7 @@ def draw(seed: int, number: int, writers: int) -> Strike:
 
 
 ROUNDS_EACH = 50
-"""Number of rounds per database: enough for many recoveries in succession, and few enough to keep the log
-table short."""
+"""Number of rounds per database: many recoveries in succession, and a short log table."""
 
 
 def progress_of(kills: Kills) -> Progress:
@@ -336,7 +320,7 @@ class KillStudy:
         return victims
 
     def _create(self, database: CrashDatabase) -> None:
-        """Continue with a new database."""
+        """Replace the database by a new one, and record its settings."""
         effective = database.create()
         self.kills = replace(self.kills, effective=effective, databases=self.kills.databases + 1)
 
@@ -358,11 +342,7 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on all rounds: the verdict of `kills`, to which the verdicts of its last round are
-    added.
-
-    Each check appears once. Each counter-example names its round.
-    """
+    """Return the verdict of `kills` with those of its last round added. Counter-examples name the round."""
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds
     for verdict in verdicts:

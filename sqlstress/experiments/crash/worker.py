@@ -1,8 +1,7 @@
 """A writer of a crash test, which runs until it is killed, and the data that must survive.
 
-A file has a table of records and a log table. A record is a group of rows that lie far apart in their table.
-A transaction writes all rows of one record, and adds a row to the log. So the log has all transactions in the
-order of their commits. Each record must be as its last transaction in the log wrote it.
+A record is a group of rows that lie far apart in their table. A transaction writes all rows of a record, and
+adds a row to the log, which so has all transactions in the order of their commits.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Records:
         )
 
     def created(self, record: int) -> Entry:
-        """Return an entry that stands for the creation of a record; it is not stored in the log."""
+        """Return the entry, not stored in the log, for the values with which a record was created."""
         return Entry(0, record, record)
 
     def writer_of(self, value: object) -> tuple[int, int] | None:
@@ -90,10 +89,8 @@ def transactions(case: Case, records: Records, writer: int) -> Iterator[Entry]:
 
 
 def writing(connection: Connection, begin: str) -> Operation:
-    """Return a function that writes rows and a log entry in one transaction.
-
-    Its argument is the tuple (rows, entry). `begin` is the kind of transaction, such as IMMEDIATE.
-    """
+    """Return a function that writes (rows, entry) in a transaction; `begin` is its kind, such as
+    IMMEDIATE."""
     start, end, log = (connection.writer(sql) for sql in (f"BEGIN {begin}", "COMMIT", LOG))
 
     def write(params: tuple[list[Any], Entry]) -> None:
@@ -107,10 +104,7 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Source (operations) of a writer.
-
-    The source opens the files when the load begins. So the first writer that opens a file recovers the file.
-    """
+    """Operations of a writer, which opens the files under load: the first writer recovers them."""
 
     kinds = ("transaction",)
 

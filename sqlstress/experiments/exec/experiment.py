@@ -1,5 +1,4 @@
-"""The experiment `exec`: for each number of processes, a case with the command and a case with an empty
-command."""
+"""The experiment `exec`: the user's command, and an empty command that shows the cost of a process start."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ DATABASE_S = 0.3
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the case with the driver `driver`. The other cases with this driver are made from it. Raises
-    UsageError."""
+    """Return the case from which all cases with a driver are made. Raises UsageError."""
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
@@ -125,8 +123,7 @@ class ExecExperiment(UserExperiment):
     def cases(self, request: ExecRequest) -> Iterator[Case]:
         """Yield cases of the command and of an empty command, by number of processes, target and rate.
 
-        The empty command shows the cost of starting a process, and is measured for one target only. With
-        --alone or --lines there is no case with the empty command. Raises UsageError.
+        Raises UsageError.
         """
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:

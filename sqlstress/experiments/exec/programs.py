@@ -1,9 +1,7 @@
-"""The user's programs: their start, their observation from outside, and their end. No process that a program
-started is left running.
+"""Start and end of the user's programs. No process that a program started is left running.
 
-A worker starts its programs one after the other, each in a new process group. A signal to the group also
-reaches the program's children, and Ctrl-C does not reach the program. Windows has no such groups, so only the
-program itself is killed there.
+Each program has a process group: a signal to the group reaches the program's children, and Ctrl-C does not
+reach the group. Windows has no such groups, so only the program itself is killed there.
 """
 
 from __future__ import annotations
@@ -21,12 +19,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
-from sqlstress.user_work.source import PlainObservation
 
 _TICK_S = 0.05
-"""Interval between checks of the time limit, in seconds. A program may exceed its time limit by up to this
-interval."""
+"""Interval between checks of the time limit, in seconds."""
 
 if sys.platform == "win32":
     _NEW_GROUP = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -51,8 +46,8 @@ class WatchedProgram:
     """Runner of one program at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
-        """`error` is the file descriptor for the programs' standard error. `timeout_s` is the time limit of
-        each program, in seconds."""
+        """`error` is the descriptor of the programs' standard error, `timeout_s` the limit of each
+        program."""
         self._environment, self._error, self._timeout_s = dict(environment), error, timeout_s
         self._null = os.open(os.devnull, os.O_RDWR)
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -136,10 +131,7 @@ PATIENCE_S = 2.0
 
 
 class Dialogue(WatchedProgram):
-    """A program that answers each line of input with a line.
-
-    If the program has ended, the next line of input starts the program again.
-    """
+    """Program that answers each line of input with a line, and is started again if it has ended."""
 
     def __init__(
         self, environment: Mapping[str, str], words: Sequence[str], error: int, timeout_s: float
@@ -148,7 +140,7 @@ class Dialogue(WatchedProgram):
         self._words = words
 
     def ask(self, line: bytes) -> str | CommandExit:
-        """Write a line to the program; return the program's answer, or its exit if it did not answer.
+        """Write a line to the program; return its answer, or its exit if it did not answer.
 
         Raises EnvironmentFailure if the program cannot be started.
         """
@@ -168,8 +160,7 @@ class Dialogue(WatchedProgram):
         return text if answer else self.leave()
 
     def leave(self) -> CommandExit:
-        """Close the running program's input, and wait for the program's exit. Kill the program if it does not
-        exit within PATIENCE_S. Return the exit."""
+        """Close the program's input and return its exit; kill the program after PATIENCE_S."""
         process = self._running
         assert process and process.stdin and process.stdout
         with suppress(OSError):
@@ -186,8 +177,7 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the bytes that the program wrote, up to the end of a line, at most about LONGEST_ANSWER; empty
-    if the program has closed its output."""
+    """Return the next line, about LONGEST_ANSWER bytes of it at most; empty at the end of the output."""
     received = b""
     while b"\n" not in received and len(received) < LONGEST_ANSWER:
         piece = os.read(descriptor, LONGEST_ANSWER)
@@ -227,16 +217,15 @@ _READ_S = 5.0
 """Time limit for reading all written output, in seconds."""
 
 
-class Ear:
+class OutputReader:
     """Reader of the standard error of a worker's commands.
 
-    All commands write into one pipe. After each command the worker writes a mark into the pipe, which
-    separates the output of this command from the output of the next.
+    All commands share a pipe. The worker writes a mark into it between the outputs of two commands.
     """
 
-    def __init__(self, heard: Callable[[str], None]) -> None:
-        """`heard` is called on another thread with the output of each command, which may be empty."""
-        self._heard = heard
+    def __init__(self, handle: Callable[[str], None]) -> None:
+        """`handle` is called on another thread with the output of each command, which may be empty."""
+        self._handle = handle
         self._mark = os.urandom(16)
         self._ended = self._read_texts = 0
         self._ours, self.theirs = os.pipe()
@@ -244,25 +233,22 @@ class Ear:
         self._thread = threading.Thread(target=self._read_pipe, daemon=True)
         self._thread.start()
 
-    def ended(self) -> None:
-        """Write the mark that ends a command's output. Call it after the command has ended."""
+    def mark_end(self) -> None:
+        """Write the mark after a command's output. Call it when the command has ended."""
         self._ended += 1
         os.write(self.theirs, self._mark)
 
-    def caught_up(self) -> None:
-        """Wait until the output of all ended commands is read, or until a time limit.
+    def await_texts(self) -> None:
+        """Wait until the output of all ended commands is read, _READ_S at most.
 
-        The limit is needed because a process that a command left behind may still write.
+        A process that a command left behind may write for ever.
         """
         until = time.monotonic() + _READ_S
         while self._read_texts < self._ended and time.monotonic() < until:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Wait until all output is read, or until a time limit, and close the pipe.
-
-        An additional mark, which follows no command, ends the reading thread.
-        """
+        """Read the rest of the output, for _READ_S at most, and close the pipe."""
         os.write(self.theirs, self._mark)
         self._thread.join(_READ_S)
         os.close(self.theirs)
@@ -277,7 +263,7 @@ class Ear:
                     if self._read_texts == self._ended:
                         return
                     self._keep(text)
-                    self._heard((self._begin + self._end).decode(errors="replace"))
+                    self._handle((self._begin + self._end).decode(errors="replace"))
                     self._read_texts += 1
                     self._begin = self._end = b""
                 # The last bytes may be the beginning of a mark.
@@ -289,96 +275,3 @@ class Ear:
         room = KEPT - len(self._begin)
         self._begin += text[:room]
         self._end = (self._end + text[room:])[-KEPT:]
-
-
-# The share of a command's time in which the command has the database open (the rest is starting and ending),
-# and whether the command has the original of a copy open. Both are sampled from Linux's list of the open
-# files of a process. This needs no help from the command, and does not open the database. Other systems have
-# no such list.
-
-
-EVERY_S = 0.02
-"""Interval between samples, in seconds. A sample takes about 0.1 ms, so sampling takes half a percent of a
-processor."""
-
-
-WORKED, STRAYED, REACHED = range(3)
-"""Indices of the shared flags of a trial.
-
-WORKED: an operation has succeeded. STRAYED: a command had the original of the copy open. REACHED: a command
-had the trial's database open.
-"""
-
-
-class Opened:
-    """Sampler of the open files of a worker's commands while they run."""
-
-    def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the running command's process ID; None if no command runs.
-
-        `original` is the path of the original of --database; empty if the commands use no copy. `flags` are
-        the shared flags of the trial.
-        """
-        self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
-        self._original = Path(original) if original else None
-        self._open = self._closed = 0
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
-            self._thread.start()
-
-    def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return two observations: the number of samples in which the command had the database
-        open, and the number of other samples.
-
-        An observation with the number 0 is left out.
-        """
-        self._ends.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        counts = ((OPEN, self._open), (CLOSED, self._closed))
-        return [(MOMENTS, state, count, "", {}) for state, count in counts if count]
-
-    def _sample(self) -> None:
-        while not self._ends.wait(EVERY_S):
-            pid = self._pid()
-            if pid is None:
-                continue
-            processes = family(pid)
-            is_open = any(has_open(process, self._database) for process in processes)
-            if self._original and any(has_file_open(process, self._original) for process in processes):
-                self._flags[STRAYED] = 1
-            if is_open:
-                self._flags[REACHED] = 1
-            if pid == self._pid():  # Otherwise the command ended during the sample.
-                self._open += is_open
-                self._closed += not is_open
-
-
-def family(pid: int) -> list[int]:
-    """Return the process IDs of a process and all its descendants."""
-    processes = [pid]
-    for process in processes:  # The list grows during the loop.
-        with suppress(OSError):
-            children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
-            processes += map(int, children.split())
-    return processes
-
-
-def has_open(pid: int, database: str) -> bool:
-    """Return whether a process has a database open; `database` is a path without symbolic links."""
-    with suppress(OSError):  # The process has ended.
-        return any(str(link.readlink()) == database for link in Path(f"/proc/{pid}/fd").iterdir())
-    return False
-
-
-def has_file_open(pid: int, file: Path) -> bool:
-    """Return whether a process has a file open, under any name of the file."""
-    with suppress(OSError):  # The process has ended, or the file is missing.
-        wanted = file.stat()
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                status = link.stat()
-                if (status.st_dev, status.st_ino) == (wanted.st_dev, wanted.st_ino):
-                    return True
-    return False

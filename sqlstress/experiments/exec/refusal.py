@@ -1,5 +1,4 @@
-"""Refusal of commands that name the original of --database instead of its copy, before anything is
-measured."""
+"""Refusal of commands that name the original of --database instead of its copy."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
 
 
 def refuse_original(command: Sequence[str], database: str) -> None:
-    """Raise UsageError if a word of the command, or a script that the command names, names the original
-    database."""
+    """Raise UsageError if the command, or a script that it names, names the original database."""
     for word in command:
         for piece in (word, *_PIECE.findall(word)):
             if any(_is_same(path, database) for path in _paths(piece)):
@@ -46,11 +44,7 @@ def refuse_original(command: Sequence[str], database: str) -> None:
 
 
 def _contains_path(path: str, text: str) -> bool:
-    """Return whether a text contains a path.
-
-    Two kinds of occurrence do not count: the path as a part of a longer name, and the path as the default
-    value of the variable VARIABLE.
-    """
+    """Return whether a text contains a path, other than as the default value of VARIABLE."""
     name = re.escape(path) + r"(?![\w.-])"
     return re.search(name, re.sub(_VARIABLE_WITH_DEFAULT + name, "", text)) is not None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlstress.analysis.finding import aside, grave
 from sqlstress.analysis.wording import FailureTime, counts, failure_time, percent, quoted
@@ -96,48 +96,25 @@ def left_behind(*, where: str, count: int, escaped: bool = False) -> str:
 
 
 @grave
-def locked(*, cause: str, count: int, time: FailureTime | None = None, busy: int | None = None) -> str:
+def refused(
+    *,
+    error: str,
+    count: int,
+    causes: Sequence[str],
+    source: str | None = None,
+    time: FailureTime | None = None,
+    alone: bool = False,
+    busy: int = 0,
+    soon: bool = False,
+) -> str:
     how = f", {failure_time(time)}" if time else ""
-    also = (
-        f" Probably for the same reason {digits(busy)} failed with SQLITE_BUSY, without waiting."
-        if busy
-        else ""
-    )
-    error, text = _LOCKED[cause]
-    return f"{plural(count, 'operation')} failed with {error}{how}{text.format(also=also)}"
-
-
-_LOCKED = {
-    "soon": (
-        '"database is locked"',
-        ". Without a busy timeout a program fails at once: set it first on every connection, before PRAGMA "
-        "journal_mode (sqlite3: -cmd '.timeout 5000'). If the program has a longer timeout, it was not "
-        "waited for: a transaction read before it wrote (use BEGIN IMMEDIATE), or a SELECT was still open. "
-        "The output does not tell which.",
-    ),
-    "long": (
-        '"database is locked"',
-        ", probably after the whole busy timeout. Use --where to see which command holds the write lock, and "
-        "for how long.",
-    ),
-    "alone": (
-        '"database is locked" at 1 process',
-        ". No other process was there to hold a lock: the program waits for another connection of its own, "
-        "with an open transaction or an unread SELECT. Commit or close it; a longer timeout does not help.",
-    ),
-    "snapshot": (
-        "SQLITE_BUSY_SNAPSHOT (517)",
-        ": a transaction read, another process committed, and then it wrote.{also} No timeout helps. Use "
-        "BEGIN IMMEDIATE and repeat from BEGIN; read every SELECT to its end.",
-    ),
-    "table": (
-        "SQLITE_LOCKED",
-        ": another connection of the same program has the table. No timeout helps. Leave out cache=shared, "
-        "and read every SELECT to its end.",
-    ),
-    "recovery": (
-        "SQLITE_BUSY_RECOVERY (261)",
-        ": another process was recovering the WAL. Set a busy timeout first on every connection.",
-    ),
-}
-"""Text by cause of a lock error: the error that the program reported, the explanation and the remedy."""
+    own = " No other process was at work: the other connection is the program's own." if alone else ""
+    also = f" Probably for the same reason {digits(busy)} failed with SQLITE_BUSY at once." if busy else ""
+    explanation = causes[0]
+    if len(causes) > 1:
+        numbered = " ".join(f"({number}) {cause}" for number, cause in enumerate(causes, 1))
+        explanation = f"Possible causes, the likeliest first: {numbered}"
+    if soon:
+        explanation += " If the program's busy timeout is shorter than that time, raise it."
+    at = f" at {source}" if source else ""
+    return f"{plural(count, 'operation')} failed with {error}{how}{at}.{own}{also} {explanation}"

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.causes import SIGBUS, rules_of
+from sqlstress.analysis.causes import MESSAGES, SIGBUS, Facts, code_in, diagnose, rules_of
 from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
@@ -40,6 +40,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, LOCKED, name
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.show import (
     CHECKED,
@@ -51,10 +52,8 @@ from sqlstress.user_work.show import (
     sightings,
 )
 
-_LOCKED = re.compile(r"locked|SQLITE_(BUSY|LOCKED)", re.IGNORECASE)
 OURS = "sqlstress, for the checks"
-"""Label for the holder of the write lock if the holder is sqlstress itself. The last connection that closes
-takes this lock briefly."""
+"""Label of sqlstress as a holder of the write lock, which the last connection to close takes briefly."""
 MOST_KINDS = 5
 """Maximum number of kinds of messages that are shown."""
 _FAILED = case_table.FAILED_SHARE.explained(
@@ -66,40 +65,6 @@ _RATES = {
 }
 
 
-def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
-    """Return the columns of a group's table."""
-    took = (
-        "the lines took at most this long, from when one was written until it was answered"
-        if group.case.spec.lines
-        else "the commands took at most this long, from start to exit"
-    )
-
-    def latency(percentile: str, leaves: int | None = None) -> Column[case_table.Row]:
-        latency_of = case_table.kind_latency("command")
-        return case_table.percentile_column(
-            percentile, latency_of, meaning=f"{PERCENTILES} of {took}", leaves=leaves
-        )
-
-    rate = f"{group.unit}/s"
-    return (
-        *case_table.setting_columns(group),
-        case_table.PROCESSES,
-        replace(case_table.TIME, leaves=10),
-        replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
-        latency("p50"),
-        latency("p90", leaves=20),
-        latency("p99"),
-        _FAILED,
-        case_table.FAIRNESS,
-        replace(
-            case_table.LONGEST_WAIT,
-            heading=("longest", "ms"),
-            meaning="longest: the slowest command, including one that failed or still ran at the end",
-        ),
-        CHECKED.explained([*case_table.spread_legend(group, "rate"), *checked_legend(group)]),
-    )
-
-
 def scaling(group: Group) -> Iterator[Finding]:
     """Yield findings on the effects of more processes or a higher rate; nothing for the empty command."""
     if group.case.spec.command:
@@ -108,18 +73,13 @@ def scaling(group: Group) -> Iterator[Finding]:
 
 
 MOST_STARTING = 0.9
-"""If commands spend more than this share of their time in starting and ending, they rarely use the database
-at the same time."""
+"""Share of time in starting and ending above which commands rarely use the database at the same time."""
 MOMENTS_ENOUGH = 50
 """Minimum number of samples from which the share of starting and ending is computed."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield a finding if commands spend most of their time in starting and ending, so that races may stay
-    hidden.
-
-    Yield nothing if a check found wrong data.
-    """
+    """Yield a finding if commands mostly start and end, so that races may stay hidden."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -128,10 +88,9 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of the commands' time in which they start and end, from 0 to 1; None if unknown.
+    """Return the share of a command's time for starting and ending, from 0 to 1; None if unknown.
 
-    The share comes from the samples of open files. If there are too few samples, the share is the time of the
-    empty command divided by the time of the command.
+    Without enough samples, it is the time of the empty command divided by the time of the command.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -147,18 +106,14 @@ def _share_of_starting(group: Group) -> float | None:
 def ended(group: Group) -> Iterator[Finding]:
     """Yield a finding on the exit codes of the commands, if some are not 0."""
     codes = count_by_kind(group, EXIT_CODE, attrgetter("what"))
-    total = sum(codes.values())
-    (bus_error,) = rules_of(SIGBUS)
-    sigbus = f"{bus_error.cause} {bus_error.cure}" if "SIGBUS" in codes else None
-    if group.case.spec.lines:
-        if total:
-            yield Finding(sentences.exit_codes, ended=total, codes=codes, sigbus=sigbus)
-        return
-    codes.pop("0", None)
+    commands = None if group.case.spec.lines else sum(codes.values())
+    if commands:
+        codes.pop("0", None)
     if codes:
-        yield Finding(
-            sentences.exit_codes, ended=sum(codes.values()), commands=total, codes=codes, sigbus=sigbus
-        )
+        (bus_error,) = rules_of(SIGBUS)
+        sigbus = f"{bus_error.cause} {bus_error.cure}" if "SIGBUS" in codes else None
+        count = sum(codes.values())
+        yield Finding(sentences.exit_codes, ended=count, commands=commands, codes=codes, sigbus=sigbus)
 
 
 def messages(group: Group) -> Iterator[Finding]:
@@ -193,51 +148,80 @@ def databases(group: Group) -> Iterator[Finding]:
             yield Finding(sentences.original_changed, **facts, variable="{db}")
 
 
-def locked(group: Group) -> Iterator[Finding]:
-    """Yield findings on commands that did not get a lock. A finding has the cause and the remedy, as far as
-    the commands' output shows them."""
-    alone: Counter[str] = Counter()
-    several: Counter[str] = Counter()
-    for run in group.runs:
-        causes = alone if run.case.concurrency == 1 else several
-        for sighting in _run_sightings(run):
-            if sighting.topic in (STDERR, ANSWER) and (cause := lock_cause(sighting.example)):
-                causes[cause] += sighting.count
-    time = failure_time_of(failures_of(group.runs), None)
-    waited = time is not None and time.median_ns >= WAITED_NS
-    for cause in (SNAPSHOT, TABLE, RECOVERY):
-        if count := alone.pop(cause, 0) + several.pop(cause, 0):
-            # SQLITE_BUSY without a wait counts as the same cause: a transaction has read and then wants to
-            # write while another process still writes.
-            busy = several.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
-            yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
-    if count := alone.total():
-        yield Finding(sentences.locked, cause="alone", count=count, time=time)
-    if count := several.total():
-        yield Finding(sentences.locked, cause="long" if waited else "soon", count=count, time=time)
-
-
-SNAPSHOT, TABLE, RECOVERY, BUSY = "snapshot", "table", "recovery", "busy"
-"""Causes of lock errors."""
+MAX_REFUSALS, MAX_CAUSES = 3, 3
+"""Maximum number of SQLite's errors that are explained, and of the possible causes of each."""
 WAITED_NS = 1e9
 """Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
-_CAUSES = {
-    SNAPSHOT: re.compile(r"BUSY_SNAPSHOT|\b517\b"),
-    RECOVERY: re.compile(r"BUSY_RECOVERY|\b261\b"),
-    TABLE: re.compile(r"database table is locked|SQLITE_LOCKED|\b262\b|\(6\)"),
-    BUSY: re.compile(r"database is locked|SQLITE_BUSY|\(5\)"),
-}
-"""Patterns of lock errors in the output of programs: SQLite's names, messages and result codes.
-
-Source: https://www.sqlite.org/rescode.html
-"""
+_GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
+"""Messages of SQLite that other libraries write, too."""
+_SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
 
 
-def lock_cause(message: str) -> str:
-    """Return the cause that the message of a lock error names; empty for other messages."""
-    if not _LOCKED.search(message):
-        return ""
-    return next((cause for cause, pattern in _CAUSES.items() if pattern.search(message)), "")
+class PrintedError(NamedTuple):
+    """Error of SQLite in the output of commands."""
+
+    code: int
+    statement: str
+    """Kind of the statement, as in the rules of causes; empty if unknown."""
+    alone: bool
+    """Whether the command ran in a single process."""
+
+
+def refused(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each of SQLite's errors in the output, with the causes that remain possible."""
+    counts, sources = _printed_errors(group)
+    time = failure_time_of(failures_of(group.runs), None)
+    has_waited = time is not None and time.median_ns >= WAITED_NS
+    snapshots = [error for error in counts if error.code == BUSY_SNAPSHOT and not error.alone]
+    busy = 0
+    if snapshots and not has_waited:
+        busy = sum(counts.pop(PrintedError(BUSY, statement, False), 0) for statement in ("", "write"))
+    for error, count in counts.most_common(MAX_REFUSALS):
+        code, facts = error.code, Facts()
+        is_lock = code & 0xFF in (BUSY, LOCKED)
+        if is_lock:
+            facts = Facts(
+                waited=None if time is None else "the timeout" if has_waited else "at once",
+                statement=error.statement or None,  # type: ignore[arg-type]
+                transaction="none" if error.statement == "begin" else None,
+                holder="this process" if error.alone else None,
+            )
+        possible = diagnose(code, facts).possible
+        # The table goes from special causes to usual ones.
+        causes = [f"{rule.cause} {rule.cure}" for rule in possible[: -MAX_CAUSES - 1 : -1]]
+        yield Finding(
+            sentences.refused,
+            error=name(code),
+            count=count,
+            causes=causes,
+            source=sources.get(error),
+            time=time if is_lock else None,
+            alone=error.alone and code == BUSY,
+            soon=code == BUSY and time is not None and not has_waited and len(causes) > 1,
+            busy=busy if snapshots[:1] == [error] else 0,
+        )
+
+
+def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedError, str]]:
+    """Return the number of messages by error of SQLite, and a failed line of source code by error."""
+    counts, sources = Counter[PrintedError](), dict[PrintedError, str]()
+    for run in group.runs:
+        for sighting in _run_sightings(run):
+            if sighting.topic not in (STDERR, ANSWER) or run.case.server:
+                continue
+            if code := error_code(sighting.example):
+                statement = sighting.traits.get("statement", "")
+                error = PrintedError(code, statement, run.case.concurrency == 1)
+                counts[error] += sighting.count
+                if statement:
+                    sources.setdefault(error, sighting.traits["source"])
+    return counts, sources
+
+
+def error_code(message: str) -> int | None:
+    """Return the SQLite result code in a program's message; None if no cause of an error is known."""
+    code = code_in(message) if _SQLITE.search(message) else None
+    return code if code and rules_of(code) else None
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
@@ -268,7 +252,7 @@ class ExecShown(UserPresenter):
     topics = (
         databases,
         lock_losses,
-        locked,
+        refused,
         starting,
         scaling,
         messages,
@@ -282,10 +266,10 @@ class ExecShown(UserPresenter):
     failed: ClassVar[Column[case_table.Row]] = _FAILED
 
     def failure_reason(self, run: Run) -> str:
-        problem = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
-        return (
-            f"the {'lines' if run.case.spec.lines else 'commands'} {problem}, or took longer than --timeout"
-        )
+        problem = "commands did not exit with 0"
+        if run.case.spec.lines:
+            problem = "lines were not answered with ok"
+        return f"the {problem}, or took longer than --timeout"
 
     def work(self, case: Case) -> str:
         label: str = case.spec.called
@@ -297,7 +281,34 @@ class ExecShown(UserPresenter):
         return text.replace(copy, f"{copy}, which no command used") if _is_unused(group) else text
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
-        return _columns(group)
+        took = (
+            "the lines took at most this long, from when one was written until it was answered"
+            if group.case.spec.lines
+            else "the commands took at most this long, from start to exit"
+        )
+
+        def latency(percentile: str, leaves: int | None = None) -> Column[case_table.Row]:
+            latency_of, meaning = case_table.kind_latency("command"), f"{PERCENTILES} of {took}"
+            return case_table.percentile_column(percentile, latency_of, meaning=meaning, leaves=leaves)
+
+        rate = f"{group.unit}/s"
+        return (
+            *case_table.setting_columns(group),
+            case_table.PROCESSES,
+            replace(case_table.TIME, leaves=10),
+            replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
+            latency("p50"),
+            latency("p90", leaves=20),
+            latency("p99"),
+            _FAILED,
+            case_table.FAIRNESS,
+            replace(
+                case_table.LONGEST_WAIT,
+                heading=("longest", "ms"),
+                meaning="longest: the slowest command, including one that failed or still ran at the end",
+            ),
+            CHECKED.explained([*case_table.spread_legend(group, "rate"), *checked_legend(group)]),
+        )
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
         return self.table(group)

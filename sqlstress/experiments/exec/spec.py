@@ -19,8 +19,7 @@ MAX_BYTES = 100_000
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """Return the program and its arguments as a tuple. Raises ValueError if `value` is not a valid
-    command."""
+    """Return the program and its arguments. Raises ValueError if `value` is no valid command."""
     command = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(word, str) and "\0" not in word for word in command):
         raise ValueError(f"{abbreviate(value)} is not a list of texts: the program and its arguments")

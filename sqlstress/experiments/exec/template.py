@@ -43,10 +43,7 @@ _VALUES: dict[str, Callable[[Given], str]] = {
 
 
 def parse(words: Sequence[str]) -> tuple[Word, ...]:
-    """Return the words, each split into texts and placeholders.
-
-    Raises UsageError for an unknown placeholder.
-    """
+    """Return the words, split into texts and placeholders. Raises UsageError for an unknown placeholder."""
     return tuple(map(_split_word, words))
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,16 +17,17 @@ import psutil
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ENDED, ESCAPED, MOMENTS, ORIGINAL, UNUSED
-from sqlstress.experiments.exec.programs import REACHED, STRAYED
 from sqlstress.experiments.exec.refusal import CURE
+from sqlstress.experiments.exec.sampling import REACHED, STRAYED
 from sqlstress.experiments.exec.worker import TRIAL
+from sqlstress.machine.sqlite_builds import builds_of_files
+from sqlstress.report import Check
 from sqlstress.report.results import Sighting
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import LOST_LOCKS
-from sqlstress.user_work.lost_locks import DELETED
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -39,14 +41,12 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key of an error message in the data that the trials of a sweep share. The message is present if the load of
-an earlier trial was stopped because commands used the original."""
+"""Key of an error in the data that trials share: the load of an earlier trial used the original."""
 LONG_NS = 86_400 * NS_PER_S
-"""A day, in ns. On a file system with the mount option relatime, a read updates the access time of a file
-only if the access time is older than the last change, or older than a day."""
+"""A day, in ns. With the mount option relatime, a read updates only access times that are older."""
 SEARCH_S = 0.5
-"""Minimum interval between searches for deleted WALs, in seconds, because a search reads the lists of all
-open files."""
+"""Minimum seconds between searches for deleted WALs, which list all open files of the system."""
+FILES = "files of the database"
 LOOKS_ENOUGH = 50
 """Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
 
@@ -63,13 +63,14 @@ class ExecWork(UserWork):
         self._flags = shared_array("q", 3)
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
-        self._losers: set[int] = set()
-        """IDs of the processes that were seen with a deleted WAL."""
+        self._deleted: dict[int, int] = {}
+        """Time of the last change of a deleted WAL at first sight, in ns, by process ID."""
+        self._lost: set[int] = set()
+        """IDs of the processes that were seen to write into a deleted WAL."""
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
-        """Monitor of the original of the commands' copy; None if there is no copy, and for the empty
-        command."""
+        """Monitor of the original of the commands' copy; None without a copy, or for the empty command."""
 
     def create(self, pulse: Pulse) -> None:
         if _STOPPED in self._carry:
@@ -99,14 +100,15 @@ class ExecWork(UserWork):
             return
         self._next_search_s = now_s + SEARCH_S
         for path in cast("SqlitePlace", self.place).paths:
-            if openers := open_files.openers(Path(os.path.realpath(path))):
-                self._losers.update(opener.pid for opener in openers.seen if opener.deleted_wal)
+            openers = open_files.openers(Path(os.path.realpath(path)))
+            for opener in openers.seen if openers else ():
+                if opener.deleted_wal and opener.written_ns > self._deleted.setdefault(
+                    opener.pid, opener.written_ns
+                ):
+                    self._lost.add(opener.pid)
 
     def _check_original(self) -> None:
-        """Raise EnvironmentFailure if commands use the original of --database instead of its copy.
-
-        The error is kept for later trials, so that they do not begin.
-        """
+        """Raise EnvironmentFailure if commands use the original of --database; keep it for later trials."""
         if self._original:
             strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
             try:
@@ -114,6 +116,11 @@ class ExecWork(UserWork):
             except EnvironmentFailure as failure:
                 self._carry[_STOPPED] = str(failure)
                 raise
+
+    def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
+        if count := len(self._lost):
+            example = f"{plural(count, 'process')} wrote into a deleted WAL"
+            yield Check(FILES, "failed", count, count, (example,))
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         self._end_all()
@@ -123,11 +130,12 @@ class ExecWork(UserWork):
         return super().verify(outcomes, pulse)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        trial = replace(trial, sightings=tuple(with_libraries(trial.sightings)))
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
-        if self._losers:
+        if self._deleted:
             traits = {"file": "the WAL", "at": ""}
-            lost = Sighting(LOST_LOCKS, DELETED, len(self._losers), traits=traits)
+            lost = Sighting(LOST_LOCKS, DELETED, len(self._deleted), traits=traits)
             trial = replace(trial, sightings=(*trial.sightings, lost))
         if self._original:
             trial = replace(trial, sightings=(*trial.sightings, *self._uses(trial, self._original)))
@@ -156,11 +164,7 @@ class ExecWork(UserWork):
 
 
 def end_marked(name: str, value: str) -> int:
-    """Kill all other processes whose environment has the variable `name` with the value `value`; return the
-    number of killed processes.
-
-    It does not matter which process started the killed processes, or whether that process still exists.
-    """
+    """Kill all other processes with this environment variable; return their number."""
     killed = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):  # The process has ended, or belongs to another user.
@@ -169,6 +173,30 @@ def end_marked(name: str, value: str) -> int:
                 process.kill()
     psutil.wait_procs(killed, GRACE_S)
     return len(killed)
+
+
+def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
+    """Yield observations, those of two libraries with the files of the SQLite libraries.
+
+    Processes that had loaded a single library, and opened the file twice with it, are left out. If a process
+    used two libraries, they explain the lost locks of all.
+    """
+    kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
+    for sighting in sightings:
+        if sighting.what == LOCKLESS and LIBRARIES in kinds:
+            continue
+        if sighting.topic != LOST_LOCKS or sighting.what not in (LIBRARIES, LOADED):
+            yield sighting
+            continue
+        libraries = sqlite_files(sighting.traits["at"])
+        if sighting.what == LIBRARIES or len(libraries) > 1:
+            yield replace(sighting, traits={**sighting.traits, "at": " and ".join(libraries)})
+
+
+@cache
+def sqlite_files(paths: str) -> list[str]:
+    """Return the files that contain SQLite, sorted. `paths` has a path per line."""
+    return [build.file for build in builds_of_files(paths.splitlines())]
 
 
 # The parent compares the state of the original with its state before the load, about ten times a second. The
@@ -182,8 +210,7 @@ State = dict[str, tuple[int, int]]
 
 
 def state_of(database: Path) -> State:
-    """Return the state of a database file, of its WAL and of its rollback journal. Files that do not exist
-    have no entry."""
+    """Return the state of a database, its WAL and its rollback journal, as far as these files exist."""
     state: State = {}
     for suffix in ("", "-wal", "-journal"):
         path = database.with_name(f"{database.name}{suffix}")
@@ -194,7 +221,7 @@ def state_of(database: Path) -> State:
 
 
 def changes(before: State, now: State) -> str:
-    """Return a text on the changes between two states; empty if there are none."""
+    """Return a text on the changes between two states of the files; empty if there are none."""
     texts = []
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name), now.get(name)
@@ -210,11 +237,9 @@ def changes(before: State, now: State) -> str:
 
 
 def marked_unread(file: Path) -> int | None:
-    """Set a file's access time far back, so that any read changes it; return the access time that was set, in
-    ns.
+    """Set a file's access time far back, so that any read changes it; return this time in ns.
 
-    Return None on an error, or if the file system does not update access times (mount option noatime). A test
-    file in the same folder shows whether it does.
+    Return None if that fails, or if the file system does not update access times (noatime).
     """
     probe = file.with_name(f"{file.name}-probe")
     try:
@@ -233,7 +258,7 @@ def marked_unread(file: Path) -> int | None:
 
 
 class Original:
-    """Monitor of the original during one load, and of the trial's copy of it."""
+    """Monitor of the original of --database, and of the trial's copy of it, during one load."""
 
     def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
         """`marker` is (name, value) of an environment variable that all commands of the trial have."""
@@ -243,8 +268,7 @@ class Original:
         self.unexplained = ""
         """Text on changes of the original by an unknown program; empty if there were none."""
         self.users: tuple[str, int] | None = None
-        """(Text on changes of the original while another program had the original open, process ID of this
-        program); None if there were no such changes."""
+        """(Text on changes while another program had the original open, ID of its process); or None."""
 
     @property
     def copy_is_untouched(self) -> bool:
@@ -253,10 +277,7 @@ class Original:
 
     @property
     def copy_is_unread(self) -> bool:
-        """Whether no program has read the copy since the load began; False if unknown.
-
-        SQLite reads the first bytes of each database that it opens.
-        """
+        """Whether no program has read the copy, as SQLite does to open it; False if unknown."""
         with suppress(OSError):
             return self._read_ns == self._copy.stat().st_atime_ns
         return False
@@ -264,8 +285,7 @@ class Original:
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
         """Raise EnvironmentFailure if a command of the trial has opened or changed the original.
 
-        The arguments are results of the samples that workers took. `opened_by_command`: a command had the
-        original open. `copy_was_opened`: a command had the copy open.
+        Workers' samples tell whether a command had the original or the copy open.
         """
         if opened_by_command:
             raise self._failure("uses", "a command has it open")

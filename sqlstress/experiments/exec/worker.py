@@ -1,6 +1,6 @@
-"""The worker's part of the experiment `exec`: an operation is a process, from its start to its end.
+"""The worker's part of the experiment `exec`.
 
-With --lines, an operation is a line that a process reads and answers.
+An operation is a process, from its start to its end; with --lines, a line that a process answers.
 """
 
 from __future__ import annotations
@@ -15,12 +15,23 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import ANSWER, ENDED, EXIT_CODE, LEFT_BEHIND, STAYED, STDERR, TOO_LATE
-from sqlstress.experiments.exec.programs import WORKED, CommandExit, CommandStarter, Dialogue, Ear, Opened
+from sqlstress.experiments.exec import (
+    ANSWER,
+    ENDED,
+    EXIT_CODE,
+    LEFT_BEHIND,
+    MOMENTS,
+    STAYED,
+    STDERR,
+    TOO_LATE,
+)
+from sqlstress.experiments.exec.programs import CommandExit, CommandStarter, Dialogue, OutputReader
+from sqlstress.experiments.exec.sampling import WORKED, OpenFileSampler
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.system.child import on_parent_end
+from sqlstress.user_work.failures import statement_kind
 from sqlstress.user_work.loading import environment
-from sqlstress.user_work.messages import OTHER_KINDS, error_line, group_key
+from sqlstress.user_work.messages import OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.user_work.source import KindCounter, UserSource
 
 if TYPE_CHECKING:
@@ -34,11 +45,13 @@ TRIAL = "SQLSTRESS_TRIAL"
 """Environment variable of the commands whose value identifies the trial."""
 FAILED_ALIKE = 10
 """Number of operations after which a worker gives up, if all of them have failed in the same way."""
+_QUOTED = re.compile(r"[\"'`]\s*([A-Za-z].*)")
+"""Pattern of a text in quotes, which may be SQL."""
 _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
 class CommandFailed(Exception):
-    """An operation failed or took too long."""
+    """Failure of an operation, or an operation that exceeded its time limit."""
 
 
 def open_source(*arguments: Any) -> ProgramSource:
@@ -48,13 +61,10 @@ def open_source(*arguments: Any) -> ProgramSource:
 
 
 class ProgramSource(UserSource):
-    """Source (a worker's operations) in which programs of the user do the operations.
-
-    It counts how the programs ended, and which messages they wrote.
-    """
+    """Source of operations that the user's programs do. It counts their exits and messages."""
 
     _topic, _noun = STDERR, "commands"
-    _output_reader: Ear
+    _output_reader: OutputReader
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -63,7 +73,7 @@ class ProgramSource(UserSource):
         self._words = parse(case.spec.command or _empty_command())
         self._number = worker - case.concurrency
         self._address = ""
-        self._codes, self._messages = Counter[int](), KindCounter(OTHER_KINDS)
+        self._codes, self._messages = Counter[int](), KindCounter((OTHER_KINDS, ""))
         self._ends = Counter[str]()
         self._failed = 0
         *_, self._flags, trial = shared
@@ -80,7 +90,7 @@ class ProgramSource(UserSource):
             signal.signal(signal.SIGINT, lambda *_: None)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._address = directions.address
-        self._output_reader = Ear(lambda text: self._keep(error_line(directions.hidden(text))))
+        self._output_reader = OutputReader(lambda text: self._add_output(directions.hidden(text)))
         self._open({**environment(directions, os.environ), TRIAL: trial})
 
     def _open(self, variables: dict[str, str]) -> None:
@@ -95,9 +105,14 @@ class ProgramSource(UserSource):
         """Do an operation. Raises CommandFailed, or EnvironmentFailure if all operations fail."""
         raise NotImplementedError
 
-    def _keep(self, line: str) -> None:
-        if line:
-            self._messages.add(group_key(line), line)
+    def _add_output(self, text: str) -> None:
+        if line := error_line(text):
+            source = source_line(text, line)
+            self._keep(line, source if statement_in(source) else "")
+
+    def _keep(self, line: str, source: str = "") -> None:
+        """Count an error; `source` is the line of source code with the statement; empty if unknown."""
+        self._messages.add((group_key(line), source), line)
 
     def _next_number(self) -> int:
         # Each worker has its own range of numbers, so that workers need not share a counter.
@@ -120,17 +135,15 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise CommandFailed; or raise EnvironmentFailure if all operations so far have failed in the same
-        way.
+        """Raise CommandFailed; EnvironmentFailure if all operations so far have failed in the same way.
 
-        Failures that mention a lock raise CommandFailed even if all are equal, because a later operation may
-        succeed.
+        Locks are an exception, because a later operation may succeed.
         """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
         if not may_give_up or self._flags[WORKED] or self._ends[TOO_LATE] or len(self._codes) > 1:
             raise CommandFailed
-        self._output_reader.caught_up()
+        self._output_reader.await_texts()
         examples = list(self._messages.examples.values())
         if len(examples) > 1 or any(map(_BUSY.search, examples)):
             raise CommandFailed
@@ -153,7 +166,10 @@ class ProgramSource(UserSource):
         self.seen.sightings += [
             *((EXIT_CODE, exit_name(code), count, "", {}) for code, count in sorted(self._codes.items())),
             *((ENDED, reason, count, "", {}) for reason, count in self._ends.items() if count),
-            *((self._topic, kind, count, example, {}) for kind, count, example in self._messages),
+            *(
+                (self._topic, kind, count, example, _traits(source))
+                for (kind, source), count, example in self._messages
+            ),
         ]
         return super().findings()
 
@@ -162,13 +178,13 @@ class CommandSource(ProgramSource):
     """Source that starts a command for each operation."""
 
     _starter: CommandStarter
-    _opened: Opened
+    _sampler: OpenFileSampler
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
         self._starter = CommandStarter(variables, spec.stdin, self._output_reader.theirs, spec.timeout_s)
         database = self._address if spec.command else ""
-        self._opened = Opened(database, spec.data.database, lambda: self._starter.pid, self._flags)
+        self._sampler = OpenFileSampler(database, spec.data.database, lambda: self._starter.pid, self._flags)
         on_parent_end(self._starter.end)
 
     def prepare(self, picks: Sequence[int]) -> list[list[str]]:
@@ -176,7 +192,7 @@ class CommandSource(ProgramSource):
 
     def _run(self, words: list[str]) -> None:
         ended = self._starter.run(words)
-        self._output_reader.ended()
+        self._output_reader.mark_end()
         self._count(ended)
         if not ended.too_late and ended.code == 0:
             self._flags[WORKED] = 1
@@ -185,28 +201,30 @@ class CommandSource(ProgramSource):
 
     def _close(self) -> None:
         self._starter.close()
-        self.seen.sightings = self._opened.sightings()
+        self.seen.sightings = self._sampler.sightings()
 
 
 class LineSource(ProgramSource):
     """Source that starts a program once; the program reads a line for each operation."""
 
     _dialogue: Dialogue
-    _opened: Opened
+    _sampler: OpenFileSampler
     _topic, _noun = ANSWER, "lines"
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
         words = fill(self._words, self._values(0))
         self._dialogue = Dialogue(variables, words, self._output_reader.theirs, spec.timeout_s)
-        self._opened = Opened(self._address, spec.data.database, lambda: self._dialogue.pid, self._flags)
+        self._sampler = OpenFileSampler(
+            self._address, spec.data.database, lambda: self._dialogue.pid, self._flags
+        )
         on_parent_end(self._dialogue.end)
         # The first line is written before the load, so that no latency includes the program's start, and
         # errors are reported at once.
         answer = self._dialogue.ask(self._line())
         if isinstance(answer, CommandExit) or not _is_answer(answer):
-            self._output_reader.ended()
-            self._output_reader.caught_up()
+            self._output_reader.mark_end()
+            self._output_reader.await_texts()
             messages = list(self._messages.examples.values())
             if self._dialogue.pid is not None:
                 self._dialogue.leave()
@@ -224,7 +242,7 @@ class LineSource(ProgramSource):
             self._flags[WORKED] = 1
             return
         if isinstance(answer, CommandExit):
-            self._output_reader.ended()  # The program's last output has the reason.
+            self._output_reader.mark_end()  # The program's last output has the reason.
             self._count(answer)
         elif _is_answer(answer):
             self._keep(error_line(answer.removeprefix("error").lstrip(" :")) or "error")
@@ -242,11 +260,25 @@ class LineSource(ProgramSource):
     def _close(self) -> None:
         if self._dialogue.pid is not None and self._dialogue.leave().stayed:
             self._ends[STAYED] += 1
-        samples = self._opened.sightings()
-        if self.case.spec.data.database:  # The samples show whether a command opened the copy of --database.
-            self.seen.sightings = samples
+        samples = self._sampler.sightings()
+        # Without a copy of --database, the time with the database open is of no interest.
+        has_copy = self.case.spec.data.database
+        self.seen.sightings = [sample for sample in samples if has_copy or sample[0] != MOMENTS]
         self.seen.reconnected = True  # The program has closed the database, so the WAL may have been removed.
         self._dialogue.close()
+
+
+def statement_in(source: str) -> str:
+    """Return the kind of the SQL statement in a line of source code; empty if unknown."""
+    if "journal_mode" in source.lower():
+        return "journal_mode"
+    if quoted := _QUOTED.search(source):
+        return statement_kind(quoted[1])
+    return "commit" if ".commit(" in source else ""
+
+
+def _traits(source: str) -> dict[str, str]:
+    return {"source": source, "statement": statement_in(source)} if source else {}
 
 
 def _is_answer(text: str) -> bool:
@@ -256,10 +288,7 @@ def _is_answer(text: str) -> bool:
 def _first_answer_error(
     program: str, answer: str | CommandExit, timeout_s: float, messages: Sequence[str]
 ) -> str:
-    """Return the text of the error for a program that did not answer its first line correctly.
-
-    `answer` is the program's wrong answer, or its exit. `messages` are texts from its standard error.
-    """
+    """Return an error text for a program that did not answer its first line correctly."""
     expects = 'With --lines it must answer each line of its input with one line, "ok" or "error ..."'
     error_text = f" Its standard error: {messages[0].removesuffix('.')[:80]}." if messages else ""
     if isinstance(answer, str):

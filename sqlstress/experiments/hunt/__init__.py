@@ -1,2 +1,1 @@
-"""Hunt: rounds with a random load and random pauses, until a round shows a race in SQLite or in the user's
-work."""
+"""Hunt: rounds with random load and random pauses, until one shows a race in SQLite or in the user's work."""

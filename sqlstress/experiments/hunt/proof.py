@@ -15,11 +15,8 @@ WRITES, SUMS, STALE, TORN, DAMAGED = (
     "snapshots",
     "soundness while in use",
 )
-"""Names of the checks.
-
-WRITES: no acknowledged write is lost. SUMS: no amount is lost. STALE: no read is older than a commit that was
-acknowledged before the read began. TORN: each snapshot is a single state. DAMAGED: SQLite reports no damage.
-"""
+"""Names of the checks: no acknowledged write is lost; no amount is lost; no read is older than a commit that
+was acknowledged before it began; each snapshot is a single state; SQLite reports no damage."""
 TOTAL = ACCOUNTS * EACH
 """Sum of the amounts of all accounts, which never changes."""
 
@@ -32,9 +29,9 @@ class Doubt(NamedTuple):
 
 
 class SnapshotState(NamedTuple):
-    """Results of one read transaction, with bounds that were read before and after the transaction.
+    """Results of a read transaction, with bounds from before and after it.
 
-    Writers have the numbers from 0 on. Each writer numbers its transactions from 1.
+    Writers are numbered from 0, the transactions of each writer from 1.
     """
 
     acknowledged: Sequence[int]
@@ -48,10 +45,7 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """(Writer, first transaction in the log, last transaction in the log, number of rows) for each writer.
-
-    Empty unless transactions also insert and delete rows of the log.
-    """
+    """(Writer, its first transaction in the log, its last, number of rows); empty without `churn`."""
     again: Mapping[int, int]
     """`counts`, read again before the read transaction ended."""
     begun: Sequence[int]
@@ -59,7 +53,7 @@ class SnapshotState(NamedTuple):
 
 
 def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
-    """Yield the violations in a snapshot."""
+    """Yield the violations of the checks that a snapshot shows."""
     acknowledged, seen, counts, sums, parts, log, again, last_begun = snapshot
     for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, last_begun, strict=True)):
         count, name = counts.get(writer, 0), f"writer {writer + 1}"
@@ -107,8 +101,7 @@ class Writer(NamedTuple):
     acknowledged: int
     """Number of the last acknowledged transaction."""
     begun: int
-    """Number of the last transaction that began: the last acknowledged, or the next, whose outcome is
-    unknown."""
+    """Number of the last transaction that began: if it is not `acknowledged`, its outcome is unknown."""
     last: Mapping[int, int]
     """Last acknowledged transaction that wrote a row, by row of the writer; 0 if no transaction did."""
 
@@ -116,7 +109,7 @@ class Writer(NamedTuple):
 def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) -> Iterator[str]:
     """Yield a text for each lost transaction of a writer, from the final contents of the database.
 
-    `counts` has the number of transactions by writer, `parts` the last transaction that wrote each row.
+    `counts` has the transactions by writer, `parts` the last transaction that wrote each row.
     """
     number, acknowledged, last_begun, last = writer
     unknown = {last_begun} - {acknowledged}
@@ -137,10 +130,7 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
 
 
 def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
-    """Yield a text for each row (number, transaction, filler) that no single transaction can have written.
-
-    `size` is the length of the filler in bytes.
-    """
+    """Yield a text for each row (number, transaction, filler) that no single transaction has written."""
     for row, transaction, filler in rows:
         is_valid = isinstance(transaction, int) and 0 <= transaction < 1 << 32
         if not is_valid or filler != filler_of(transaction, size):

@@ -1,9 +1,8 @@
 """Rounds of a hunt: random rounds, and smaller variants of a round that failed.
 
-Half of the rounds are crowds: several processes run checkpoints while writers continue, and few readers block
-the checkpoints. Crowds show races of checkpoints. In the other half, everything varies. Pauses are short and
-frequent, or long and rare as in PCT (Burckhardt et al., 2010). Processes pause at all kinds of VFS calls, or
-only at few kinds.
+Half of the rounds are crowds, which show races of checkpoints: several processes run checkpoints while
+writers continue, and few readers block them. In other rounds everything varies. Pauses are short and
+frequent, or long and rare as in PCT (Burckhardt et al., 2010), at all kinds of VFS calls or at few.
 """
 
 from __future__ import annotations
@@ -44,15 +43,12 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Values of a round without random choices: synchronous is off, so that no commit waits for the disk, and the
-journal mode is WAL. All other values are defaults."""
+"""Values of a round without random choices. With synchronous off no commit waits for the disk."""
 
 
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
-    """Return round `number` of a hunt. Fields that are None in `base` are drawn at random.
-
-    With `as_given` these fields get the values of LEFT_OUT instead.
-    """
+    """Return round `number` of a hunt. Fields that are None in `base` are drawn at random, or have the values
+    of LEFT_OUT with `as_given`."""
     random = Random(f"{base.seed}:round:{number}")
     if as_given:
         spec, settings = asdict(Round()), {name: LEFT_OUT[name] for name in SETTINGS}
@@ -143,8 +139,8 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
 def scheduled(random: Random, given: Schedule) -> Schedule:
     """Return pauses for the user's own work. Fields that are None in `given` are drawn at random.
 
-    In applications most races occur between a read and the write that follows the read. At this point a
-    connection takes the write lock, so some schedules pause only when a connection takes the write lock.
+    Most races of applications are between a read and the write that follows it, where a connection takes the
+    write lock. So some schedules pause only there.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -189,8 +185,7 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
-    """Yield smaller variants of a round that runs the user's work (SQL scripts or commands): fewer processes,
-    no pauses, or pauses at fewer kinds of calls."""
+    """Yield smaller variants of a round of the user's work: fewer processes, fewer pauses or none."""
     for count in _less(case.concurrency, 1):
         yield replace(case, concurrency=count), schedule
     if schedule.pause:
@@ -253,7 +248,7 @@ class OwnRounds:
         return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        """Yield smaller variants of a round."""
+        """Yield smaller variants of a round; the first leave out most."""
         return map(Drawn, smaller(one.case))
 
     def command(self, one: Drawn) -> tuple[str, ...]:
@@ -282,15 +277,10 @@ def _value_text(value: Any) -> str:
 
 
 class UserRounds:
-    """Source of rounds with the user's work. The cases of the work take turns, and each round has new
-    pauses."""
+    """Source of rounds with the user's work: its cases take turns, each with new pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are drawn at random.
-
-        `command` has the words of a command for the hunt, from which `self.command` makes the command that
-        repeats a round.
-        """
+        """Fields that are None in `given` are drawn at random. `command` begins a command for the hunt."""
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:
@@ -314,10 +304,7 @@ class UserRounds:
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return a function from the number of a process in the round to the schedule of the process's pauses.
-
-    The function returns None for a process without pauses.
-    """
+    """Return a function from the number of a process to its schedule of pauses, or to None for no pauses."""
     case, schedule = one
 
     def words_of(process: int) -> list[int] | None:

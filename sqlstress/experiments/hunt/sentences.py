@@ -14,7 +14,7 @@ def hunt_found(*, took_ns: float, wrong: Sequence[str], library: str | None = No
 
 
 class Repeats(NamedTuple):
-    """Number of failures among the repetitions of a round, and number of repetitions."""
+    """Repetitions of a round: number of failures, and number of tries."""
 
     failed: int
     tries: int

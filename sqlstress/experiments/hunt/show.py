@@ -175,10 +175,9 @@ def _load(witness: Witness) -> str:
 
 
 def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
-    """Return a text on a round's pauses, such as "; pauses: each writer at 1 of 100 calls".
+    """Return a text such as "; pauses: each writer at 1 of 100 calls"; empty without pauses.
 
-    `rates` maps each role to a number N: a process with this role pauses at one in N calls; 0 means that it
-    never pauses. `points` has the kinds of VFS calls at which a process may pause.
+    `rates` has N by role: a process pauses at one in N calls, never if N is 0. `points` has the VFS calls.
     """
     pauses = [f"each {role} at 1 of {digits(rate)} calls" for role, rate in rates.items() if rate]
     if not pauses:

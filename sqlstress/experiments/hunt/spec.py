@@ -30,8 +30,7 @@ POINTS = (
     "delete",
     "write-lock",
 )
-"""Kinds of calls of SQLite's VFS (its interface to files) around which a process may pause; as in
-native/pauses.h."""
+"""Kinds of VFS calls (SQLite's interface to files) at which a process may pause, as in native/pauses.h."""
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
@@ -64,30 +63,23 @@ def _longest_pause_s() -> Any:
     )
 
 
+def _processes(text: str, least: int = 0) -> Any:
+    return option(whole_number(least, MAX_PER_ROLE), None, ROUND, text, unsaid=least)
+
+
+def _pause_rate(who: str) -> Any:
+    text = f"{who} pauses at one in N VFS calls. 0 turns this off."
+    return option(whole_number(0, 10**6), None, PAUSES, text, unsaid=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Round:
     """Load and pauses of one round of the hunt's own load."""
 
-    writers: int = option(
-        whole_number(1, MAX_PER_ROLE),
-        None,
-        ROUND,
-        "Processes that write: each its own rows, and shared rows.",
-        unsaid=1,
-    )
-    readers: int = option(
-        whole_number(0, MAX_PER_ROLE), None, ROUND, "Processes that read and check one snapshot.", unsaid=0
-    )
-    holders: int = option(
-        whole_number(0, MAX_PER_ROLE),
-        None,
-        ROUND,
-        "Readers that keep their read transaction open for a while.",
-        unsaid=0,
-    )
-    checkpointers: int = option(
-        whole_number(0, MAX_PER_ROLE), None, ROUND, "Processes that run checkpoints.", unsaid=0
-    )
+    writers: int = _processes("Processes that write: each its own rows, and shared rows.", least=1)
+    readers: int = _processes("Processes that read and check one snapshot.")
+    holders: int = _processes("Readers that keep their read transaction open for a while.")
+    checkpointers: int = _processes("Processes that run checkpoints.")
     checkpoint: tuple[str, ...] = option(
         list_parser(MODES),
         None,
@@ -121,27 +113,9 @@ class Round:
         unsaid=0,
     )
     pause_at: tuple[str, ...] = _pause_at()
-    writer_pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "A writer pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
-    reader_pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "A reader or holder pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
-    checkpointer_pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "A checkpointer pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
+    writer_pause: int = _pause_rate("A writer")
+    reader_pause: int = _pause_rate("A reader or holder")
+    checkpointer_pause: int = _pause_rate("A checkpointer")
     longest_pause_s: float = _longest_pause_s()
 
 
@@ -150,13 +124,7 @@ class Schedule:
     """Pauses in a round of the user's work, the same for all processes."""
 
     pause_at: tuple[str, ...] = _pause_at()
-    pause: int = option(
-        whole_number(0, 10**6),
-        None,
-        PAUSES,
-        "In your own work, a process pauses at one in N VFS calls. 0 turns this off.",
-        unsaid=0,
-    )
+    pause: int = _pause_rate("In your own work, a process")
     longest_pause_s: float = _longest_pause_s()
 
 
@@ -173,8 +141,7 @@ class Role(NamedTuple):
 
 
 def counts(spec: Any) -> dict[str, int]:
-    """Return the number of processes by role. `spec` is a Round, or an object of a worker with the same
-    fields."""
+    """Return the number of processes by role. `spec` has the fields of a Round."""
     return dict(zip(ROLES, (spec.writers, spec.readers, spec.holders, spec.checkpointers), strict=True))
 
 
@@ -199,8 +166,7 @@ def pause_rate(spec: Any, role: str) -> int:
 # The tables of the database, and the words in shared memory with the transactions of each writer.
 
 ACCOUNTS, EACH = 8, 1000
-"""Number of accounts (rows between which amounts are moved), and their initial amount. Their sum never
-changes."""
+"""Number of accounts, and their initial amount. Amounts move between them; their sum never changes."""
 LOG_ROWS = 40
 """Number of rows that each writer keeps in the table log."""
 
@@ -223,9 +189,6 @@ BEGUN, ACKNOWLEDGED = 0, 1
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return the filler, `size` bytes, that a transaction writes to its rows.
-
-    The filler shows whether a row is a mixture of two transactions. `transaction` is the number of the
-    transaction, or 0 for rows that no transaction has written.
-    """
+    """Return the `size` bytes with which a transaction fills its rows, so that a mixture of two is
+    noticed."""
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

@@ -1,5 +1,4 @@
-"""The study of a hunt: rounds until a round fails or the time is over. A failed round is then made
-smaller."""
+"""Study of a hunt: rounds until one fails or the time is over. A failed round is made smaller."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
 
 
 class HuntStudy:
-    """A hunt as a study. Each step is a round."""
+    """Study of a hunt. Each step is a round."""
 
     def __init__(
         self,
@@ -54,11 +53,11 @@ class HuntStudy:
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Trial that failed. If no trial failed, the last trial in which a statement failed or a process lost
-        its locks; None if there is none."""
+        """Trial that failed, else the last in which a statement failed or a process lost its locks; or
+        None."""
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the trial that failed, or in which a statement failed."""
+        """Return the report so far, with the trial in which data was wrong, or a statement failed."""
         runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
@@ -145,11 +144,9 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant of a round repeatedly; return the variant with the numbers of its runs and
-        failures.
+        """Run a smaller variant until it has failed ENOUGH times, or fails too rarely; count its failures.
 
-        The variant must fail ENOUGH times to replace `best`. The more rarely `best` failed, the more often
-        the variant is run.
+        The more rarely `best` failed, the more often the variant is run.
         """
         witness = Witness(
             candidate.case, best.verdict, candidate.schedule, command=self._rounds.command(candidate)
@@ -190,10 +187,9 @@ _PAUSE_OPTIONS = ("pause-at", "pause", "longest-pause")
 
 
 def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
-    """Return the hunt that `given` (options that are not parsed yet) requests. Raises UsageError.
+    """Return the hunt that unparsed options request. Raises UsageError.
 
-    The option `load` has the words of the command for the user's work. Without this option the hunt uses its
-    own load.
+    The option `load` has the words of the command for the user's work.
     """
     hunt_options = {name: value for name, value in given.items() if name != "load"}
     if not (load := given.get("load")):
@@ -278,6 +274,5 @@ def _hunting_options() -> dict[str, Option]:
 
 
 def _suits_hunt(experiment: Experiment) -> bool:
-    """Return whether an experiment suits a hunt: our processes use SQLite, and operations count in a
-    window."""
+    """Return whether our processes use SQLite in an experiment, and operations count in a window."""
     return experiment.windowed and experiment.opens_database and experiment.study is None

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HuntWork(Work):
-    """The parent's part of one round."""
+    """The parent's part of a round: it creates the database and checks its final contents."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place
@@ -84,8 +84,7 @@ class HuntWork(Work):
     def _compare(
         self, connection: Connection, outcomes: Sequence[Outcome], writes: CheckCounter, sums: CheckCounter
     ) -> None:
-        """Compare the contents of the database with the acknowledged transactions; add problems to the
-        counters."""
+        """Compare the database with the acknowledged transactions; add problems to the counters."""
         counts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM writer"))
         rows: Any = connection.rows("SELECT id, n, filler FROM part")
         parts = {row: transaction for row, transaction, _ in rows}
@@ -107,10 +106,7 @@ class HuntWork(Work):
             sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
 
     def _last_by_row(self, number: int, outcome: Outcome) -> dict[int, int]:
-        """Return the last acknowledged transaction that wrote each row of a writer; 0 if no transaction did.
-
-        The result is empty if the writer died, because only the writer knows these transactions.
-        """
+        """Return the last acknowledged transaction by row of a writer; empty if the writer died."""
         if outcome.findings is None:
             return {}
         keys = self.case.spec.keys

@@ -163,8 +163,7 @@ class HuntSource(SelfDriven):
         return checkpoint
 
     def _make_reader(self) -> Callable[[], None]:
-        """Return a function that reads a snapshot and checks it. The function reads the counts of
-        transactions twice in the snapshot: they must be equal."""
+        """Return a function that reads a snapshot and checks it, with the counts read twice."""
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")

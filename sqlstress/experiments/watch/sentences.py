@@ -14,11 +14,10 @@ from sqlstress.statistics.units import digits, format_duration, plural
 
 
 def watch_held(*, process: str, share: float, longest_ns: float) -> str:
-    text = (
+    return capital(
         f"{process} held the write lock {percent(share)} of the time, at most {duration(longest_ns)} without "
         "a break."
     )
-    return capital(text)
 
 
 def watch_too_long(*, process: str, now_ns: float, limit: float, short_gaps: bool = False) -> str:
@@ -92,12 +91,11 @@ def watch_no_sample() -> str:
 
 
 def watch_often(*, process: str, share: float, longest_ns: float) -> str:
-    text = (
+    return capital(
         f"{process} takes the write lock again and again: {percent(share)} of the time, at most "
         f"{duration(longest_ns)} each. A waiting writer sleeps up to 100 ms between two attempts and can "
         "miss every gap. Write several rows in each transaction, or pause between transactions."
     )
-    return capital(text)
 
 
 def watch_crowd(*, count: int, command: str, share: float) -> str:
@@ -108,30 +106,27 @@ def watch_crowd(*, count: int, command: str, share: float) -> str:
 
 
 def watch_exclusive(*, process: str) -> str:
-    text = (
+    return capital(
         f"{process} has the database for itself (PRAGMA locking_mode=EXCLUSIVE): nobody else can "
         "read or write it."
     )
-    return capital(text)
 
 
 def watch_blocking_checkpoint(
     *, process: str, longest_ns: float, share: float = 0.0, readers: Sequence[str] | None = None
 ) -> str:
     if readers:
-        text = (
+        return capital(
             f"{process} held the write lock {percent(share)} of the time, at most {duration(longest_ns)} "
             f"without a break, because its checkpoint waited for a reader: {listing(readers)}. FULL, RESTART "
             "and TRUNCATE wait with the lock. Use PASSIVE, give this connection a short busy timeout, or end "
             "the read transaction sooner."
         )
-        return capital(text)
-    text = (
+    return capital(
         f"{process} held the write lock during a checkpoint, {duration(longest_ns)} at most: FULL, "
         "RESTART and TRUNCATE keep it while they wait for readers. Use PASSIVE checkpoints, or give this "
         "connection a short busy timeout."
     )
-    return capital(text)
 
 
 def watch_pin(
@@ -146,14 +141,13 @@ def watch_pin(
     more: int | None = None,
 ) -> str:
     rest = f" {plural(more, 'other transaction')} did the same." if more is not None else ""
-    text = (
+    return capital(
         f"{process} read in one transaction for {duration(took_ns)}{' or longer' if before else ''}. "
         f"The {plural(grew, 'frame')} ({wording.size(size)}) after frame {digits(frame)} "
         f"{'cannot' if lasts else 'could not'} be checkpointed, so the WAL "
         f"{'grows' if lasts else 'grew'}. Fetch all rows or close the cursor, then commit or roll "
         f"back.{rest}"
     )
-    return capital(text)
 
 
 _WAL_REMEDIES = {

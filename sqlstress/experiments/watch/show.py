@@ -57,8 +57,8 @@ WORTH_TELLING = 0.01
 """Minimum share of the time with a lock, from 0 to 1, at which the findings mention the lock."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""Minimum durations, in seconds, that findings mention: of a read transaction that pins the WAL, so that no
-checkpoint can copy its newer frames, and of a checkpoint with the write lock."""
+"""Minimum seconds, for findings, of a read transaction that pins the WAL (no checkpoint can copy newer
+frames), and of a checkpoint with the write lock."""
 TOGETHER = 0.8
 """Minimum length of a hold of the write lock, as a share of the checkpoint that is taken for its cause."""
 MIN_WAIT_SAMPLES = 3
@@ -96,10 +96,7 @@ def process_name(process: Process) -> str:
 
 
 def pinned(watch: Watch, pin: Pin) -> str:
-    """Return the name of the first process that may be the reader of a pin, and the number of others.
-
-    A pin is a read transaction that keeps an old snapshot of the WAL.
-    """
+    """Return the name of a process that may keep an old snapshot of the WAL, and the number of others."""
     more = len(pin.processes) - 1
     first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
     return f"{first} and {digits(more)} more" if more > 0 else first
@@ -182,12 +179,12 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
 
 
 def is_early(watch: Watch, pin: Pin) -> bool:
-    """Return whether a pin may have begun before the watch."""
+    """Return whether a read transaction that keeps an old snapshot may have begun before the watch."""
     return pin.since_s * max(1, watch.asked.rate) <= 2
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
-    """Return the finding on a process that uses another WAL than that of the watched path."""
+    """Return the finding on a process whose WAL is deleted, or next to another name of the file."""
     if process.wal != OTHER_WAL:
         return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
     return Finding(
@@ -200,7 +197,7 @@ def strange_wal(process: Process, watch: Watch) -> Finding:
 
 
 def unlocked(watch: Watch) -> Finding:
-    """Return the finding on a database without locks: which processes had it open."""
+    """Return the finding on a database without locks: number of processes that had it open."""
     openers = None if watch.hidden and not watch.openers else watch.openers
     return Finding(
         sentences.watch_unlocked, database=watch.database, openers=openers, hidden=watch.hidden or None
@@ -569,10 +566,7 @@ def _wal_view(watch: Watch) -> View:
 def _view_over_time(
     watch: Watch, label: str, lines: Iterable[tuple[str, Sequence[float]]], unit: str, value: str
 ) -> View:
-    """Return a view of the plot, with the lines that are not always 0.
-
-    `lines` has the name and the values per step of each line. `value` is the format of a value on hover.
-    """
+    """Return a view of the plot. `lines` has names and values per step; `value` is the format on hover."""
     course, data = watch.course, list[Plain]()
     times = [round((place + 0.5) * course.step_s, 3) for place in range(len(course.samples))]
     for number, (name_of_line, values) in enumerate(lines):
@@ -586,7 +580,7 @@ def _view_over_time(
 
 
 def now_line(watch: Watch) -> str:
-    """Return the current state of the locks and the WAL as a line of text."""
+    """Return the present state of the locks and of the WAL as one line."""
     line = f"{watch.seconds:.1f}s: {_state(watch)}"
     if watch.frames_now:
         line += f"; WAL {plural(watch.frames_now, 'frame')}, {digits(watch.checkpointed)} checkpointed"

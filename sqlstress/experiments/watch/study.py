@@ -1,8 +1,4 @@
-"""Study of the command watch: it takes samples of the locks until the time is over or a condition holds.
-
-Samples have a fixed rate; each is at a random moment of its interval, so that they do not follow a rhythm of
-the watched programs.
-"""
+"""Study of the command watch: samples of the locks until the time is over or a condition holds."""
 
 from __future__ import annotations
 
@@ -34,10 +30,7 @@ from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_l
 
 
 MOST = 1000
-"""Maximum number of processes that are distinguished.
-
-The locks of all further processes are counted together.
-"""
+"""Maximum number of processes that are distinguished. The locks of all others are counted together."""
 OTHERS = -1
 """Common index of all processes beyond MOST."""
 MOST_WORDS, LONGEST = 50, 300
@@ -50,10 +43,8 @@ class _Entry(NamedTuple):
 
 
 class Names:
-    """Processes that were seen, in the order of their appearance; the index of a process is its position.
-
-    The operating system may use the number of an ended process again, for another process.
-    """
+    """Processes in the order in which they were first seen. The system may reuse the ID of an ended
+    process."""
 
     def __init__(self) -> None:
         self.found: list[Process] = []
@@ -128,10 +119,7 @@ FIRST_STEP_S = 0.2
 CAUSE_S = 2.0
 """Minimum duration of a watch that ends with a cause of the WAL's size, in seconds."""
 LIST_S = 10.0
-"""Minimum seconds between two listings of all holders of read locks.
-
-On Linux, a listing blocks all changes of file locks in the whole system while it is made.
-"""
+"""Minimum seconds between listings of all read locks: on Linux, each blocks all changes of file locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +166,7 @@ class WatchStudy:
 
     @property
     def watch(self) -> Watch:
-        """Result so far."""
+        """Result of the watch so far."""
         names = self._names
         processes = [
             replace(process, gone=names.is_gone(place), sqlite=self._sqlite.get(process.pid, ()))
@@ -239,11 +227,7 @@ class WatchStudy:
         return self._blank.held_too_long is not None
 
     def _examine_rest(self) -> None:
-        """Examine, once per step, what changes seldom.
-
-        This is: ended processes, the size of the WAL, a left journal, other names of the file, and the
-        processes that have it open.
-        """
+        """Examine, once per step, what changes seldom: processes, sizes, names and a left journal."""
         self._names.refresh()
         look, is_hot = self._database.look(), False
         if look.state == ROLLBACK and not look.locks and self._database.has_journal():

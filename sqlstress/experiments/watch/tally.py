@@ -1,8 +1,4 @@
-"""Computation of the result of a watch from its samples: how long each process held each lock.
-
-The functions read no files and no list of processes. A place is the index of a process in the list of
-processes.
-"""
+"""Computation of a watch's result from its samples. A place is an index in the list of processes."""
 
 from __future__ import annotations
 
@@ -45,7 +41,8 @@ MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
 """Longest sleep of a waiting writer between two attempts, in seconds.
 
-It can miss a gap as short as this, and gets its turn between holds as short as this."""
+A writer can miss a gap as short as this, and gets its turn between holds as short as this.
+"""
 FIRST_STEP_S = 0.1
 OTHERS = "others"
 _JOURNALS = {WAL: "wal", ROLLBACK: "rollback"}
@@ -54,10 +51,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark that is older than the end of the WAL, while processes hold its read lock.
-
-    SQLite has a few read marks: a reader locks the mark with the number of the last frame that it sees.
-    """
+    """Read mark (the last frame that a reader sees) that is older than the end of the WAL."""
 
     since_s: float
     last_s: float
@@ -72,10 +66,7 @@ class _PinnedMark:
 
 @dataclass(slots=True)
 class HoldChain:
-    """Holds of the write lock by a process that follow each other with short gaps.
-
-    Waiting writers can miss every gap. Short holds are not joined: others get their turns between them.
-    """
+    """Long holds of the write lock by a process, with gaps so short that waiting writers can miss them."""
 
     place: int | None = None
     since_s: float = 0.0
@@ -168,10 +159,7 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Holder of the write lock at the last sample (index) and duration in seconds, or None.
-
-        Long holds with short gaps count as one.
-        """
+        """Place of the current writer, and its seconds with the write lock, short gaps included; or None."""
         chain = self._chain
         return (
             (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
@@ -299,7 +287,7 @@ class WatchTally:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether a reader has pinned the WAL for so long that all holders of its lock should be listed."""
+        """Whether a reader has kept an old snapshot for PINNED_S, so that all readers should be listed."""
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:
@@ -330,11 +318,7 @@ class WatchTally:
                 self._other_wals[place] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return the result so far.
-
-        `blank` has the fields that do not come from samples. `processes` are the descriptions of the
-        processes, by index.
-        """
+        """Return the result so far: `blank` with the samples, and with `processes`, by place."""
         locks: dict[int, dict[str, Holds]] = {}
         for (place, name), runs in self._runs.items():
             if place >= 0:
@@ -400,15 +384,12 @@ class WatchTally:
 
 
 def mark_of(lock: Lock, index: WalIndex) -> int:
-    """Return the number of the last frame of the WAL that a reader can see.
-
-    0 for the first slot: its readers see only the database file, and no frame.
-    """
+    """Return the last frame that a reader can see; 0 for the first slot, whose readers see no frame."""
     return index.marks[lock.slot] if lock.slot else 0
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether a reader prevents the checkpoint of frames, because they were committed after it began.
+    """Return whether frames were committed after a reader began, so that no checkpoint can copy them.
 
     A new reader takes the newest read mark. So a reader with an older mark began earlier.
     """

@@ -59,7 +59,11 @@ class Openers(NamedTuple):
     """Number of processes whose open files we may not read."""
 
 
-class _OpenFile(NamedTuple):
+class OpenFile(NamedTuple):
+    """A regular file that a process has open."""
+
+    number: str
+    """Number of the descriptor."""
     name: str
     is_deleted: bool
     status: os.stat_result
@@ -76,14 +80,14 @@ def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
     """
     if sys.platform != "linux":
         return None
-    file, wal = _identity(database), _identity(Path(f"{database}-wal"))
+    file, wal = identity(database), identity(Path(f"{database}-wal"))
     seen: list[Opener] = []
     hidden = 0
     for folder in processes.iterdir():
         if not folder.name.isdecimal() or int(folder.name) == os.getpid():
             continue
         try:
-            opener = _opener(int(folder.name), list(_open_files(folder / "fd")), str(database), file, wal)
+            opener = _opener(int(folder.name), list(files_in(folder / "fd")), str(database), file, wal)
         except PermissionError:
             hidden += 1
         except OSError:
@@ -93,7 +97,8 @@ def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
     return Openers(tuple(seen), hidden)
 
 
-def _identity(path: Path) -> Identity | None:
+def identity(path: Path) -> Identity | None:
+    """Return the device and inode number of a file; None if the file is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -101,7 +106,7 @@ def _identity(path: Path) -> Identity | None:
     return status.st_dev, status.st_ino
 
 
-def _open_files(folder: Path) -> Iterator[_OpenFile]:
+def files_in(folder: Path) -> Iterator[OpenFile]:
     """Yield the regular files that a process has open. Raises OSError."""
     for link in folder.iterdir():
         with suppress(FileNotFoundError):
@@ -109,11 +114,11 @@ def _open_files(folder: Path) -> Iterator[_OpenFile]:
             if name.startswith("/"):
                 status = link.stat()
                 if stat.S_ISREG(status.st_mode):
-                    yield _OpenFile(name.removesuffix(_DELETED), status.st_nlink == 0, status)
+                    yield OpenFile(link.name, name.removesuffix(_DELETED), status.st_nlink == 0, status)
 
 
 def _opener(
-    pid: int, files: list[_OpenFile], path: str, file: Identity | None, wal: Identity | None
+    pid: int, files: list[OpenFile], path: str, file: Identity | None, wal: Identity | None
 ) -> Opener | None:
     """Return the process if it has the database file open, else None.
 

@@ -94,7 +94,7 @@ def test_program_is_ended_at_the_end_of_the_trial() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the files of a process")
 def test_open_files_of_a_program_and_its_children_are_known(tmp_path: object) -> None:
-    from sqlstress.experiments.exec.programs import family, has_open
+    from sqlstress.experiments.exec.sampling import family, open_files_of
 
     path = f"{tmp_path}/kv.db"
     code = f"import subprocess, sys; subprocess.run([{PYTHON[0]!r}, '-c', {_HOLDS.format(path)!r}])"
@@ -102,7 +102,7 @@ def test_open_files_of_a_program_and_its_children_are_known(tmp_path: object) ->
         assert one.ask(b"1\n") == "ok"
         assert one.pid is not None
         time.sleep(0.05)
-        found = [has_open(pid, path) for pid in family(one.pid)]
+        found = [path in {file.name for file in open_files_of(pid)} for pid in family(one.pid)]
         assert found == [False, True]
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.programs import has_file_open
 from sqlstress.experiments.exec.refusal import refuse_original
-from sqlstress.experiments.exec.work import Original, changes, marked_unread, state_of
+from sqlstress.experiments.exec.sampling import open_files_of
+from sqlstress.experiments.exec.work import Original, changes, marked_unread, state_of, with_libraries
+from sqlstress.report.results import Sighting
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import Openers
+from sqlstress.user_work import LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
 
 MARKER = ("SQLSTRESS_TEST_TRIAL", "5f")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of processes")
@@ -172,7 +174,8 @@ def test_program_that_has_the_original_open_is_not_accused(database: Path, tmp_p
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout and program.stdout.readline()
         original.check(opened_by_command=False, copy_was_opened=False)
-        assert original.unexplained == "" and has_file_open(program.pid, database)
+        found = [file.identity for file in open_files_of(program.pid)]
+        assert original.unexplained == "" and open_files.identity(database) in found
         assert original.users and original.users[1] == program.pid
         program.kill()
     with subprocess.Popen(
@@ -188,3 +191,12 @@ def test_command_that_was_seen_with_the_original_stops_the_load(database: Path, 
     original = Original(str(database), tmp_path / "copy.db", MARKER)
     with pytest.raises(EnvironmentFailure, match="a command has it open"):
         original.check(opened_by_command=True, copy_was_opened=True)
+
+
+def test_two_libraries_explain_the_lost_locks_of_all_processes(tmp_path: Path) -> None:
+    traits = {"file": "kv.db", "at": f"{tmp_path / 'no.so'}"}
+    lockless, loaded, libraries = (
+        Sighting(LOST_LOCKS, kind, 1, traits=traits) for kind in (LOCKLESS, LOADED, LIBRARIES)
+    )
+    assert [sighting.what for sighting in with_libraries([lockless, loaded])] == [LOCKLESS]
+    assert [sighting.what for sighting in with_libraries([lockless, libraries])] == [LIBRARIES]

@@ -9,8 +9,9 @@ import pytest
 
 from sqlstress.analysis.group import Group
 from sqlstress.experiments.exec import ORIGINAL, STDERR
-from sqlstress.experiments.exec.show import BUSY, RECOVERY, SNAPSHOT, TABLE, databases, lock_cause, locked
+from sqlstress.experiments.exec.show import databases, error_code, refused
 from sqlstress.experiments.exec.spec import Command
+from sqlstress.experiments.exec.worker import statement_in
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
 from sqlstress.report.results import Holder, Holds, Sighting, WalUse, WriteLock
@@ -62,35 +63,53 @@ def test_growth_of_the_wal_is_reported_with_its_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "cause"),
+    ("message", "code"),
     [
-        ("Error: stepping, database is locked (5)", BUSY),
-        ("sqlite3.OperationalError: database is locked", BUSY),
-        ("database is locked (517) (SQLITE_BUSY_SNAPSHOT)", SNAPSHOT),
-        ("SQLite3::BusyException: SQLITE_BUSY_RECOVERY", RECOVERY),
-        ("database is locked (261)", RECOVERY),
-        ("database table is locked: t (6)", TABLE),
-        ("SQLITE_LOCKED_SHAREDCACHE: database table is locked (262)", TABLE),
-        ("no such table: t", ""),
-        ("line 5: value 517 is wrong", ""),
+        ("Error: stepping, database is locked (5)", 5),
+        ("sqlite3.OperationalError: database is locked", 5),
+        ("database is locked (517) (SQLITE_BUSY_SNAPSHOT)", 517),
+        ("SQLite3::BusyException: SQLITE_BUSY_RECOVERY", 261),
+        ("database is locked (261)", 261),
+        ("database table is locked: t (6)", 6),
+        ("SQLITE_LOCKED_SHAREDCACHE: database table is locked (262)", 262),
+        ("Error: unable to open database file", 14),
+        ("attempt to write a readonly database", 8),
+        ("no such table: t", None),
+        ("line 5: value 517 is wrong", None),
+        ("LOCKED: PROTOCOL ERROR 15, disk is FULL (5)", None),
+        ("interrupted, out of memory", None),
     ],
 )
-def test_lock_cause_follows_the_code_in_the_message(message: str, cause: str) -> None:
-    assert lock_cause(message) == cause
+def test_error_code_is_that_of_a_message_of_sqlite(message: str, code: int | None) -> None:
+    assert error_code(message) == code
 
 
-def locked_findings(concurrency: int, failed_ms: float, message: str = "database is locked") -> list[str]:
-    """Return the causes in the findings on a case whose commands failed after a time."""
+@pytest.mark.parametrize(
+    ("source", "statement"),
+    [
+        ('db.execute("PRAGMA journal_mode=WAL")', "journal_mode"),
+        ("db.pragma('journal_mode = WAL')", "journal_mode"),
+        ('db.execute("""', ""),
+        ("db.prepare(`INSERT INTO t VALUES (?)`).run(1)", "write"),
+        ("db.execute('begin immediate')", "begin"),
+        ("db.commit()", "commit"),
+        ("add(row)", ""),
+    ],
+)
+def test_statement_is_found_in_a_line_of_source_code(source: str, statement: str) -> None:
+    assert statement_in(source) == statement
+
+
+def explained(concurrency: int, failed_ms: float, *messages: str, source: str = "") -> list[str]:
+    """Return the findings on a case whose commands printed messages and failed after a time."""
     run = example_report().runs[0]
     latency = Latency.from_buckets({bucket_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
-    trial = replace(
-        run.trials[0],
-        failures=(Failures("", "", latency),),
-        sightings=(Sighting(STDERR, message, 9, message),),
-    )
+    traits = {"source": source, "statement": statement_in(source)}
+    sightings = tuple(Sighting(STDERR, message, 9, message, traits) for message in messages)
+    trial = replace(run.trials[0], failures=(Failures("", "", latency),), sightings=sightings)
     case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
     group = Group(case, (replace(run, case=case, trials=(trial,)),))
-    return [finding.facts["cause"] for finding in locked(group)]
+    return [finding.text for finding in refused(group)]
 
 
 @pytest.mark.parametrize(
@@ -110,9 +129,36 @@ def test_changed_original_names_the_process_or_the_remedy(traits: dict[str, str]
     assert finding.text.startswith(f"my.db itself changed during the load {text}")
 
 
-def test_cure_follows_the_number_of_processes_and_the_time() -> None:
-    assert locked_findings(8, 5.0) == ["soon"]
-    assert locked_findings(8, 5001.0) == ["long"]
-    assert locked_findings(1, 5001.0) == ["alone"]
-    assert locked_findings(1, 5.0, "database is locked (517)") == ["snapshot"]
-    assert locked_findings(8, 5.0, "syntax error") == []
+LOCKED = "database is locked"
+
+
+def test_causes_follow_the_number_of_processes_and_the_time() -> None:
+    (soon,) = explained(8, 5.0, LOCKED)
+    assert "(1) The transaction had read" in soon and "(2) The busy timeout was 0" in soon
+    assert soon.endswith("busy timeout is shorter than that time, raise it.")
+    (late,) = explained(8, 5001.0, LOCKED)
+    assert "(1) For the whole busy timeout" in late and "busy timeout was 0" not in late
+    assert "shorter than that time" not in late
+    (alone,) = explained(1, 5001.0, LOCKED)
+    assert "No other process was at work" in alone and "(1) An idle connection of the same process" in alone
+    assert "held the lock at every try" not in alone
+    assert explained(8, 5.0, "syntax error") == []
+
+
+def test_statement_in_the_output_decides_the_cause() -> None:
+    (switch,) = explained(8, 5.0, LOCKED, source="db.execute('PRAGMA journal_mode=wal')")
+    assert "at db.execute('PRAGMA journal_mode=wal'). Switching the journal mode" in switch
+    assert "shorter than that time" not in switch
+    (begin,) = explained(8, 5.0, LOCKED, source="db.execute('BEGIN IMMEDIATE')")
+    assert "(1) The busy timeout was 0" in begin and "had read" not in begin
+
+
+def test_refused_snapshots_explain_other_failures_at_once() -> None:
+    (both,) = explained(8, 5.0, "database is locked (517)", "database is locked (5)")
+    assert "failed with SQLITE_BUSY_SNAPSHOT" in both and "same reason 9 failed with SQLITE_BUSY" in both
+    assert "(1) The transaction had read before its first write" in both
+
+
+def test_damage_in_the_output_is_explained() -> None:
+    (damaged,) = explained(8, 5.0, "Error: database disk image is malformed (11)")
+    assert "failed with SQLITE_CORRUPT. The file is damaged." in damaged and ".recover" in damaged

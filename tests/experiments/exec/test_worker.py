@@ -19,12 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.programs import KEPT, CommandExit, CommandStarter, Ear
+from sqlstress.experiments.exec.programs import KEPT, CommandExit, CommandStarter, OutputReader
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
 from sqlstress.targets.dry import DryPlace
-from sqlstress.user_work.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key
+from sqlstress.user_work.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.user_work.source import MAX_KINDS, KindCounter
 from tests.drawing import CHARACTERS
 
@@ -110,12 +110,12 @@ def has_ended(pid: int) -> bool:
 def texts_of(commands: Sequence[Sequence[bytes]]) -> list[str]:
     """Let commands write pieces; return the text of each command."""
     texts: list[str] = []
-    ear = Ear(texts.append)
+    reader = OutputReader(texts.append)
     for pieces in commands:
         for piece in pieces:
-            os.write(ear.theirs, piece)
-        ear.ended()
-    ear.close()
+            os.write(reader.theirs, piece)
+        reader.mark_end()
+    reader.close()
     return texts
 
 
@@ -175,6 +175,14 @@ Stack trace:
 #0 /tmp/x.php(3): PDO->exec()
   thrown in /tmp/x.php on line 3
 """
+
+
+def test_line_of_source_code_is_above_the_error() -> None:
+    assert source_line(TRACEBACK, error_line(TRACEBACK)) == "add()"
+    marked = TRACEBACK.replace("add()\n", "add()\n    ~~~^^\n")
+    assert source_line(marked, error_line(marked)) == "add()"
+    assert source_line(NODE, error_line(NODE)).startswith("function f(){ throw new")
+    assert source_line("database is locked", "database is locked") == ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,205 @@
+"""Samples of the open files of running commands, from /proc on Linux. No file of the database is opened.
+
+They show the time with the database open, the use of the original of a copy, and signs of lost locks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
+from sqlstress.targets.sqlite import open_files
+from sqlstress.targets.sqlite.open_files import OpenFile
+from sqlstress.user_work import LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
+from sqlstress.user_work.source import PlainObservation
+
+if sys.platform != "win32":
+    import fcntl
+else:
+    fcntl: Any = None
+
+EVERY_S = 0.02
+"""Interval between samples, in seconds. A sample takes about 0.1 ms."""
+WORKED, STRAYED, REACHED = range(3)
+"""Indices of the shared flags of a trial: an operation has succeeded; a command had the original of the copy
+open; a command had the trial's database open."""
+
+
+class OpenFileSampler:
+    """Sampler of the open files of a worker's commands while they run."""
+
+    def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
+        """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
+        self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
+        self._original = Path(original) if original else None
+        self._open = self._closed = 0
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
+            self._signs = LockSigns(self._database)
+            self._thread.start()
+
+    def sightings(self) -> list[PlainObservation]:
+        """Stop sampling; return the numbers of samples, and the signs of lost locks."""
+        self._ends.set()
+        if not self._thread.is_alive():
+            return []
+        self._thread.join()
+        counts = ((OPEN, self._open), (CLOSED, self._closed))
+        samples: list[PlainObservation] = [
+            (MOMENTS, state, count, "", {}) for state, count in counts if count
+        ]
+        return [*samples, *self._signs.observations()]
+
+    def _sample(self) -> None:
+        while not self._ends.wait(EVERY_S):
+            pid = self._pid()
+            if pid is None:
+                continue
+            is_open = False
+            original = open_files.identity(self._original) if self._original else None
+            for process, parent in family(pid).items():
+                files = open_files_of(process)
+                if any(file.name == self._database for file in files):
+                    is_open = True
+                    self._signs.add(process, parent, files)
+                if original and any(file.identity == original for file in files):
+                    self._flags[STRAYED] = 1
+            if is_open:
+                self._flags[REACHED] = 1
+            if pid == self._pid():  # Otherwise the command ended during the sample.
+                self._open += is_open
+                self._closed += not is_open
+
+
+def family(pid: int) -> dict[int, int]:
+    """Return the IDs of a process and its descendants, each with the parent's ID; 0 for the process."""
+    parents, unread = {pid: 0}, [pid]
+    for process in unread:  # The list grows during the loop.
+        with suppress(OSError):
+            children = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+            for child in map(int, children.split()):
+                parents[child] = process
+                unread.append(child)
+    return parents
+
+
+def open_files_of(pid: int) -> list[OpenFile]:
+    """Return the regular files that a process has open; empty if the process has ended."""
+    with suppress(OSError):
+        return list(open_files.files_in(Path(f"/proc/{pid}/fd")))
+    return []
+
+
+# Signs of lost locks. In WAL mode SQLite holds a shared lock on the database file as long as it has the -shm
+# file open, and a library maps that file once for each process. So a process with -shm open and without a
+# lock has lost its locks, and a process that maps the beginning of -shm twice has two SQLite libraries.
+#
+# Source: https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.3
+
+
+SAMPLES_ENOUGH = 3
+"""Number of consecutive samples without a lock that are a sign: a program that opens the database again and
+again may release its lock within a sample."""
+
+
+class LockSigns:
+    """Signs that processes have lost SQLite's locks on a database that they have open."""
+
+    def __init__(self, database: str) -> None:
+        """`database` is a path without symbolic links."""
+        self._database, self._index = database, f"{database}-shm"
+        self._lists_locks = lists_locks(Path(database).parent)
+        self._users: set[int] = set()
+        """Processes that had the -shm file open."""
+        self._unlocked = Counter[int]()
+        """Number of consecutive samples without a lock, by process."""
+        self._lockless: set[int] = set()
+        self._opened = Counter[int]()
+        """Largest number of descriptors of the database that were examined, by process."""
+        self._programs: dict[int, tuple[str, set[str]]] = {}
+        """LIBRARIES or LOADED, and the mapped program files, by process."""
+
+    def add(self, pid: int, parent: int, files: Sequence[OpenFile]) -> None:
+        """Add a sample of a process that has the database open; `files` are its open files."""
+        descriptors = [file.number for file in files if file.name == self._database]
+        index = [file.number for file in files if file.name == self._index]
+        if not index:
+            if len(descriptors) > max(1, self._opened[pid]):
+                self._opened[pid] = len(descriptors)
+                self._examine_mappings(pid)
+            self._unlocked.pop(pid, None)
+            return
+        if len(index) > 1 and self._programs.get(pid, (LOADED,))[0] == LOADED:
+            self._examine_mappings(pid)
+        self._users.add(pid)
+        # A forked process has its parent's descriptors, but not its locks.
+        if not self._lists_locks or parent in self._users or self._has_lock(pid, descriptors, index[0]):
+            self._unlocked.pop(pid, None)
+            return
+        self._unlocked[pid] += 1
+        if self._unlocked[pid] == SAMPLES_ENOUGH:
+            self._lockless.add(pid)
+
+    def _has_lock(self, pid: int, descriptors: Iterable[str], index: str) -> bool:
+        """Return whether a process locks the database; True if it closed the -shm file during this check."""
+        folder = Path(f"/proc/{pid}")
+        for _ in range(2):
+            if any(map(shows_lock, (folder / "fdinfo" / number for number in descriptors))):
+                return True
+            with suppress(OSError):
+                if str((folder / "fd" / index).readlink()).startswith(self._index):
+                    continue
+            return True
+        return False
+
+    def _examine_mappings(self, pid: int) -> None:
+        """Record the program files of a process if it may use two SQLite libraries."""
+        try:
+            lines = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape").splitlines()
+        except OSError:
+            return
+        # A line such as 7f2c-7f3d r-xp 00000000 fe:00 1234 /usr/lib/libsqlite3.so.0
+        mapped = [fields for line in lines if len(fields := line.split(maxsplit=5)) == 6]
+        programs = {fields[5] for fields in mapped if "x" in fields[1]}
+        beginnings = [
+            fields for fields in mapped if fields[5].startswith(self._index) and not int(fields[2], 16)
+        ]
+        if len(beginnings) != 1:
+            self._programs[pid] = LIBRARIES if beginnings else LOADED, programs
+
+    def observations(self) -> list[PlainObservation]:
+        """Return the signs; for two libraries with all program files of the process, one per line."""
+        kinds = Counter((kind, "\n".join(sorted(programs))) for kind, programs in self._programs.values())
+        users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
+        if lockless := self._lockless - users:
+            kinds[LOCKLESS, ""] = len(lockless)
+        file = Path(self._database).name
+        return [
+            (LOST_LOCKS, kind, count, "", {"file": file, "at": at}) for (kind, at), count in kinds.items()
+        ]
+
+
+def lists_locks(folder: Path) -> bool:
+    """Return whether the system lists the locks of an open file, tried with a new file in `folder`."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+            return shows_lock(Path(f"/proc/self/fdinfo/{file.fileno()}"))
+    except OSError:
+        return False
+
+
+def shows_lock(information: Path) -> bool:
+    """Return whether a file /proc/PID/fdinfo/N shows a lock; False if the descriptor is closed."""
+    with suppress(OSError):
+        return "\nlock:" in information.read_text(encoding="ascii")
+    return False
