@@ -14,11 +14,10 @@ from typing import Any
 import apsw
 import pytest
 
-from sqlstress.user_work import LOST_LOCKS
+from sqlstress.user_work import CLOSED, DELETED, LIBRARIES, LOST_LOCKS
 from sqlstress.user_work.call_costs import CallCosts
 from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
-from sqlstress.user_work import CLOSED, DELETED, LIBRARIES
 from sqlstress.user_work.lost_locks import LostLocks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
