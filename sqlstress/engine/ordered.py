@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
 
 CHUNK = 256
-"""Maximum number of operations in a chunk: the operations that the timed loop runs without other work in
-between."""
+"""Maximum number of operations in a chunk, which the timed loop runs without other work in between."""
 _LENGTH_BITS = 16
 _WORDS = 1 + CHUNK
 
 
 def shared_words(workers: int) -> Any:
-    """Return a shared array of 64-bit words, all 0, with the areas of `workers` workers."""
+    """Return a shared array of zeros with the areas of `workers` workers."""
     return shared_array("q", _WORDS * workers)
 
 
@@ -41,8 +40,7 @@ class OperationLedger:
         self._position, self.ends = slot[:1], slot[1:]
 
     def announce(self, first: int, operations: int) -> None:
-        """Publish that the worker is about to run `operations` operations; `first` is the index of the
-        first operation in the worker's list."""
+        """Publish that the worker is about to run `operations` operations of its list, from index `first`."""
         self.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         # One 64-bit store writes both numbers, so that a reader never sees one of them without the other.
         self._position[0] = first << _LENGTH_BITS | operations
@@ -52,13 +50,12 @@ class OperationLedger:
         self._position[0] = ((self._position[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
     def under_way(self) -> bool:
-        """Return whether the worker has begun, or is about to begin, an operation that is not acknowledged
-        yet."""
+        """Return whether the worker has begun, or is about to begin, an unacknowledged operation."""
         first, operations = divmod(self._position[0], 1 << _LENGTH_BITS)
         return self.acknowledged() < first + operations
 
     def acknowledged(self) -> int:
-        """Return the number of operations that were acknowledged since the start of the list."""
+        """Return the number of acknowledged operations since the start of the list."""
         while True:
             position = self._position[0]
             first, operations = divmod(position, 1 << _LENGTH_BITS)
@@ -73,7 +70,7 @@ class OrderedStep(NamedTuple):
     """One operation and its parameters."""
 
     kind: int
-    """Number of rows that this operation reads or writes."""
+    """Index into the source's `kinds`."""
     call: Operation
     params: Any
     rows: int
@@ -81,10 +78,10 @@ class OrderedStep(NamedTuple):
 
 
 class OrderedSource:
-    """Source (a worker's operations for the timed loop) that runs steps in order. Subclasses set `kinds`.
+    """Source of steps in a fixed order. Subclasses set `kinds`.
 
-    Only the call of a step is timed. The iterator `steps` prepares up to CHUNK steps before the first of them
-    runs, outside the measured time. An error ends the worker, so each call must do its own retries.
+    Only the call of a step is timed. Up to CHUNK steps are prepared ahead, outside the measured time. An
+    error ends the worker, so each call retries by itself.
     """
 
     kinds: Sequence[str]
@@ -94,8 +91,7 @@ class OrderedSource:
     def __init__(
         self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
     ) -> None:
-        """`words` come from `shared_words`; `worker` counts from 1. If `client` is None, nothing is
-        stored."""
+        """`words` come from `shared_words`; `worker` counts from 1. A `client` of None stores nothing."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps

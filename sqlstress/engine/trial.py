@@ -47,18 +47,15 @@ from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place
 
 
 class Guard:
-    """Snapshot of a trial's data after its preparation, to compare with the data after the load."""
+    """Snapshot of a trial's data after its preparation, to detect changes by other programs."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """`redefines` is whether workers change the schema.
-
-        If so, schema changes by other programs are not detected.
-        """
+        """If workers change the schema (`redefines`), schema changes by other programs are not detected."""
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
     def begins(self) -> None:
-        """Record the identity of the files. Call it just before the workers open them."""
+        """Record the identity of the files just before the workers open them."""
         if self._before:
             self._before.seal()
 
@@ -82,10 +79,7 @@ class Guard:
 
 
 def unread(disturbance: Disturbance) -> Verdict | None:
-    """Return the verdict if a disturbance has made the data unreadable.
-
-    None if the data can still be verified.
-    """
+    """Return the verdict on data that a disturbance has made unreadable; None if the data is readable."""
     if disturbance.unread is None:
         return None
     if disturbance.unread == "failed":
@@ -101,14 +95,13 @@ def unread(disturbance: Disturbance) -> Verdict | None:
 
 
 MIN_STALL_S = 1.0
-"""Minimum stall, in seconds. On a busy machine a waking process runs within a fraction of this."""
+"""Minimum stall, in seconds. Even on a busy machine a waking process runs sooner."""
 
 
 def seconds_asleep() -> float:
     """Return the lead of the clock that counts sleep over the clock that does not, in seconds.
 
-    Only changes of the value have a meaning. On Windows it is always 0.0: `perf_counter` counts sleep there,
-    so that sleep shows as a late reading.
+    Only changes have a meaning. It is 0.0 on Windows, where `perf_counter` counts sleep.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -119,7 +112,7 @@ def seconds_asleep() -> float:
 
 
 class StallDetector:
-    """Detector of stalls. It reads the clocks from its creation on; call `look` several times a second."""
+    """Detector of stalls from its creation on; call `look` several times a second."""
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, asleep: Callable[[], float] = seconds_asleep
@@ -129,7 +122,7 @@ class StallDetector:
         self._slept_before = self._asleep()
         self._last = clock()
         self._longest = (self._last, self._last)
-        """Begin and end of the longest interval between two consecutive readings of `clock`, in seconds."""
+        """Begin and end of the longest interval between two readings of `clock`, in seconds."""
 
     def look(self) -> None:
         """Read the clock."""
@@ -142,8 +135,8 @@ class StallDetector:
     def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
         """Return the longest stall, in seconds; 0 if there was none, or if a busy machine can explain it.
 
-        `went_on(begin_s, end_s)` returns whether workers made progress in an interval. If they did, a late
-        reading only means that this process got no processor.
+        `went_on(begin_s, end_s)` returns whether workers made progress. If so, only this process got no
+        processor.
         """
         begin, end = self._longest
         late_s = end - begin
@@ -154,7 +147,7 @@ class StallDetector:
 
 
 def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
-    """Return whether workers finished operations in most bins (intervals of the window) between two times.
+    """Return whether workers finished operations in most bins of the window between two times.
 
     The times are in seconds of `perf_counter`. False if no bin lies completely between them.
     """
@@ -181,8 +174,8 @@ LEAD_ANSWERS = 2.0
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return a window that begins late enough for every worker to receive it in time.
 
-    `answer_s` is the time in which all processes answered a call. `extra_s` delays the opening of the window:
-    the warm-up is longer or, without warm-up, the start is later.
+    All processes answered a call in `answer_s`. `extra_s` lengthens the warm-up, or delays a start without
+    one.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -208,22 +201,21 @@ def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float
 
 
 class RetryReason(NamedTuple):
-    """Reason why a trial in which nothing failed is not valid. The trial may be repeated."""
+    """Reason why a trial in which nothing failed is not valid, and may be repeated."""
 
     late_s: float
-    """Delay of the last worker after the window opened, in seconds; 0 means that all were in time."""
+    """Delay of the last worker after the window opened, in seconds, or 0."""
     still_s: float
-    """Longest stall (time in which nothing ran), in seconds; 0 means no stall."""
+    """Longest time in which nothing ran, in seconds, or 0."""
     missing: str = ""
     """Event that did not occur, such as "transaction ended within the window of 300ms"; else empty."""
     crowd: str = ""
-    """Text if there are more processes than the cores can run, such as "1,000 processes on 2 cores"; else
-    empty."""
+    """Text such as "1,000 processes on 2 cores" if there are too many processes; else empty."""
     quota: Throttling | None = None
     """Effect of the container's CPU quota if it was used up; else None."""
 
     def message(self, attempts: int) -> str:
-        """Return an error message with a remedy. `attempts` is the number of attempts at the trial."""
+        """Return an error message with a remedy, after this number of attempts."""
         if self.missing:
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
@@ -261,10 +253,7 @@ CROWDED_PROCESSES_PER_CORE = 50
 def retry_reason(
     late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None.
-
-    `late_s` is the delay of the last worker, `still_s` the longest stall, both in seconds.
-    """
+    """Return the reason to repeat a trial, or None; see RetryReason for `late_s` and `still_s`."""
     if not (late_s or still_s):
         return None
     cores = usable_cores()
@@ -277,10 +266,7 @@ def retry_reason(
 
 
 def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
-    """Return the reason to repeat a trial in whose window no operation ended, or None if some did.
-
-    Possible causes: the operations are too slow for the window, or the disk has stalled.
-    """
+    """Return the reason to repeat a trial in whose window no operation ended, or None if some did."""
     # In an open loop (operations due at a given rate) the table shows unfinished operations as queued.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
@@ -297,28 +283,23 @@ class TrialMeasurement(NamedTuple):
     start_s: float
     """Seconds from the first call until all processes were connected.
 
-    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
-    from the start of the processes.
+    Without a common start, as in a published benchmark script, the time counts from the start of the
+    processes.
     """
     whole_s: float
-    """Seconds from the first call until all processes had ended.
-
-    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
-    from the start of the processes.
-    """
+    """Seconds from the begin of `start_s` until all processes had ended."""
     series: list[Series]
     """Values over time that the companions (additional processes) recorded."""
     problem: str | None
-    """Problem of a companion, as a sentence; None if there is none."""
+    """Sentence on the problem of a companion; else None."""
     others: Shares | None
     """Shares of the processor time that other programs took; None if unknown."""
     quota: Throttling | None
-    """Effect of the CPU quota of the container: stopped periods and time; None if unknown or without a
-    quota."""
+    """Effect of the container's CPU quota; None if unknown or without a quota."""
     disk_share: float | None
     """Share of the time in which other programs kept the disk busy, 0 to 1; None if unknown."""
     still_s: float
-    """Longest time in which nothing ran, in seconds; 0 means no stall."""
+    """Longest time in which nothing ran, in seconds, or 0."""
 
 
 ATTEMPTS = 3
@@ -326,16 +307,13 @@ READY_S = 30.0
 READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
 HEAVY_SHARE = 0.25
-"""Share of processors or disk, 0 to 1, taken by other programs; above this share a trial is repeated."""
+"""Share of processors or disk, 0 to 1, that other programs may take before a trial is repeated."""
 MAX_RERUNS = 3
-"""Maximum number of repeats per study because of other programs: a machine may be busy all the time."""
+"""Maximum number of repeats per study because of other programs: a machine may always be busy."""
 
 
 class TrialRunner:
-    """Runner of the trials of one measurement.
-
-    Each trial gets its own salt: a number that changes the random draws of the trial.
-    """
+    """Runner of the trials of one measurement. A trial's salt, a number, changes its random draws."""
 
     def __init__(
         self,
@@ -352,18 +330,17 @@ class TrialRunner:
         self.starter, self._crew = starter, crew
         self.case_number = 0
         self.salt = first_salt
-        """Salt of the last trial. Every attempt at a trial takes the next number."""
+        """Salt of the last attempt; every attempt takes the next number."""
         self.carry: dict[Any, Any] = {}
-        """Objects that trials keep for later trials, such as files that they can use again."""
+        """Objects for later trials, such as files that they can use again."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = 0 if is_omitted(RERUNS) else MAX_RERUNS
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run a trial.
+        """Run a trial. If other programs disturbed it much, run it again and return the less disturbed trial.
 
-        If other programs took a large share of the machine, run the trial again and return the better trial:
-        the trial in which other programs took the smaller share. A trial with wrong data is always returned.
+        A trial with wrong data is always returned.
         """
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
@@ -382,17 +359,13 @@ class TrialRunner:
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial once.
-
-        Used if only the trial's verdict matters, not its figures: a trial with invalid figures suffices.
-        """
+        """Run a trial once, for its verdict: its figures may be invalid."""
         trial, flaw = self._attempt(case, index, 0.0, pauses)
         # A trial without operations says nothing about the data, so the trial gets an error.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
-        """Run a trial, and repeat it while it is not valid (see RetryReason), up to ATTEMPTS attempts in
-        all."""
+        """Run a trial, and repeat it while it is not valid (see RetryReason), ATTEMPTS times at most."""
         attempt, extra_s = 0, 0.0
         while True:
             attempt += 1
@@ -411,10 +384,7 @@ class TrialRunner:
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, RetryReason | None]:
-        """Return one trial, and the reason to repeat it or None.
-
-        `extra_s` delays the opening of the window.
-        """
+        """Return one trial, and the reason to repeat it or None. The window opens `extra_s` later."""
         self.salt += 1
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
@@ -452,8 +422,8 @@ class TrialRunner:
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
         """Prepare the data while the processes start; return the snapshot of the data.
 
-        If the experiment imitates a published benchmark script, the processes have no common start. They
-        start after the preparation, because the script's time includes their start.
+        A published benchmark script starts its processes after the preparation: its time includes their
+        start.
         """
         common_start = experiment_of(case).common_start
         if common_start:
@@ -468,10 +438,9 @@ class TrialRunner:
         return guard
 
     def discard(self, discard: Callable[[], None]) -> None:
-        """Call `discard`, which removes files; do nothing if all files are kept. Ignore errors.
+        """Call `discard`, which removes files, unless all files are kept. Ignore errors.
 
-        Windows does not remove files that another program has open. If so, later trials get a new folder, and
-        the end of the measurement removes the files. The measurement stays valid.
+        Windows does not remove open files. If so, later trials get a new folder; the measurement stays valid.
         """
         if self.keep:
             return
@@ -513,10 +482,7 @@ class TrialRunner:
             return replace(trial, error=trial.error or reason)
 
     def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> TrialMeasurement:
-        """Run the load, and wait until the processes have ended; return the measurements.
-
-        `extra_s` delays the opening of the window.
-        """
+        """Run the load until the processes have ended; `extra_s` delays the opening of the window."""
         # Our processes do not use the disk before the load, so all use of the disk is by other programs.
         disk = DiskMonitor(self._disk if starts_without_disk(case) else None)
         begun_ns = time.perf_counter_ns()
@@ -595,8 +561,7 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Raise Interrupted instead of WorkerFailure after a stop signal: the same signal may have ended
-        workers."""
+        """Raise Interrupted instead of WorkerFailure after a stop signal, which may have ended workers."""
         try:
             yield
         except WorkerFailure:
@@ -616,5 +581,5 @@ def _foreign_share(trial: Trial) -> float:
 
 
 def hang_limit_s(case: Case) -> float:
-    """Return how long workers may make no progress before they count as hung, in seconds."""
+    """Return the time without progress after which workers count as hung, in seconds."""
     return 2 * max(case.settings.busy_timeout_ms / 1000, experiment_of(case).timeout_s(case)) + STALL_S

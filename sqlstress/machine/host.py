@@ -27,7 +27,7 @@ _SYSCTL_TIMEOUT_S = 2.0
 
 
 def describe_host() -> Host:
-    """Return a description of this machine. The call takes the time of SLEEPS sleeps of 1 ms."""
+    """Return a description of this machine. The call includes SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
         system=system,
@@ -50,9 +50,9 @@ def usable_cores() -> int:
 
 
 def sleep_1ms() -> None:
-    """Sleep for 1 ms in the way in which SQLite's busy handler sleeps.
+    """Sleep for 1 ms as SQLite's busy handler does.
 
-    On Windows Python sleeps on a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
+    On Windows Python has a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
     """
     if sys.platform == "win32":
         import ctypes
@@ -94,7 +94,7 @@ def processor(
 
 
 def model_name(cpuinfo: str) -> str:
-    """Return the processor's name in the text of /proc/cpuinfo; empty if the text has no name."""
+    """Return the processor's name in the text of /proc/cpuinfo, or ""."""
     fields: dict[str, str] = {}
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
@@ -114,7 +114,7 @@ def _registry_name() -> str:
 
 UNKNOWN = FileSystem("", "", "")
 DATA_VOLUME = Path("/System/Volumes/Data")
-"""Volume with the users' folders on macOS, although their paths seem to be on the read-only root volume."""
+"""Volume with the users' folders on macOS, whose paths seem to be on the root volume."""
 
 
 class Mount(NamedTuple):
@@ -137,10 +137,7 @@ def all_mounts() -> Iterable[Mount]:
 def file_system_of(
     folder: Path, mounts: Callable[[], Iterable[Mount]] = all_mounts, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
-    """Return the file system of a folder, after resolving symbolic links.
-
-    UNKNOWN if it cannot be determined.
-    """
+    """Return the file system of a folder, after resolving symbolic links; UNKNOWN if undetermined."""
     try:
         return find_file_system(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):
@@ -148,10 +145,7 @@ def file_system_of(
 
 
 def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
-    """Return the file system whose mount point is the longest prefix of a resolved path.
-
-    UNKNOWN if no mount point is a prefix of the path.
-    """
+    """Return the file system whose mount point is the longest prefix of a resolved path, or UNKNOWN."""
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
         # A network share without a drive letter is in no list; for a share with a letter psutil returns
         # "remote".

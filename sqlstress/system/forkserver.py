@@ -2,15 +2,13 @@
 
 The server belongs to one measurement, so that it has the measurement's environment, limits and streams.
 
-The fork server of multiprocessing performs about as well: with it, one worker takes 0.90 times as long to
-start, 64 workers 1.13 times, memory is 1.01 times and a whole measurement takes 0.99 times as long
-(benchmarks/results/forkserver.md). Reasons against it:
+The fork server of multiprocessing is as fast (benchmarks/results/forkserver.md). Reasons against it:
 
-- In Python 3.11 to 3.14 it listens at a socket file. A SIGKILL of the program leaves the file and its folder
-  behind, and the next start of sqlstress cannot know whether they are still in use.
+- In Python 3.11 to 3.14 a SIGKILL of the program leaves its socket file and folder behind, and the next
+  start of sqlstress cannot know whether they are in use.
 - If the system refuses a fork, it prints a traceback and ends. This server reports the error and goes on.
-- There is one for the whole program. If a program uses sqlstress as a library, our list of modules would
-  replace the program's list, and stopping the server would wait for the program's processes.
+- There is one for the whole program. In a program that uses sqlstress as a library, our modules would
+  replace the program's, and stopping the server would wait for the program's processes.
 
 Spawned processes leave nothing behind, but 64 of them need 9.5 times as long and 3.4 times the memory.
 """
@@ -42,13 +40,13 @@ assert sys.platform != "win32"
 
 END_S = 2.0
 AHEAD = 16
-"""Number of processes that are requested before the first of them must have started.
+"""Number of processes that may be requested before the first of them has started.
 
-On a busy machine, waiting for each process would cost a turn of this process and a turn of the server on a
-processor. Requests hold descriptors in transit, of which a system allows some hundreds.
+Waiting for each process would cost turns on a busy processor. Requests hold descriptors in transit, of which
+a system allows some hundreds.
 """
 LOST_EXIT_CODE = 255
-"""Exit code of a process that ended because the fork server ended; the same as in multiprocessing."""
+"""Exit code of a process that ended with the fork server, as in multiprocessing."""
 
 
 _PRIVATE = (
@@ -65,7 +63,7 @@ _PRIVATE = (
 
 
 def is_possible() -> bool:
-    """Return whether the multiprocessing of this Python has the undocumented functions that are used here."""
+    """Return whether this Python's multiprocessing has the undocumented functions that are used here."""
     state = vars(getattr(forkserver, "_forkserver", None) or object).keys()
     return "_inherited_fds" in state and all(_takes(*function) for function in _PRIVATE)
 
@@ -109,7 +107,7 @@ class ForkServer:
         return process
 
     def fork(self, descriptors: list[int]) -> None:
-        """Let the server fork a process that inherits these descriptors of this process. Raises OSError.
+        """Let the server fork a process that inherits these descriptors. Raises OSError.
 
         A server that has died is started again.
         """
@@ -181,7 +179,7 @@ class _Forked(popen_forkserver.Popen):
 
     @property
     def pid(self) -> int:  # type: ignore[override]
-        """Process id. Waits for the server's answer. Raises OSError if the fork failed."""
+        """Process id, for which the caller waits. Raises OSError if the fork failed."""
         while self.poll() is None and self._id is None:
             connection.wait([self.sentinel])
         if self._id is None:
@@ -247,8 +245,7 @@ class _Server:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._lifeline, self._alive = os.pipe()
-        """A pipe whose write end only the server keeps. End of file shows forked processes that the server
-        has ended."""
+        """Pipe whose write end only the server keeps: end of file shows that the server has ended."""
         self._ended, self._wake = os.pipe()
         self._status: dict[int, int] = {}
         """Descriptors to which the exit codes of running processes are written, by process id."""
@@ -271,10 +268,7 @@ class _Server:
                 self._fork(*descriptors)
 
     def _fork(self, task: int, status: int, *inherited: int) -> None:
-        """Fork a process that reads its task from `task`.
-
-        Write its id, or a negative error number, to `status`.
-        """
+        """Fork a process that reads its task from `task`; write its id or a negative errno to `status`."""
         try:
             pid = os.fork()
         except OSError as error:

@@ -1,7 +1,6 @@
-"""Child processes, started in such a way that Ctrl-C does not reach them: the parent handles it.
+"""Child processes that Ctrl-C does not reach: the parent handles it.
 
-They are spawned rather than forked from this process: a forked child would share our connections to SQLite
-and our locks.
+They are not forked from this process: a forked child would share our connections to SQLite and our locks.
 """
 
 from __future__ import annotations
@@ -44,10 +43,7 @@ class Inbox:
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message; None if it has not arrived completely. Never wait.
-
-        Raises EOFError or OSError if the sender has closed the pipe.
-        """
+        """Return a message, or at once None if it is incomplete. Raises EOFError or OSError if closed."""
         while wait_readable([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])
@@ -59,10 +55,7 @@ class Inbox:
 
 
 def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the pipes that are readable. If no pipe is, wait up to about `timeout_s` for the first.
-
-    Return [] if no pipe becomes readable in this time.
-    """
+    """Return the readable pipes, or wait up to about `timeout_s` for the first; [] if there is none."""
     groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
@@ -71,7 +64,7 @@ def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
 
 
 class Starter(Protocol):
-    """Interface: starter of processes."""
+    """Interface of a starter of processes."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         """Start a process that calls `main`, a function of a module, with `args`. Raises OSError."""
@@ -95,10 +88,10 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield a starter of processes that need `modules`: a server that has imported them forks the processes.
+    """Yield a starter of processes that need `modules`, also for ChildCaller inside the block.
 
-    They are spawned instead if `modules` is empty, on Windows, and if `forkserver` does not support the
-    multiprocessing of this Python. Inside the block, the starter also starts the processes of ChildCaller.
+    A server that has imported `modules` forks them. They are spawned if there are no modules, on Windows, and
+    if `forkserver` does not support this Python.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:
@@ -141,7 +134,7 @@ def start(process: BaseProcess) -> None:
 def blocked_signal(name: str) -> Iterator[None]:
     """Block a signal in this thread, and for good in processes that start inside the block.
 
-    No effect on Windows. Otherwise a child process that is still importing would print a traceback on Ctrl-C.
+    Otherwise a child process that is still importing would print a traceback on Ctrl-C. No effect on Windows.
     """
     if sys.platform == "win32":
         yield
@@ -168,8 +161,7 @@ def exit_clause(exitcode: int | None) -> str:
 class ChildCaller:
     """A child process that calls functions of modules for this process, one after the other.
 
-    The first call starts the child process, and leaving the `with` block ends it. If it dies, the next call
-    starts it again.
+    The first call starts it, also again after its death. Leaving the `with` block ends it.
     """
 
     def __init__(self, name: str = "a process of sqlstress") -> None:
@@ -191,10 +183,7 @@ class ChildCaller:
         return cast(T, self.result(pulse))
 
     def begin(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Begin a call of `function` in the child process.
-
-        Raises EnvironmentFailure if the process cannot start.
-        """
+        """Begin a call of `function` in the child process. Raises EnvironmentFailure if it cannot start."""
         if self._process is None:
             self._start()
         with suppress(OSError):  # The process has died; `result` reports it.
@@ -205,10 +194,10 @@ class ChildCaller:
         return bool(wait_readable([self._pipe], 0.0))
 
     def result(self, pulse: Pulse) -> Any:
-        """Return the result of the call that `begin` started.
+        """Return the result of the call that `begin` started. Calls `pulse` often.
 
-        Raises the function's exception, or Died if the process has ended. Calls `pulse` often; if `pulse`
-        raises, the child process is ended.
+        Raises the function's exception, or Died if the process has ended. If `pulse` raises, the process is
+        ended.
         """
         try:
             pulse()
@@ -253,10 +242,9 @@ class ChildCaller:
 
 
 def call_in_subprocess(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function of a module in a separate process; return its result.
+    """Call a function of a module in a separate process; return its result. Calls `pulse` often.
 
-    Raises the function's exception, or EnvironmentFailure if the process cannot start or dies. Calls `pulse`
-    often; if `pulse` raises, the process is ended.
+    Raises the function's exception, or EnvironmentFailure if the process cannot start or dies.
     """
     with ChildCaller() as apart:
         return apart.call(pulse, function, *args, **kwargs)

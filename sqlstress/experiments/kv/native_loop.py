@@ -1,9 +1,8 @@
 """A worker's part of kv whose timed loop runs in C. It passes a plan to the C code and collects the results.
 
-Keys, kinds and values are drawn as in the Python loop, by an identical generator, chunk for chunk. The
-acknowledgements are stored in the same shared words as by the Python loop. In addition, the C loop checks the
-values that it reads: each value against the worker's own last acknowledged write, and one value in 256
-against the last write of the worker that wrote it.
+Keys, kinds and values are drawn by an identical generator as in the Python loop, and acknowledged in the same
+shared words. The C loop also checks the values that it reads: each against the worker's own last write, and
+one in 256 against the last write of its writer.
 """
 
 from __future__ import annotations
@@ -34,8 +33,7 @@ if TYPE_CHECKING:
 
 
 LARGEST_CHUNK = 64
-"""Maximum number of operations per chunk. The number is small, so that drawing the operations of a chunk does
-not evict SQLite's memory from the CPU caches."""
+"""Maximum number of operations per chunk: a larger chunk would evict SQLite's memory from the CPU caches."""
 _NO_LIMIT = -1
 
 

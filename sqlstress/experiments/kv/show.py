@@ -63,7 +63,7 @@ from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 
 
 def build(group: Group) -> Table:
-    """Return the main table of a group: the runs of cases that differ in few options."""
+    """Return the main table of a group: a row per case."""
     return table_of(case_table.rows_of(group), columns(group))
 
 
@@ -100,8 +100,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return the cell with the rate of these kinds of operations; the cell is empty unless the load is
-    mixed."""
+    """Return the cell with the rate of these kinds of operations; it is empty unless the load is mixed."""
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
@@ -136,8 +135,7 @@ WORST_MARK = "*"
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the percentile columns. The text explains WORST_MARK if a figure in the table has
-    this mark."""
+    """Return the meaning of the percentile columns, and of WORST_MARK if the table has it."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -145,10 +143,7 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation.
-
-    If the processes did uneven shares of the operations, the cell shows the p99 of the slowest process.
-    """
+    """Return the column with the p99 of a kind of operation; of the slowest process if shares were uneven."""
     of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:
@@ -163,8 +158,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes. Yield nothing if the group
-    has no WAL watcher."""
+    """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
         columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)
@@ -269,8 +263,7 @@ def _sizes(group: Group) -> list[tuple[Case, Series]]:
 
 
 def picture(group: Group) -> Iterator[str]:
-    """Yield a heading, then a line for each case with its WAL size over the window. Yield nothing if no case
-    has samples of the WAL size."""
+    """Yield a heading, then a line for each case with its WAL size over the window."""
     names = []
     for case, _ in _sizes(group):
         # In a group with parts, `group.place` already names the value that differs.
@@ -285,10 +278,9 @@ def picture(group: Group) -> Iterator[str]:
 
 
 def bars(sizes: Series, window_ns: int) -> str:
-    """Return WIDTH characters. The height of a character shows the largest value in its part of the window.
+    """Return WIDTH characters, whose heights show the largest value in each part of the window.
 
-    A part without samples has the height of the part before. If `window_ns` is 0 (unknown), the window ends
-    with the last value.
+    A part without samples repeats the previous part. If `window_ns` is 0, the last value ends the window.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
     largest = max((1, *sizes.values))
@@ -324,7 +316,7 @@ def wal_plot(group: Group) -> Iterator[Plot]:
 
 
 class KeyValueShown(LoadShown):
-    """Presenter of key-value cases. Its tables compare numbers of buckets and of processes."""
+    """Presenter of key-value cases, whose tables compare numbers of buckets and of processes."""
 
     topics = (
         *(given_up, failure_findings, throughput_findings, rate_findings, checkpoints),
@@ -423,8 +415,7 @@ _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield a text on each option that is not in `described` and differs from its default in some part, such
-    as "made-up 1 or 5"."""
+    """Yield a text on each changed option that is not in `described`, such as "made-up 1 or 5"."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)

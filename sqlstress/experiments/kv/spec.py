@@ -150,7 +150,7 @@ class KvSelection:
 
 LoadRequest = Request[Load, KvSelection]
 CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
-"""Names of the companions (processes in addition to the workers), which change or observe the WAL."""
+"""Names of the companions, which change or observe the WAL."""
 
 
 def companion_names(case: Case) -> tuple[str, ...]:

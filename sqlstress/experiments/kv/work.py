@@ -30,26 +30,23 @@ from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""A row that was read: (its key as text, its slot or None, its write or None).
+"""A row that was read: its key as text, its slot, and its write.
 
-The slot is None if the key's last write is not recorded. The write is None if no write of sqlstress made the
-value.
+The slot is None if the key's last write is not recorded, the write if no write of sqlstress made the value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials: 6 MB for this
-number of keys."""
+"""Maximum number of keys for which later trials keep the arrays of `partition_arrays`, which take 6 MB."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys sorted by bucket) as shared arrays.
+    """Return (bucket of each key, keys sorted by bucket) as shared arrays, which `carry` keeps for later
+    trials.
 
-    Return (None, None) if there is only one bucket, and for the published script, in which the bucket of a
-    key is the remainder of a division. The computation takes seconds for millions of keys: it calls `pulse`
-    often, which may raise. `carry` keeps the arrays for later trials with the same keys, unless there are
-    more than MAX_KEPT_KEYS keys.
+    Return (None, None) for one bucket, and for the published script, whose buckets are remainders. It calls
+    `pulse` often, because millions of keys take seconds.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -102,10 +99,7 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return a shared array of at least `length` 64-bit words, all 0.
-
-        If the array of an earlier trial is long enough, that array is used again.
-        """
+        """Return a shared array of at least `length` zeros, the array of an earlier trial if possible."""
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
             return shared_array("q", length)
@@ -130,8 +124,7 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add to a trial the cost of a call into the binding and, with --where, the workers' time by
-        cause."""
+        """Add the cost of a call into the binding and, with --where, the workers' time by cause."""
         trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # A worker that failed may still run and write.
             self.carry[_WORDS] = self.words
@@ -171,9 +164,8 @@ class KeyValueWork(ProvenWork):
     ) -> Iterator[Callable[[], Check | None]]:
         """Let the C code check all rows while the block runs. Yield a function that waits for the result.
 
-        The function returns the passed check, or None if the C code found a problem or could not check. After
-        None, `check_keys` must check the rows in Python. The C code is not used if a worker died, because
-        Python must first store the acknowledgements of the dead worker's last chunk.
+        The function returns the passed check, or None if `check_keys` must check in Python: after a problem,
+        without C, or if a worker died, because Python must first store its acknowledgements.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -248,8 +240,7 @@ class KeyValueWork(ProvenWork):
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield every key without a row, as text. `key_flags` has an item for each key: 0 if no row was
-        found."""
+        """Yield the keys without a row, whose flag is 0, as text."""
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -269,10 +260,9 @@ class KeyValueWork(ProvenWork):
 
 
 class PresetWork(KeyValueWork):
-    """The parent's part of the published script.
+    """The parent's part of the published script, whose trials add rows to the same files.
 
-    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials:
-    later trials look for changes of these rows that their own writes do not explain.
+    `carry` keeps the rows of earlier trials, which later trials must not change.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -303,8 +293,7 @@ class PresetWork(KeyValueWork):
         """Keep the files for the rest of the sweep."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Return one check of all rows: this trial's rows are compared with its acknowledged writes, and
-        older rows are checked for changes."""
+        """Return one check: this trial's rows have its acknowledged writes, older rows are unchanged."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -318,8 +307,7 @@ class PresetWork(KeyValueWork):
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
         """Return the keys of this trial, and the history with keys instead of slots.
 
-        In this history each key is its own slot. A key that was never set has no entry, which counts as
-        sequence number 0: no write.
+        A key that was never set has no entry, which counts as sequence number 0: no write.
         """
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
@@ -372,22 +360,18 @@ Column = Sequence[int] | Mapping[int, int]
 
 @dataclass(slots=True)
 class ReadHistory:
-    """Acknowledged writes, by worker (index 0 is worker 1) and slot.
-
-    All times are on the same clock, in ns.
-    """
+    """Acknowledged writes, by worker (index 0 is worker 1) and slot. All times are in ns of one clock."""
 
     sequences: Sequence[Column]
-    """Sequence number of the last acknowledged write, by worker and slot; 0 means that there is none."""
+    """Sequence number of the last acknowledged write, by worker and slot; 0 means no write."""
     begins: Sequence[Column]
     ends: Sequence[Column]
     latest: Column
-    """Latest begin of an acknowledged write of any worker, by slot; 0 means that there is none."""
+    """Latest begin of an acknowledged write of any worker, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write that was in progress when its worker died. The database may or may not have such a
-    write."""
+    """Slot of each write that was in progress when its worker died, and may be stored or not."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """Time at which a dead worker was known to have ended, by worker. The worker wrote nothing afterwards."""
+    """Time at which a dead worker was known to have ended, by worker."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Return the reason why the write `found` cannot be the last write to a slot; None if it can be."""
@@ -419,8 +403,7 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the times at which dead workers were known to have ended, by worker. A worker without a known
-    time has no entry."""
+    """Return the known times at which dead workers had ended, by worker."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
@@ -439,10 +422,9 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check that compares the stored values of counters with their acknowledged updates, both by
-    name.
+    """Return the check that compares counters with their acknowledged updates, both by name.
 
-    `maybe` is the number of updates of dead workers that may be stored although they were not acknowledged.
+    Up to `maybe` more updates, of dead workers, may be stored.
     """
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}

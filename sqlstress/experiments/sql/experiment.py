@@ -1,4 +1,4 @@
-"""The experiment `sql`: its cases differ in the scripts, the number of processes, the target and the rate."""
+"""The experiment `sql`: its cases differ in scripts, number of processes, target and rate."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.worker import SqlSource
 
 MAX_TEXT_BYTES = 64 << 10
-"""Maximum size of all scripts together, in bytes: every case of a report contains the scripts' texts."""
+"""Maximum size of all scripts together, in bytes, because every case of a report contains them."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the case with the driver `driver`. The other cases with this driver are made from it. Raises
-    UsageError."""
+    """Return the case from which all cases with this driver are made. Raises UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -115,9 +114,9 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Raise UsageError if a transaction of a script never ends, or if the transaction does not suit --ledger.
+    """Raise UsageError if a transaction never ends, or does not suit --ledger.
 
-    The statements of conditional branches are checked when they run.
+    Statements in conditional branches are checked when they run.
     """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
@@ -138,8 +137,7 @@ class _State(NamedTuple):
 
 
 def _check_whole(script: Script) -> None:
-    """Raise UsageError if a script is more than one transaction: a retry would repeat committed
-    statements."""
+    """Raise UsageError if a retry of a script would repeat committed statements."""
 
     def next_state(command: Sql, state: _State) -> _State:
         sql = command.statement
@@ -204,7 +202,7 @@ class SqlExperiment(UserExperiment):
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
         """Yield the cases, sorted by concurrency, then target and rate. Raises UsageError.
 
-        With --ledger all cases without a ledger come first, so that the report shows the cost of the ledger.
+        With --ledger the cases without a ledger come first, so that the report shows the ledger's cost.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]

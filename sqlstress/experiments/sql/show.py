@@ -1,5 +1,4 @@
-"""Presentation of SQL scripts: the tables of all experiments with user work, with the scripts' names and
-weights."""
+"""Presentation of SQL scripts: tables as for all user work, with the scripts' names and weights."""
 
 from __future__ import annotations
 

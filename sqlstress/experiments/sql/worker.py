@@ -52,17 +52,13 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""Name of the ledger, a table of sqlstress with a row for each writing transaction. The row shows that the
-commit is stored exactly once."""
+"""Table with our row for each writing transaction, which shows that the commit is stored exactly once."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
 
 class SqlSource(UserSource):
-    r"""Source (a worker's operations) that runs scripts.
-
-    The \set commands with which a script begins run before the time of the script is measured.
-    """
+    r"""Source (a worker's operations) that runs scripts. Leading \set commands of a script are not timed."""
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -107,8 +103,7 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Wrap the step of a statement: measure its time, write to the ledger before a commit, or check the
-        answer of a checkpoint."""
+        """Extend a statement's step by its timer, its ledger row, or the check of a checkpoint's answer."""
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -118,8 +113,7 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        """Return the variables of each transaction. They begin with the values of the previous transaction's
-        variables.
+        """Return the variables of each transaction, beginning with the values of the previous transaction.
 
         If scripts set variables not only at their start, all transactions share one mapping.
         """
@@ -134,11 +128,7 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return the function that runs a script.
-
-        If the database is busy, the function runs the script again, with the same values, up to `max_tries`
-        times in all.
-        """
+        """Return the function that runs a script; if busy, up to `max_tries` times with equal values."""
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -172,8 +162,7 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once`, extended: if it fails, the variables and the state of the random numbers are
-        restored."""
+        """Return `once`, extended: if it fails, the variables and the random state are restored."""
         stream = self.random
 
         def attempt(variables: Variables) -> None:
@@ -238,7 +227,7 @@ class SqlSource(UserSource):
 
 
 def _variable_value(text: str) -> Value:
-    """Return the value of a variable on the command line: a number if the text is a number, as in pgbench."""
+    """Return a variable of the command line: a number if the text is a number, as in pgbench."""
     try:
         value = parse_number(text)
     except NoValue:
@@ -248,9 +237,9 @@ def _variable_value(text: str) -> Value:
 
 
 def _changes_late(script: Script) -> bool:
-    r"""Return whether a script changes variables after the \set commands with which it begins.
+    r"""Return whether a script changes variables after its leading \set commands.
 
-    A condition that draws a random number counts as a change, because a retry must draw the same number.
+    A condition that draws counts as a change, because a retry must draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -259,7 +248,7 @@ def _changes_late(script: Script) -> bool:
 
 
 class NoDatabase:
-    """A connection to no database, to measure the cost of the harness (our code around each operation)."""
+    """A connection to no database, to measure the cost of our own code."""
 
     def runs(self, sql: str) -> Step:
         return _do_nothing
@@ -281,17 +270,15 @@ def _do_nothing(_: Any) -> None:
 
 
 class ScriptLedger:
-    """Rows of one worker in the ledger, numbered from 1. Each row is written in the transaction that it
-    counts."""
+    """Numbered ledger rows of one worker, each written in the transaction that it counts."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
-        """`acknowledged` is the worker's word in shared memory, which counts the acknowledged commits."""
+        """`acknowledged` is the worker's shared word, which counts the acknowledged commits."""
         self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return a step that writes the ledger's row, then commits, then counts the commit as
-        acknowledged."""
+        """Return a step that writes the ledger's row, commits, and counts the commit as acknowledged."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -310,7 +297,7 @@ class StatementTimes:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return `run` wrapped in a timer. The timer keeps the times until `fold` records them."""
+        """Return `run` with a timer, which keeps the times until `fold` records them."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
@@ -321,8 +308,7 @@ class StatementTimes:
         return timed
 
     def fold(self, window: Window) -> None:
-        """Record the latencies of executions that ended within the window; discard the latencies of all other
-        executions."""
+        """Record the latencies of executions that ended within the window; discard the others."""
         opens, closes = window.opens_ns, window.closes_ns
         self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()
@@ -345,8 +331,8 @@ def statement_label(sql: Sql) -> str:
 class ScriptFailures:
     """Counter of failed statements in the scripts of a process.
 
-    The state of the transaction follows from the script: a script has no cursors that stay open, and its
-    transactions end in it. The recorded time is the time of the transaction, which ends with the failure.
+    The state of the transaction follows from the script, which has no open cursors and ends its transactions.
+    The recorded time is that of the transaction.
     """
 
     def __init__(self, case: Case) -> None:
@@ -355,8 +341,7 @@ class ScriptFailures:
         self.records = self._failures.records
 
     def add(self, script: Script, error: Exception, waited_s: float) -> None:
-        """Record a failed statement, if the error has a result code of SQLite and a position in the
-        script."""
+        """Record a failed statement, if the error has an SQLite result code and a position in the script."""
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         place = getattr(error, "place", None)
         steps = [*statements(script.commands)]
@@ -383,10 +368,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on the failed statement, which is the last of `steps`.
-
-        The statements before it determine the state of its transaction.
-        """
+        """Return facts on a failed statement, the last of `steps`; the others show its transaction."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -432,7 +414,7 @@ class RehearsalSource(SqlSource):
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Connect; return for each script, by name, the function that runs the script."""
+    """Connect; return the function that runs each script, by name."""
     source = RehearsalSource(case, place, tracer)
 
     def run(number: int) -> None:
