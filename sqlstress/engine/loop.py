@@ -24,7 +24,6 @@ from sqlstress.statistics.histogram import Recorder
 # Counting: only operations that end inside the window count. A binary search in the stamps (begin and end of
 # each operation) finds these operations.
 
-
 FOREVER_NS = 1 << 62
 BIN_NS = 100_000_000
 MAX_BINS = 600

@@ -12,13 +12,11 @@ from sqlstress.system.sharing import shared_array
 if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, WaitingConnections
 
-
 # Each worker's progress through its list of operations, in shared memory. A worker runs its operations in
 # order, so the number of ends says which operations were acknowledged, even if the worker was killed. Each
 # worker has an area of 64-bit words that no other process writes: first a word with the chunk's first
 # operation and the chunk's length, then the end of each operation of the chunk. An operation with an end was
 # acknowledged. Begins are not stored, because nothing needs them after a worker was killed.
-
 
 CHUNK = 256
 """Maximum number of operations in a chunk, which the timed loop runs without other work in between."""

@@ -39,7 +39,6 @@ from sqlstress.targets.place import Place
 Pauses = Callable[[int], Sequence[int] | None]
 """Function from a worker's number to its pauses inside the store; None means no pauses."""
 
-
 HUNG = "hung"
 """First word of the reason for a worker that made no progress for too long."""
 

@@ -57,7 +57,6 @@ class Observer:
 
 SILENT = Observer()
 
-
 Steps = Generator[None, None, None]
 
 

@@ -28,8 +28,8 @@ def summarise(
 ) -> Trial:
     """Return the Trial, without a verdict on its data yet.
 
-    `whole_s` is the time from the start of the processes to the end of the last, which a published benchmark
-    script measures. `start_s` is the duration of the start. Both are in seconds.
+    `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds. Both
+    count from the first call; without a common start, as in a published script, from the processes' start.
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)

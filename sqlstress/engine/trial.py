@@ -31,12 +31,11 @@ from sqlstress.engine.study import Observer, as_failure
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
-from sqlstress.machine.foreign_load import CpuMonitor, DiskMonitor, Shares, disk_of
+from sqlstress.machine.foreign_load import CpuMonitor, DiskMonitor, disk_of
 from sqlstress.machine.host import usable_cores
 from sqlstress.machine.quota import QuotaMonitor
 from sqlstress.report import Check, Throttling, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.system.interrupt import Pulse, StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
@@ -275,33 +274,6 @@ def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
     return RetryReason(0.0, 0.0, f"{unit} ended within the window of {window}")
 
 
-class TrialMeasurement(NamedTuple):
-    """Measurements of a trial, taken until its processes have ended."""
-
-    window: Window
-    ended: list[WorkerExit]
-    start_s: float
-    """Seconds from the first call until all processes were connected.
-
-    Without a common start, as in a published benchmark script, the time counts from the start of the
-    processes.
-    """
-    whole_s: float
-    """Seconds from the begin of `start_s` until all processes had ended."""
-    series: list[Series]
-    """Values over time that the companions (additional processes) recorded."""
-    problem: str | None
-    """Sentence on the problem of a companion; else None."""
-    others: Shares | None
-    """Shares of the processor time that other programs took; None if unknown."""
-    quota: Throttling | None
-    """Effect of the container's CPU quota; None if unknown or without a quota."""
-    disk_share: float | None
-    """Share of the time in which other programs kept the disk busy, 0 to 1; None if unknown."""
-    still_s: float
-    """Longest time in which nothing ran, in seconds, or 0."""
-
-
 ATTEMPTS = 3
 READY_S = 30.0
 READY_PER_WORKER_S = 0.5
@@ -401,13 +373,10 @@ class TrialRunner:
             work.share(self._wait)
             with self._pool(case, place, work, pauses) as pool, self._unless_stopped():
                 guard = self._prepare(case, place, work, pool)
-                measured = self._measure(case, work, pool, extra_s)
+                trial, ended, flaw = self._measure(case, index, work, pool, extra_s)
             work.ended(self._wait)
-            trial = self._summarise(case, index, measured)
-            late_s = lateness_s(case, measured.window, measured.ended)
-            flaw = retry_reason(late_s, measured.still_s, case.concurrency, measured.quota)
             self.observer.phase("verifying")
-            trial = self._examine(case, work, guard, trial, measured.ended)
+            trial = self._examine(case, work, guard, trial, ended)
             return trial, flaw or empty_window_reason(case, trial)
         finally:
             work.release()
@@ -481,8 +450,13 @@ class TrialRunner:
                 reason = f"the data could not be verified: {reason}"
             return replace(trial, error=trial.error or reason)
 
-    def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> TrialMeasurement:
-        """Run the load until the processes have ended; `extra_s` delays the opening of the window."""
+    def _measure(
+        self, case: Case, index: int, work: Work, pool: Pool, extra_s: float
+    ) -> tuple[Trial, list[WorkerExit], RetryReason | None]:
+        """Run the load until the processes have ended; return the trial without a verdict on its data.
+
+        `extra_s` delays the opening of the window. Also return the workers, and the reason to repeat or None.
+        """
         # Our processes do not use the disk before the load, so all use of the disk is by other programs.
         disk = DiskMonitor(self._disk if starts_without_disk(case) else None)
         begun_ns = time.perf_counter_ns()
@@ -517,32 +491,21 @@ class TrialRunner:
         series, problem = pool.dismiss(STALL_S, self._wait)
         pool.join(STALL_S, self._wait)
         whole_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
-        return TrialMeasurement(
-            window,
-            ended,
-            start_s,
-            whole_s,
-            series,
-            problem,
-            watch.shares(),
-            throttling,
-            disk_share,
-            standstill.seconds(partial(went_on, window, ended)),
-        )
-
-    def _summarise(self, case: Case, index: int, measured: TrialMeasurement) -> Trial:
-        window = measured.window
-        trial = summarise(case, index, window, measured.ended, measured.whole_s, measured.start_s)
-        series = (*trial.series, *measured.series)
-        error = trial.error or measured.problem
+        trial = summarise(case, index, window, ended, whole_s, start_s)
         trial = replace(
-            trial, series=series, error=error, disk_share=measured.disk_share, quota=measured.quota
+            trial,
+            series=(*trial.series, *series),
+            error=trial.error or problem,
+            disk_share=disk_share,
+            quota=throttling,
         )
-        if shares := measured.others:
+        if shares := watch.shares():
             trial = replace(
                 trial, foreign_share=shares.foreign, stolen_share=shares.stolen, throttled=shares.throttled
             )
-        return trial
+        still_s = standstill.seconds(partial(went_on, window, ended))
+        late_s = lateness_s(case, window, ended)
+        return trial, ended, retry_reason(late_s, still_s, case.concurrency, throttling)
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return a window that begins late enough for all workers to receive it in time."""

@@ -35,7 +35,6 @@ POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
 It is short, because polling workers take the processors from each other.
 """
 
-
 READY_CALL = "are you there?"
 """Message that a process answers with Ready. The first such message also means that the data exists."""
 

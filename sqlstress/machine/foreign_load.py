@@ -18,7 +18,6 @@ from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 # When a process has ended, Linux adds its time to the time of the parent that waited for it. macOS and
 # Windows do not add it: there the last reading of the ended process counts.
 
-
 COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 
 

@@ -48,7 +48,6 @@ a system allows some hundreds.
 LOST_EXIT_CODE = 255
 """Exit code of a process that ended with the fork server, as in multiprocessing."""
 
-
 _PRIVATE = (
     (spawn, "_main", 2),
     (spawn, "get_preparation_data", 1),

@@ -81,7 +81,6 @@ class Spawning:
 
 SPAWNING = Spawning()
 
-
 _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 """Starter of the processes of ChildCaller."""
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
-
 _SLEEP_S = 0.02
 """Maximum delay until a companion notices that the trial has ended, in seconds."""
 MOST = 600

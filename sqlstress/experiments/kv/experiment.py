@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 # Selection of cases: targets, options that apply to them, and contradictions between options.
 
-
 _OF_ANY = (*SETTINGS, "begin")
 """Options that at least one selected target must support."""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
@@ -127,7 +126,7 @@ def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
         )
     if load.batch > load.key_space:
         raise UsageError(
-            "--batch is larger than --key-space, but a transaction writes distinct keys. Lower --batch.",
+            "--batch is larger than --key-space, but a transaction writes distinct keys. Lower --batch."
         )
     sizes = (
         ("key-space", load.key_space, MAX_DATA_BYTES, "1 TiB"),
@@ -161,7 +160,7 @@ def _check_checkpointing(request: LoadRequest) -> None:
     if is_exclusive(settings):
         raise UsageError(
             f"{which} is a further process, but locking_mode=exclusive allows one only. Leave one of them "
-            "out.",
+            "out."
         )
     autocheckpoints = "wal-autocheckpoint" in request.given and settings.wal_autocheckpoint
     if request.selection.checkpointing.mode != "none" and autocheckpoints:
@@ -184,7 +183,6 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
 
 WINDOW_S, PASSES = 0.2, 10
 """Default length of a window, in seconds, and default number of windows per case."""
-
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
 """Estimated time per operation, per key that is restored and verified, and per file, in seconds."""

@@ -12,13 +12,7 @@ from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, closed_loop_only, longest_wait_ns
-from sqlstress.analysis.scaling import (
-    LONG_WAIT_NS,
-    MIN_FAIRNESS,
-    is_fairness_known,
-    starvation,
-    tally,
-)
+from sqlstress.analysis.scaling import LONG_WAIT_NS, MIN_FAIRNESS, is_fairness_known, starvation, tally
 from sqlstress.analysis.wal_growth import AUTOCHECKPOINT, LARGE_FACTOR
 from sqlstress.analysis.wording import listing, place, places
 from sqlstress.experiment import has_window

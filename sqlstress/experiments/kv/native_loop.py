@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.place import Place
 
-
 LARGEST_CHUNK = 64
 """Maximum number of operations per chunk: a larger chunk would evict SQLite's memory from the CPU caches."""
 _NO_LIMIT = -1

@@ -213,9 +213,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     ),
     # This column is only in the CSV, because the table shows the time in checkpoints as a share of time.
     Column(
-        "time in checkpoints",
-        csv="checkpoints_ns",
-        value=lambda trial: total(trial, series.CHECKPOINT_TIME),
+        "time in checkpoints", csv="checkpoints_ns", value=lambda trial: total(trial, series.CHECKPOINT_TIME)
     ),
     case_table.trial_column(
         "longest ms",
@@ -247,9 +245,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     ),
 )
 
-
 # The size of all WALs together over the window.
-
 
 LEVELS = " ▁▂▃▄▅▆▇█"
 WIDTH = 32

@@ -14,13 +14,7 @@ from sqlstress.options.parsing import (
     switch,
     whole_number,
 )
-from sqlstress.report.case import (
-    BEGIN_MODES,
-    Case,
-    Server,
-    anyway_option,
-    target_option,
-)
+from sqlstress.report.case import BEGIN_MODES, Case, Server, anyway_option, target_option
 from sqlstress.request import Request
 from sqlstress.target import keyvalue_drivers, target_names
 

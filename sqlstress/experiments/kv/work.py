@@ -353,7 +353,6 @@ class PresetWork(KeyValueWork):
 PRELOADED = Stamp(0, 0)
 """Stands for the write of the value that a key had before the trial."""
 
-
 Column = Sequence[int] | Mapping[int, int]
 """A number for each slot (the record of the last write to one key)."""
 

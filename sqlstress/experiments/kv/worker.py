@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
     from sqlstress.targets.views import Operation, Refusal, RefusalStore
 
-
 # Checks of the values that a worker reads, during the load.
-
 
 EXAMPLES = 3
 

@@ -249,9 +249,7 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
 }
 """Functions by name: the implementation, then the possible numbers of arguments in SQL."""
 
-
 # Parsing.
-
 
 _TOKEN = re.compile(
     r"""(?:\s|\\\r?\n)+
