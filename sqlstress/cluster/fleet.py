@@ -85,10 +85,8 @@ async def _probe(address: str, security: distributed.Security) -> None:
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the order for every host: the plan's text with a common seed, and the folder on each host.
-
-    Raises UsageError.
-    """
+    """Return the order for every host: the plan's text with a common seed, and a folder. Raises
+    UsageError."""
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):

@@ -173,10 +173,7 @@ def _is_folder(entry: Path) -> bool:
 
 
 def _lock_marker(stream: IO[str]) -> None:
-    """Lock the new marker. Raises OSError after 0.5 s.
-
-    Another sqlstress may hold the lock for a moment, to test whether the folder is in use.
-    """
+    """Lock the new marker; retry for 0.5 s, because another sqlstress may test it. Raises OSError."""
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

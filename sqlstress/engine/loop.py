@@ -21,9 +21,6 @@ from typing import Any, NamedTuple
 from sqlstress.engine.protocols import FAILED, Chunk, SelfDriven, Source, Stamps
 from sqlstress.statistics.histogram import Recorder
 
-# Counting: only operations that end inside the window count. A binary search in the stamps (begin and end of
-# each operation) finds these operations.
-
 FOREVER_NS = 1 << 62
 BIN_NS = 100_000_000
 MAX_BINS = 600
@@ -83,7 +80,7 @@ class Totals(SimpleNamespace):
 
 
 class LoopTally:
-    """Counter of a worker's operations, chunk by chunk."""
+    """Counter of a worker's operations, chunk by chunk. Only operations that end inside the window count."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
         """`row_weights` has the number of rows that one operation reads or writes, per kind."""
@@ -290,10 +287,7 @@ def back_to_back_stamps(begin: int, ends: list[int]) -> Stamps:
 
 
 def next_chunk_size(size: int, done: int, took_ns: int, largest: int) -> int:
-    """Return the next chunk's size, so that a chunk takes SHORT_NS to LONG_NS.
-
-    Larger chunks make the work between chunks rare; smaller chunks stop sooner.
-    """
+    """Return the next chunk's size, so that a chunk takes SHORT_NS to LONG_NS."""
     if done < size:
         return size
     if took_ns < SHORT_NS:

@@ -114,10 +114,7 @@ class OpenLoop:
     def __call__(
         self, source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
     ) -> tuple[list[Any], Stamps]:
-        """Run a chunk's operations until the window closes or the next operation is due much later.
-
-        Operations that were not run are dropped: due times belong to no particular operation.
-        """
+        """Run a chunk's operations until the window closes; drop the rest if the next is due much later."""
         results: list[Any] = []
         dues: list[int] = []
         begins: list[int] = []

@@ -12,11 +12,6 @@ from sqlstress.system.sharing import shared_array
 if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, WaitingConnections
 
-# Each worker's progress through its list of operations, in shared memory. A worker runs its operations in
-# order, so the number of ends says which operations were acknowledged, even if the worker was killed. Each
-# worker has an area of 64-bit words that no other process writes: first a word with the chunk's first
-# operation and the chunk's length, then the end of each operation of the chunk. An operation with an end was
-# acknowledged. Begins are not stored, because nothing needs them after a worker was killed.
 
 CHUNK = 256
 """Maximum number of operations in a chunk, which the timed loop runs without other work in between."""
@@ -30,7 +25,12 @@ def shared_words(workers: int) -> Any:
 
 
 class OperationLedger:
-    """Reader and writer of one worker's area of the array from `shared_words`."""
+    """Reader and writer of one worker's progress, in its area of the array from `shared_words`.
+
+    The area has a word with the chunk's first operation and length, then the end of each operation of the
+    chunk. A worker runs its operations in order, so the ends show which were acknowledged, even if it was
+    killed.
+    """
 
     def __init__(self, words: Any, worker: int) -> None:
         """`worker` counts from 1."""

@@ -76,10 +76,7 @@ def death_clause(exitcode: int | None) -> str:
 
 
 class Pool:
-    """Processes of one trial: workers 1 to `concurrency`, and companions with the next numbers.
-
-    A companion is an additional process whose operations count in no figure.
-    """
+    """Workers 1 to `concurrency` of one trial, and companions: processes whose operations do not count."""
 
     def __init__(
         self,
@@ -181,10 +178,7 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Call every process. It connects at the first call, and answers each call when it is ready.
-
-        Raises WorkerFailure if a process could not be started.
-        """
+        """Call every process: it connects at the first call, and answers when ready. Raises WorkerFailure."""
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
                 process.pid  # noqa: B018
@@ -325,10 +319,6 @@ def to_namespace(case: T) -> T:
     return cast(T, convert(case))
 
 
-# Modules that the processes of a measurement import. The fork server (the process from which workers are
-# forked) imports them in advance.
-
-
 COMMON_MODULES = (
     "sqlstress.engine.worker",
     "sqlstress.system.sharing",
@@ -356,10 +346,6 @@ def modules(cases: Iterable[Case]) -> list[str]:
     return list(names)
 
 
-# Our processes, and whether they use the disk before the load, so that our own load is not reported as
-# foreign load.
-
-
 def ours(case: Case) -> Family | None:
     """Return this process and all processes that it starts for a case; None if their processor time is
     unknown.
@@ -374,16 +360,10 @@ def ours(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether our processes use the disk only after all of them have started.
-
-    The user's code may write as soon as it starts, and a server at any time.
-    """
+    """Return whether our processes use the disk only after all have started, unlike servers and user code."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
-
-
-# Worker processes that stay for the next trial: they connect again, but need not start again.
 
 
 _WORD = 8

@@ -93,10 +93,7 @@ class SelfDriven:
 
 
 class Findings(SimpleNamespace):
-    """One worker's findings: errors in the data, its settings, and the experiment's own results.
-
-    The fields hold only plain data, which the worker sends through a pipe.
-    """
+    """One worker's findings, as plain data for a pipe: errors in the data, its settings, own results."""
 
     effective: dict[str, str]
     reads_checked: int

@@ -98,9 +98,6 @@ def waiting_drivers(cases: Sequence[Case]) -> list[str]:
     ]
 
 
-# File descriptors: every process needs some for its data, and the parent some for each worker.
-
-
 DESCRIPTORS_PER_WORKER = 3
 """Descriptors of the parent per process: our pipe, and multiprocessing's sentinel and job pipe."""
 SPARE_DESCRIPTORS = 64
@@ -117,10 +114,8 @@ def needed_descriptors(case: Case) -> int:
 
 
 def raise_descriptor_limit(count: int) -> None:
-    """Raise this process's soft limit of open files to at least `count`; child processes inherit the limit.
-
-    Raises EnvironmentFailure if the system forbids it.
-    """
+    """Let this process and its children open `count` files. Raises EnvironmentFailure if that is
+    forbidden."""
     if sys.platform == "win32":
         return  # Windows does not limit handles.
     import resource

@@ -129,14 +129,8 @@ class ObservationRequest(NamedTuple):
     """Whether each view is printed as a line even if a full page is possible."""
 
 
-# Text of an exception that ends a measurement, for the report.
-
-
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return the SqlstressError that explains an exception raised while a driver was used.
-
-    If the driver's target does not expect the exception, the text asks the user to report it.
-    """
+    """Return the SqlstressError that explains an exception, and asks to report it if it is unexpected."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)

@@ -135,10 +135,7 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 
 
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
-    """Return all failed operations by kind and error, the most frequent first.
-
-    A worker that does not record the kinds of its failures counts under two empty strings.
-    """
+    """Return all failed operations by kind and error (both empty if not recorded), frequent ones first."""
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:
         by_kind = failure.findings.failures

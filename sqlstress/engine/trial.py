@@ -42,8 +42,6 @@ from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
 from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place
 
-# Detection of changes by other programs to a trial's data. Such changes make its figures invalid.
-
 
 class Guard:
     """Snapshot of a trial's data after its preparation, to detect changes by other programs."""
@@ -86,13 +84,6 @@ def unread(disturbance: Disturbance) -> Verdict | None:
     return Verdict((Check("database files", disturbance.unread, note=disturbance.text),))
 
 
-# Detection of stalls: a sleeping machine, a frozen virtual machine, a stopped program. Whether the clock of
-# the latencies advances during a stall depends on the system; in either case the figures are not those of a
-# running machine. A stall has two signs. First, the parent reads the clock about ten times a second, so a
-# late reading shows that nothing ran. Second, one of the system's clocks counts sleep while another does not,
-# so their distance grows.
-
-
 MIN_STALL_S = 1.0
 """Minimum stall, in seconds. Even on a busy machine a waking process runs sooner."""
 
@@ -111,7 +102,11 @@ def seconds_asleep() -> float:
 
 
 class StallDetector:
-    """Detector of stalls from its creation on; call `look` several times a second."""
+    """Detector of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
+
+    Call `look` several times a second: a late reading of the clock shows that nothing ran. A clock that counts
+    sleep also moves away from a clock that does not.
+    """
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, asleep: Callable[[], float] = seconds_asleep
@@ -159,9 +154,6 @@ def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: 
     merged = [sum(parts) for parts in zip_longest(*counts, fillvalue=0)]
     between = [merged[index] if index < len(merged) else 0 for index in range(first, last)]
     return 2 * sum(count > 0 for count in between) > len(between)
-
-
-# The window of a trial, and workers that begin after the window has opened.
 
 
 MIN_LEAD_S = 0.005

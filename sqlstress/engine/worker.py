@@ -30,10 +30,7 @@ SLOT_WORDS = 8
 STOP, DISMISSED = 0, 1
 """Flags in the parent's words: STOP stops all processes, DISMISSED the companions."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
-"""Time before the common start in which a worker polls the clock, in ns, because sleep is inexact.
-
-It is short, because polling workers take the processors from each other.
-"""
+"""Time of polling the clock before the common start, in ns: sleep is inexact, polling takes processors."""
 
 READY_CALL = "are you there?"
 """Message that a process answers with Ready. The first such message also means that the data exists."""

@@ -14,15 +14,15 @@ import psutil
 from sqlstress.machine.host import file_system_of
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
-# Processor time of a process and of all its descendants.
-# When a process has ended, Linux adds its time to the time of the parent that waited for it. macOS and
-# Windows do not add it: there the last reading of the ended process counts.
-
 COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 
 
 class Family:
-    """A process and all its descendants, whose processor time is added up."""
+    """A process and all its descendants, whose processor time is added up.
+
+    When a process has ended, Linux adds its time to its parent's. On macOS and Windows its last reading
+    counts.
+    """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
         """`pid` is the process; None means this process. Raises psutil.NoSuchProcess.
@@ -176,23 +176,13 @@ class CpuMonitor:
         return result if before is None or now is None else result._replace(throttled=now - before)
 
 
-# Load of other programs on the disk, measured while our processes start and do not use the disk.
-# It cannot be measured in the window: our processes use the disk there, too, and nothing marks our requests.
-# On Linux, `write_bytes` of a process does not help. It counts dirty memory, with large folios up to 256
-# times the written bytes. And for each byte that we write, a file system writes up to three bytes to its own
-# journal.
-
-
 MIN_SPAN_MS = 30
 """Minimum divisor of the disk's busy time, in ms: a single write could fill a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
 
 def disk_of(folder: Path) -> str | None:
-    """Return psutil's name of the disk with a folder; None if unknown.
-
-    On systems other than Linux it is known only if there is a single disk.
-    """
+    """Return psutil's name of a folder's disk, or None; except on Linux only if there is a single disk."""
     if sys.platform != "linux":
         disks = [*_counters()]
         return disks[0] if len(disks) == 1 else None
@@ -234,7 +224,11 @@ def disk_share(first: DiskSample, last: DiskSample) -> float:
 
 
 class DiskMonitor:
-    """Monitor of a disk from its creation until `share`. Our processes must not use the disk in this time."""
+    """Monitor of other programs' load on a disk, from its creation until `share`.
+
+    Our processes must not use the disk in this time, because nothing marks our requests: `write_bytes` of a
+    process counts dirty memory, and a file system also writes its journal.
+    """
 
     def __init__(self, disk: str | None) -> None:
         """`disk` is psutil's name of the disk; None if it cannot be monitored."""

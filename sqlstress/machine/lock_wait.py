@@ -30,10 +30,7 @@ def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
 
 
 def _measured(driver: str, folder: Path) -> float:
-    """Return the wait in seconds, the shortest of up to TRIES; 0 if it could not be measured.
-
-    A busy machine also delays a wait, so only long waits are repeated.
-    """
+    """Return the wait in seconds, if long the shortest of TRIES; 0 if it could not be measured."""
     waited_s = math.inf
     try:
         for _ in range(TRIES):

@@ -106,10 +106,7 @@ class ForkServer:
         return process
 
     def fork(self, descriptors: list[int]) -> None:
-        """Let the server fork a process that inherits these descriptors. Raises OSError.
-
-        A server that has died is started again.
-        """
+        """Let the server, restarted if it died, fork a process with these descriptors. Raises OSError."""
         if self._channel and self._process and self._process.is_alive():
             with suppress(BrokenPipeError):  # A server that was just killed still counts as alive.
                 return reduction.sendfds(self._channel, descriptors)
@@ -217,18 +214,16 @@ def _close(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-# The server process: it imports modules, then forks a process for each request.
-# It has one thread and opens no file, so that a forked process starts in the same state as a spawned process.
-# It ends when the other end of its channel is closed. The forked processes end with the server, because their
-# exit codes would be lost without the server.
-
-
 MOST = 250
 """Maximum number of descriptors for a process. Linux passes at most 253 in one message."""
 
 
 def serve(channel: socket.socket, modules: Sequence[str]) -> None:
-    """Import the modules, then fork a process per request until the other end of the channel is closed."""
+    """Import the modules, then fork a process per request until the other end of the channel is closed.
+
+    The server has one thread and opens no file, so that forked processes start like spawned ones. They end
+    with the server, because their exit codes would be lost.
+    """
     for name in modules:
         with suppress(ImportError):  # The process that needs the module reports the error.
             import_module(name)

@@ -121,9 +121,6 @@ class StopSignals:
             raise Interrupted(f"stopped by {signal.Signals(self.caught).name}")
 
 
-# Pulses: long-running code calls a pulse often, so that a stop signal takes effect soon.
-
-
 T = TypeVar("T")
 
 Pulse = Callable[[], None]

@@ -124,10 +124,8 @@ class AckArea:
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Store the completed writes of the chunk as last writes of their slots. A second call is harmless.
-
-        `rows` has the slot of each row of the chunk.
-        """
+        """Store the chunk's completed writes, by slot in `rows`, as last writes. A second call is
+        harmless."""
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
         if width > 1:  # All rows of an operation share the operation's stamps.
@@ -165,10 +163,7 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return the part of a plan for the C code that describes keys, values and acknowledged writes.
-
-    The C code finds the other areas from `first`, the first worker's area.
-    """
+    """Return the part of the C code's plan with keys, values and last writes, from the `first` area on."""
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),
@@ -185,10 +180,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the begin of the latest acknowledged write of any worker, in ns, by slot; 0 means no write.
-
-    It works on _STRETCH slots at a time, because lists of all slots would take much memory.
-    """
+    """Return the begin of any worker's latest acknowledged write, in ns, by slot; 0 means no write."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]

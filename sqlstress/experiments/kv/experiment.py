@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.show import KeyValueShown
     from sqlstress.experiments.kv.work import KeyValueWork, PresetWork
 
-# Selection of cases: targets, options that apply to them, and contradictions between options.
 
 _OF_ANY = (*SETTINGS, "begin")
 """Options that at least one selected target must support."""

@@ -153,13 +153,6 @@ def coprime(count: int) -> int:
     return step
 
 
-# The bucket of a key: the same in all processes, Python runs and targets.
-# The parent computes the bucket of every key once and shares the result with the workers, so that workers
-# hash nothing. Python's hash() is never used, because it is salted in every process. CRC-32 alone would keep
-# the regularity of regular keys: every 524,288th integer would leave half of eight buckets empty.
-# MurmurHash3's last step removes this regularity.
-
-
 _MASK_32 = (1 << 32) - 1
 
 
@@ -181,7 +174,11 @@ def scatter(number: int) -> int:
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the bucket of a key, 0 to buckets - 1."""
+    """Return the bucket of a key, 0 to buckets - 1, which is equal in all processes and runs.
+
+    Python's hash() differs between processes. CRC-32 alone keeps regularity: every 524,288th integer would
+    leave half of eight buckets empty.
+    """
     return scatter(crc32(key_bytes(key))) % buckets
 
 

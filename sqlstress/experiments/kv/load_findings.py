@@ -247,9 +247,6 @@ def _count_longer_waits(run: Run) -> int:
     return number or int(longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S)
 
 
-# Ways to shorten the waits.
-
-
 FEWER_PROCESSES = "fewer processes"
 
 
@@ -302,9 +299,6 @@ def _fairness(run: Run) -> float:
     trial = run.typical()
     jain = finite(trial.fairness) if trial else None
     return 1.0 if jain is None else jain
-
-
-# Findings on the WALs, for groups with a WAL watcher.
 
 
 PAGE_SIZE = 4096
@@ -386,10 +380,6 @@ def _limit(case: Case, trial: Trial) -> int:
     return LARGE_FACTOR * _autocheckpoint(case) * page_size
 
 
-# The recorded times of `--where`: the waits of the slowest operations, and remedies.
-# A remedy is given only if every pass supports it and its effect has been measured; see docs/where.md.
-
-
 MIN_LISTED_SHARE = 0.05
 """Minimum share of the slowest operations' time at which a cause is listed."""
 LARGE_SHARE = 0.2
@@ -435,10 +425,7 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case whose processes wait most for a processor.
-
-    Such a case performs as well with fewer processes.
-    """
+    """Yield a finding on the case whose processes wait most for a processor; fewer would suffice."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -523,7 +510,10 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy for each cause with a large share of the slowest operations' time in every pass."""
+    """Yield a remedy for each cause with a large share of the slowest operations' time in every pass.
+
+    The effect of each remedy has been measured; see docs/where.md.
+    """
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

@@ -59,8 +59,6 @@ from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
 from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 
-# The main table: a row per case, a column per figure, and the meanings of the columns.
-
 
 def build(group: Group) -> Table:
     """Return the main table of a group: a row per case."""
@@ -154,9 +152,6 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     return replace(of_all, cell=cell, better=LESS)
 
 
-# The table of checkpoints and WALs.
-
-
 def wal_blocks(group: Group) -> Iterator[Block]:
     """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
@@ -245,8 +240,6 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     ),
 )
 
-# The size of all WALs together over the window.
-
 LEVELS = " ▁▂▃▄▅▆▇█"
 WIDTH = 32
 """Width of the picture, in characters."""
@@ -306,9 +299,6 @@ def wal_plot(group: Group) -> Iterator[Plot]:
         axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero"), **small_multiples(data)}
         note = "All files together, as seen by a process without a connection."
         yield Plot("Size of the WALs", note, (View("", data, axes),), wide=True)
-
-
-# The presenter.
 
 
 class KeyValueShown(LoadShown):
@@ -438,9 +428,6 @@ def _mix(load: Load) -> str:
     parts = [f"{share * 100:.4g}% {kind}" for share, kind in shares if share > 1e-9]
     begins = f", BEGIN {load.begin.upper()}" if load.batch > 1 or load.update_ratio else ""
     return f"{', '.join(parts)}{begins}"
-
-
-# Columns of the CSV. The declaration of each option of the load makes a column.
 
 
 def _load(run: Run) -> Load | None:

@@ -92,8 +92,6 @@ _SHARES = tuple(
     for part, (heading, text) in _PARTS.items()
 )
 
-# Plots of the recorded times: a bar for each case, and a timeline of its slowest operation.
-
 _SPANS = {
     "wait": ("waits for the lock", 4),
     results.COMMIT: ("commits", 11),

@@ -1,7 +1,4 @@
-"""The parent's part of the key-value workload and of the published script: preload and verification.
-
-The preload is the rows that are stored before the load.
-"""
+"""The parent's part of kv and of the published script: rows before the load (preload), verification."""
 
 from __future__ import annotations
 
@@ -343,13 +340,6 @@ class PresetWork(KeyValueWork):
                     yield repr(key), key, self.values.read(value) if key in ours else None
 
 
-# The verification, as pure functions that compare acknowledged writes with the content of the database.
-# For each key, the stored value must be some worker's last acknowledged write to the key, and no other
-# acknowledged write to the key may have begun after this write was completed. Of two overlapping writes,
-# either may be the last. A write that was in progress when its worker died may be stored or not, but must not
-# replace a write that began after the death.
-
-
 PRELOADED = Stamp(0, 0)
 """Stands for the write of the value that a key had before the trial."""
 
@@ -359,7 +349,12 @@ Column = Sequence[int] | Mapping[int, int]
 
 @dataclass(slots=True)
 class ReadHistory:
-    """Acknowledged writes, by worker (index 0 is worker 1) and slot. All times are in ns of one clock."""
+    """Acknowledged writes, by worker (index 0 is worker 1) and slot. All times are in ns of one clock.
+
+    A stored value must be a worker's last acknowledged write to the key, and no other acknowledged write may
+    have begun after its end: of overlapping writes any may be the last. A write in progress when its worker
+    died may be stored, but must not replace a write that began after the death.
+    """
 
     sequences: Sequence[Column]
     """Sequence number of the last acknowledged write, by worker and slot; 0 means no write."""
@@ -421,10 +416,7 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check that compares counters with their acknowledged updates, both by name.
-
-    Up to `maybe` more updates, of dead workers, may be stored.
-    """
+    """Return the check of counters by name; `maybe` updates of dead workers may be stored, too."""
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}
     for name, updates in acknowledged.items():

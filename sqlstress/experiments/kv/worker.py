@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
     from sqlstress.targets.views import Operation, Refusal, RefusalStore
 
-# Checks of the values that a worker reads, during the load.
 
 EXAMPLES = 3
 
@@ -271,18 +270,12 @@ def open_source(
     return (TransactionSource if several else KeyValueSource)(case, place, worker, salt, shared)
 
 
-# A worker's part with transactions of several statements: batches, updates, reads of pairs.
-
-
 PAIRS_AMONG_GETS = 4
 """If transactions write several rows, one get in this number reads both keys of a pair."""
 
 
 class TransactionSource(KeyValueSource):
-    """Source of transactions with several statements, prepared one by one.
-
-    This costs more than preparing a whole chunk, but little in comparison with such a transaction.
-    """
+    """Source of transactions with several statements, prepared one by one, which costs little beside them."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
@@ -382,12 +375,6 @@ class TransactionSource(KeyValueSource):
                 self.check.pair_read(rows)
 
 
-# A worker's part of the published benchmark. It draws 5,000 keys, sets each in a separate transaction (a
-# deferred BEGIN, the replace, COMMIT), shuffles the keys and gets each. The bucket of a key is the remainder
-# of its division by the number of buckets.
-# Source: the benchmark whose tables `--preset classic` reproduces; see docs/published-benchmark.md.
-
-
 LARGEST_KEY = 1 << 31
 
 
@@ -398,7 +385,11 @@ def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
 
 
 class ClassicSource(KeyValueSource):
-    """Source that sets all of its keys, then gets them in random order."""
+    """Source that sets all of its keys, then gets them in random order, as the published benchmark does.
+
+    Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A key's bucket is the remainder of its
+    division by the number of buckets. Source: docs/published-benchmark.md.
+    """
 
     single_statements = (GET,)
 

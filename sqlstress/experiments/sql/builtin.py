@@ -1,7 +1,4 @@
-"""The built-in scripts, their tables, and the invariants of these tables.
-
-The scripts like TPC-B are those of pgbench: https://www.postgresql.org/docs/current/pgbench.html.
-"""
+"""The built-in scripts (those like TPC-B are pgbench's), their tables, and the tables' invariants."""
 
 from __future__ import annotations
 

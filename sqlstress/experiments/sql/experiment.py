@@ -84,9 +84,6 @@ def _scripts(selection: SqlSelection, driver: str) -> Iterator[Scripted]:
         yield Scripted(name, options.read_text_of(name, MAX_TEXT_BYTES), weight)
 
 
-# Checks that refuse scripts that cannot run.
-
-
 def _check(spec: Scripts, driver: str) -> None:
     names = [script.name for script in spec.scripts]
     if len(set(names)) < len(names):

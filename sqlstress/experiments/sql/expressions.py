@@ -52,9 +52,6 @@ class NoValue(Exception):
     """An expression has no value; the message is the reason."""
 
 
-# Values.
-
-
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 _WRAP = (1 << 64) - 1
 _INTEGER = re.compile(r"\s*[-+]?\d{1,19}\s*")
@@ -96,9 +93,6 @@ def number_of(value: object) -> Number:
 def _to_integer(value: float) -> int:
     """Return the nearest integer, the even one of two. Raises NoValue."""
     return value if isinstance(value, int) else _fit(round(value))
-
-
-# Functions. A function never receives NULL, because `Evaluator` returns NULL for a call with a NULL argument.
 
 
 _EXACT = 1 << 53
@@ -247,9 +241,10 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""Functions by name: the implementation, then the possible numbers of arguments in SQL."""
+"""Functions by name: the implementation, then the possible numbers of arguments in SQL.
 
-# Parsing.
+A function never receives NULL, because `Evaluator` returns NULL for a call with a NULL argument.
+"""
 
 _TOKEN = re.compile(
     r"""(?:\s|\\\r?\n)+
@@ -314,9 +309,6 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
     if problem:
         raise place.error(f"SQLite refuses the expression: {problem.replace(_PREFIX, '')}")
     return expression
-
-
-# Evaluation.
 
 
 class Evaluator:

@@ -105,10 +105,7 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after commands that begin in one of `states`, over all branches.
-
-    `moved` returns the state after a statement.
-    """
+    """Return the possible states after commands; `moved` returns the state after a statement."""
     for command in commands:
         if isinstance(command, If):
             states = set().union(*(states_behind(branch.body, states, moved) for branch in command.branches))
@@ -117,14 +114,8 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
     return states
 
 
-# Parsing of scripts.
-
-
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return the script that a text contains, parsed and checked. Raises UsageError.
-
-    `variables` are the names that are defined before the script starts.
-    """
+    """Return a text's script, parsed and checked; `variables` are defined before it. Raises UsageError."""
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
         raise position_at(file, text, 0).error("the script has no SQL")
@@ -280,9 +271,6 @@ class _Reader:
 
     def _expected(self, at: int, expected: str) -> UsageError:
         return position_at(self._file, self._text, at).error(f"expected {expected}")
-
-
-# Compilation of scripts to steps.
 
 
 class ScriptFailed(EnvironmentFailure):

@@ -1,7 +1,4 @@
-"""The parent's part of the experiment `sql`: built-in tables, checks of statements and of the ledger.
-
-The ledger is our table with a row for each writing transaction.
-"""
+"""The parent's part of the experiment `sql`: built-in tables, checks of statements and of the ledger."""
 
 from __future__ import annotations
 

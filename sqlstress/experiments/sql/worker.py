@@ -325,9 +325,6 @@ def statement_label(sql: Sql) -> str:
     return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]
 
 
-# Statements that SQLite refused.
-
-
 class ScriptFailures:
     """Counter of failed statements in the scripts of a process.
 
@@ -386,9 +383,6 @@ class ScriptFailures:
             shared_cache="no",
             holder="",
         )
-
-
-# The rehearsal: scripts run on a copy of the data, and their statements are traced.
 
 
 class RehearsalSource(SqlSource):
