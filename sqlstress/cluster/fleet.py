@@ -85,8 +85,7 @@ async def _probe(address: str, security: distributed.Security) -> None:
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the order for every host: the plan's text with a common seed, and a folder. Raises
-    UsageError."""
+    """Return the order for all hosts: the plan's text with a common seed, and a folder. Raises UsageError."""
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):

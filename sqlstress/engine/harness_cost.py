@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import repeat
 from pathlib import Path
 from statistics import median
+from timeit import timeit
 from typing import Any
 
 from sqlstress.engine.loop import Window, work_through
@@ -16,7 +15,7 @@ from sqlstress.engine.omissions import COSTS, is_omitted
 from sqlstress.engine.protocols import SelfDriven, Source
 from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.dry import DryPlace
 from sqlstress.targets.place import Place
@@ -65,17 +64,10 @@ def bare_call_ns(place: Place, pulse: Pulse) -> float:
     Raises EnvironmentFailure if `place`, the data of a case, cannot be opened.
     """
     with place.bare_call() as call:
-        first = _ns_per_call(call, 20)
+        first = timeit(call, number=20) / 20 * NS_PER_S
         calls = min(MOST, max(1, int(ROUND_NS / first))) if first else MOST
         rounds = []
         for _ in range(ROUNDS):
             pulse()
-            rounds.append(_ns_per_call(call, calls))
+            rounds.append(timeit(call, number=calls) / calls * NS_PER_S)
     return median(rounds)
-
-
-def _ns_per_call(call: Callable[[], object], calls: int) -> float:
-    start_ns = time.perf_counter_ns()
-    for _ in repeat(None, calls):
-        call()
-    return (time.perf_counter_ns() - start_ns) / calls

@@ -104,22 +104,14 @@ class Pool:
         self._stay = bool(crew) and experiment.keeps_workers and trace is None and pauses is None
         self._all_done = False
         limit = case.ops if experiment.windowed else None
-        halves = [half] * case.concurrency + [companion_halves[name] for name in companions]
+        job = Job(half, sent, limit, place.where, 0, salt, self.counters, shared, trace)
         self._jobs = [
-            Job(
-                half,
-                sent,
-                limit,
-                place.where,
-                number,
-                salt,
-                self.counters,
-                shared,
-                trace,
-                pauses(number) if pauses and number <= case.concurrency else None,
-                self._stay and number <= case.concurrency,
-            )
-            for number, half in enumerate(halves, 1)
+            job._replace(number=number, pauses=pauses(number) if pauses else None, stays=self._stay)
+            for number in range(1, case.concurrency + 1)
+        ]
+        self._jobs += [
+            job._replace(half=companion_halves[name], number=number)
+            for number, name in enumerate(companions, case.concurrency + 1)
         ]
         self._processes: list[BaseProcess] = []
         self._pipes: dict[Pipe, int] = {}

@@ -89,13 +89,10 @@ def not_native(case: Case) -> str | None:
 
 def waiting_drivers(cases: Sequence[Case]) -> list[str]:
     """Return the drivers of workers that open the database and have a busy timeout."""
-    return [
-        *dict.fromkeys(
-            case.driver
-            for case in cases
-            if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
-        )
-    ]
+    waiting = (
+        case for case in cases if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
+    )
+    return list(dict.fromkeys(case.driver for case in waiting))
 
 
 DESCRIPTORS_PER_WORKER = 3
@@ -106,16 +103,12 @@ SPARE_DESCRIPTORS = 64
 def needed_descriptors(case: Case) -> int:
     """Return the number of file descriptors that the parent or a worker of this case may need."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
-    return (
-        data
-        + DESCRIPTORS_PER_WORKER * (case.concurrency + len(experiment_of(case).companions()))
-        + SPARE_DESCRIPTORS
-    )
+    processes = case.concurrency + len(experiment_of(case).companions())
+    return data + DESCRIPTORS_PER_WORKER * processes + SPARE_DESCRIPTORS
 
 
 def raise_descriptor_limit(count: int) -> None:
-    """Let this process and its children open `count` files. Raises EnvironmentFailure if that is
-    forbidden."""
+    """Allow `count` open files to this process and its children. Raises EnvironmentFailure if impossible."""
     if sys.platform == "win32":
         return  # Windows does not limit handles.
     import resource

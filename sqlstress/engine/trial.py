@@ -104,8 +104,8 @@ def seconds_asleep() -> float:
 class StallDetector:
     """Detector of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
 
-    Call `look` several times a second: a late reading of the clock shows that nothing ran. A clock that counts
-    sleep also moves away from a clock that does not.
+    Call `look` several times a second: a late reading of the clock shows that nothing ran. During sleep, a
+    clock that counts sleep also moves away from a clock that does not.
     """
 
     def __init__(

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path, PurePath, PureWindowsPath
 from statistics import median
-from typing import NamedTuple
+from typing import Any
 
 import psutil
 
@@ -113,29 +114,13 @@ def _registry_name() -> str:
 
 
 UNKNOWN = FileSystem("", "", "")
+ALL_MOUNTS = partial(psutil.disk_partitions, all=True)
 DATA_VOLUME = Path("/System/Volumes/Data")
 """Volume with the users' folders on macOS, whose paths seem to be on the root volume."""
 
 
-class Mount(NamedTuple):
-    """The fields of an entry of psutil.disk_partitions() that are used here."""
-
-    mountpoint: str
-    fstype: str
-    device: str
-    opts: str
-
-
-def all_mounts() -> Iterable[Mount]:
-    """Return all mounted file systems, in the order of mounting."""
-    return [
-        Mount(part.mountpoint, part.fstype, part.device, part.opts)
-        for part in psutil.disk_partitions(all=True)
-    ]
-
-
 def file_system_of(
-    folder: Path, mounts: Callable[[], Iterable[Mount]] = all_mounts, data_volume: Path = DATA_VOLUME
+    folder: Path, mounts: Callable[[], Iterable[Any]] = ALL_MOUNTS, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
     """Return the file system of a folder, after resolving symbolic links; UNKNOWN if undetermined."""
     try:
@@ -144,8 +129,11 @@ def file_system_of(
         return UNKNOWN
 
 
-def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
-    """Return the file system whose mount point is the longest prefix of a resolved path, or UNKNOWN."""
+def find_file_system(place: PurePath, mounts: Iterable[Any]) -> FileSystem:
+    """Return the file system whose mount point is the longest prefix of a resolved path, or UNKNOWN.
+
+    The mounts have the fields of psutil.disk_partitions(), in the order of mounting.
+    """
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
         # A network share without a drive letter is in no list; for a share with a letter psutil returns
         # "remote".

@@ -114,11 +114,8 @@ def warn(facts: MachineFacts) -> tuple[Warning, ...]:
 
 def _disk(facts: MachineFacts) -> Iterator[Warning]:
     """Yield warnings of a disk on which a sync has no effect, and of a shared file system."""
-    mounted, cost, options = (
-        facts.file_system,
-        facts.sync.overwrite_p50_ns,
-        facts.file_system.options.split(","),
-    )
+    mounted, cost = facts.file_system, facts.sync.overwrite_p50_ns
+    options = mounted.options.split(",")
     fault = ""
     if mounted.kind in _MEMORY or "ramdisk" in options:
         fault = f"{mounted.kind} is in memory, so a sync does nothing"

@@ -124,8 +124,7 @@ class AckArea:
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Store the chunk's completed writes, by slot in `rows`, as last writes. A second call is
-        harmless."""
+        """Store the chunk's completed writes, by slot, as last writes. A second call is harmless."""
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
         if width > 1:  # All rows of an operation share the operation's stamps.

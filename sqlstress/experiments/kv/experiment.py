@@ -347,17 +347,11 @@ class ClassicExperiment(KeyValueExperiment):
     def count_transactions(self, case: Case, operations: int) -> int:
         return operations // 2
 
-    def writes(self, case: Case) -> bool:
-        return True
-
     def loop_of(self, case: Case) -> str:
         return ""
 
     def estimated_s(self, case: Case) -> float:
         return _load_s(case)  # The script fills no table before the load.
-
-    def misses_long_waits(self, case: Case) -> bool:
-        return False
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> PresetWork:
         from sqlstress.experiments.kv.work import PresetWork
@@ -371,6 +365,3 @@ class ClassicExperiment(KeyValueExperiment):
 
     def companions(self) -> dict[str, Callable[..., Any]]:
         return {}
-
-    def preloads(self, case: Case) -> tuple[str, ...]:
-        return ()

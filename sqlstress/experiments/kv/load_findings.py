@@ -453,18 +453,15 @@ def slowest_operation_findings(group: Group) -> Iterator[Finding]:
         return
 
     def mean_ns(slow: Sequence[results.Slowest]) -> float:
-        return sum(slowest_set.total_ns for slowest_set in slow) / sum(
-            slowest_set.operations for slowest_set in slow
-        )
+        return sum(account.total_ns for account in slow) / sum(account.operations for account in slow)
 
-    slow_by_run = [
-        (run, [account.slowest for account in time_accounts(run) if account.slowest]) for run in group.runs
-    ]
-    slow_by_run = [
-        (run, [slowest_set for slowest_set in slow if slowest_set.total_ns]) for run, slow in slow_by_run
-    ]
-    if slowest := [(run, slow) for run, slow in slow_by_run if slow]:
-        yield _waited_for(group, *max(slowest, key=lambda entry: mean_ns(entry[1])))
+    if slow_by_run := [(run, slow) for run in group.runs if (slow := _slowest_operations(run))]:
+        yield _waited_for(group, *max(slow_by_run, key=lambda entry: mean_ns(entry[1])))
+
+
+def _slowest_operations(run: Run) -> list[results.Slowest]:
+    slowest = (account.slowest for account in time_accounts(run))
+    return [account for account in slowest if account and account.total_ns]
 
 
 def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:

@@ -145,9 +145,7 @@ class KeyValueSource:
         self.acknowledges = self.proves and not self.only_reads
         self.sequence = 1
         self._given_up = 0
-        self._refusals: RefusalStore | None = None
-        if hasattr(self.store, "refuse"):
-            self._refusals = cast("RefusalStore", self.store)
+        self._refusals = cast("RefusalStore", self.store) if hasattr(self.store, "refuse") else None
         self._refused: list[tuple[int, int, Exception]] = []
         """Failed operations of the chunk whose times are not known yet: index, kind and error."""
         self._make_value = values.maker(worker)
@@ -275,7 +273,7 @@ PAIRS_AMONG_GETS = 4
 
 
 class TransactionSource(KeyValueSource):
-    """Source of transactions with several statements, prepared one by one, which costs little beside them."""
+    """Source of transactions with several statements; each is prepared separately."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
