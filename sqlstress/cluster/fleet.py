@@ -56,7 +56,8 @@ def security_of(address: str) -> distributed.Security:
 
 @contextmanager
 def connected(address: str) -> Iterator[distributed.Client]:
-    """Yield a client of Dask. Raises UsageError like `security_of`, or EnvironmentFailure."""
+    """Yield a client of Dask. Raises UsageError like `security_of`, EnvironmentFailure without a
+    scheduler."""
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.
     try:

@@ -30,7 +30,7 @@ GRACE_S = 15.0
 TURN_PORT = 28_461
 """Local port that each measurement binds, so that two fleets measure on a machine one after the other."""
 POLL_S = 2.0
-"""Time between two readings of the heartbeat, and two attempts to bind the port, in seconds."""
+"""Time between two readings of the heartbeat, or two attempts to bind the port, in seconds."""
 SILENT_S = 60.0
 """Time without a new heartbeat after which a task stops, in seconds."""
 STOP = -1

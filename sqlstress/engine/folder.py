@@ -166,10 +166,7 @@ def _our_files(path: Path) -> list[Path]:
 
 
 def _is_folder(entry: Path) -> bool:
-    try:
-        return entry.is_dir() and not entry.is_symlink()
-    except OSError:  # for example, the name is too long
-        return False
+    return entry.is_dir() and not entry.is_symlink()
 
 
 def _lock_marker(stream: IO[str]) -> None:

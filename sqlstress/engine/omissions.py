@@ -12,7 +12,7 @@ VARIABLE = "SQLSTRESS_OMIT"
 COSTS = "costs"
 """Name of the costs of a sync and of the harness. Some samples remain, because a report needs a sync cost."""
 REHEARSAL = "rehearsal"
-"""Name of the rehearsal."""
+"""Name of the rehearsal, a run of the user's work on a copy of the data."""
 RERUNS = "reruns"
 """Name of the repeats of trials that other programs disturbed."""
 

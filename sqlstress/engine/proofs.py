@@ -96,7 +96,7 @@ class ProvenWork(Work):
             self._wal.close()
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        """Return the comparison of the data with the acknowledged writes; "skipped" if there is none."""
+        """Return the verdict on the data; "skipped" with `--verify none` or if nothing is stored."""
         if not self.place.stores or self.case.verify == "none":
             reason = "--verify none" if self.place.stores else f"the {self.case.driver} driver stores nothing"
             return Verdict((Check("verification", "skipped", note=reason),))

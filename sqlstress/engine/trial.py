@@ -247,12 +247,9 @@ def retry_reason(
     """Return the reason to repeat a trial, or None; see RetryReason for `late_s` and `still_s`."""
     if not (late_s or still_s):
         return None
-    cores = usable_cores()
-    crowd = (
-        f"{workers:,} processes on {cores} core{'s' * (cores != 1)}"
-        if workers >= CROWDED_PROCESSES_PER_CORE * cores
-        else ""
-    )
+    cores, crowd = usable_cores(), ""
+    if workers >= CROWDED_PROCESSES_PER_CORE * cores:
+        crowd = f"{workers:,} processes on {cores} core{'s' * (cores != 1)}"
     return RetryReason(late_s, still_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
 
 
@@ -308,12 +305,8 @@ class TrialRunner:
         """
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
-        if (
-            not sound
-            or self._patience <= 0
-            or self._attempts(case) == 1
-            or _foreign_share(trial) <= HEAVY_SHARE
-        ):
+        may_repeat = self._patience > 0 and self._attempts(case) > 1
+        if not (sound and may_repeat and _foreign_share(trial) > HEAVY_SHARE):
             return trial
         self._patience -= 1
         again = self.flawless(case, index)

@@ -30,7 +30,7 @@ SLOT_WORDS = 8
 STOP, DISMISSED = 0, 1
 """Flags in the parent's words: STOP stops all processes, DISMISSED the companions."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
-"""Time of polling the clock before the common start, in ns: sleep is inexact, polling takes processors."""
+"""Time before the common start, in ns, at which a worker ends its inexact sleep and polls the clock."""
 
 READY_CALL = "are you there?"
 """Message that a process answers with Ready. The first such message also means that the data exists."""

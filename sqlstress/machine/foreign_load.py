@@ -165,13 +165,10 @@ class CpuMonitor:
 
     def shares(self) -> Shares | None:
         """Return the shares that others took; None unless there are two samples at a sufficient distance."""
-        if (
-            not self._first
-            or not self._last
-            or self._last.at_ns - self._first.at_ns < MIN_INTERVAL_S * NS_PER_S
-        ):
+        first, last = self._first, self._last
+        if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
-        result = shares(self._first, self._last, psutil.cpu_count() or 1)
+        result = shares(first, last, psutil.cpu_count() or 1)
         before, now = self._throttled, throttled()
         return result if before is None or now is None else result._replace(throttled=now - before)
 

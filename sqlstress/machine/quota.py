@@ -91,11 +91,8 @@ def read_stat(group: ControlGroup) -> Stat | None:
         lines = (group.folder / "cpu.stat").read_text().splitlines()
         counters = {name: int(value) for name, value in (line.split() for line in lines)}
         # cgroup 2 counts microseconds, cgroup 1 nanoseconds.
-        stopped_s = (
-            counters["throttled_usec"] / 1e6
-            if "throttled_usec" in counters
-            else counters["throttled_time"] / NS_PER_S
-        )
+        is_new = "throttled_usec" in counters
+        stopped_s = counters["throttled_usec"] / 1e6 if is_new else counters["throttled_time"] / NS_PER_S
         return Stat(counters["nr_periods"], counters["nr_throttled"], stopped_s)
     except (OSError, ValueError, KeyError):
         return None

@@ -2,7 +2,7 @@
 
 The server belongs to one measurement, so that it has the measurement's environment, limits and streams.
 
-The fork server of multiprocessing is as fast (benchmarks/results/forkserver.md). Reasons against it:
+The fork server of multiprocessing is about as fast (benchmarks/results/forkserver.md). Reasons against it:
 
 - In Python 3.11 to 3.14 a SIGKILL of the program leaves its socket file and folder behind, and the next
   start of sqlstress cannot know whether they are in use.

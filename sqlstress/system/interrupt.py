@@ -77,7 +77,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """Return the stop signals that this thread can catch, except those that nohup ignores."""
+    """Return the stop signals that this thread can catch, except those that the caller (nohup) ignores."""
     if threading.current_thread() is not threading.main_thread():
         return []
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # SIGBREAK is Ctrl-Break on Windows.

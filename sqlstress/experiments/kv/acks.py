@@ -162,7 +162,7 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return the part of the C code's plan with keys, values and last writes, from the `first` area on."""
+    """Return the C code's plan of keys, values and last writes; `first` is the first worker's area."""
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),

@@ -273,15 +273,10 @@ class KeyValueExperiment(Experiment):
             return traits
         if checkpointing.mode != "none":
             traits["wal-autocheckpoint"] = DEFAULT_TEXT  # A checkpointer forces the value 0.
-        pause = (
-            f" every {format_duration(checkpointing.interval_s)}"
-            if checkpointing.interval_s != default.interval_s
-            else ""
-        )
-        return {
-            **traits,
-            "checkpointer": f"{checkpointing.mode}{pause}{' + pinned reader' * checkpointing.pinned_reader}",
-        }
+        trait = checkpointing.mode
+        if checkpointing.interval_s != default.interval_s:
+            trait += f" every {format_duration(checkpointing.interval_s)}"
+        return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
         # Without --loop, each host uses the loop that it supports.

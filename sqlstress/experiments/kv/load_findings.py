@@ -32,7 +32,7 @@ MIN_JUDGED_WINDOW_S = 1.0
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window that certainly shows a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait at which waits that long are unlikely."""
+"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait to report no sign of such long waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
@@ -266,7 +266,7 @@ def _try(ways: Sequence[str]) -> str:
 
 
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether these cases were measured with more files, which improved nothing.
+    """Return whether the report shows that more files than now do not help these cases.
 
     The measured number of files nearest to `files`, preferably above it, decides.
     """
@@ -284,7 +284,7 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether more files cost no throughput and improve unfair shares, or the longest wait."""
+    """Return whether more files keep the throughput, and improve unfair shares or else the longest wait."""
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
     few_fairness, many_fairness = _fairness(few), _fairness(many)
@@ -326,7 +326,7 @@ def most(trial: Trial, name: str) -> int | None:
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield findings on checkpoints and WAL sizes of a group with a WAL watcher."""
+    """Yield findings on checkpoints and WAL sizes of a group with a WAL watcher (see `companions`)."""
     checkpointing = group.case.spec.checkpointing
     if checkpointing is None:
         yield from wal_growth_findings(group)
@@ -448,7 +448,7 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the causes of the slowest operations' time, for the case with the slowest ones."""
+    """Yield a finding on the causes of the slowest operations' time, for the case with the longest time."""
     if group.met_quota:
         return
 

@@ -29,7 +29,8 @@ from sqlstress.targets.place import Place
 Row = tuple[str, int | None, Stamp | None]
 """A row that was read: its key as text, its slot, and its write.
 
-The slot is None if the key's last write is not recorded, the write if no write of sqlstress made the value.
+The slot is None if the key's last write is not recorded. The write is None if sqlstress did not make the
+value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
