@@ -1,7 +1,6 @@
 """The folder of one measurement with its databases; removal of folders that killed measurements left behind.
 
-Each folder holds a marker file, which a process locks while it uses the folder. We delete only files with
-names that we use.
+A process locks the marker file of its folder. We delete only files with names that we use.
 """
 
 from __future__ import annotations
@@ -112,8 +111,7 @@ def _is_abandoned(path: Path) -> bool:
 def remove_our_files(path: Path) -> bool:
     """Delete our files in `path`, one of our folders, then the folder; return whether the folder is gone.
 
-    A folder with files of other programs stays. If one of our files cannot be deleted, the marker stays, too,
-    so that a later start of sqlstress can delete both.
+    Other programs' files stay. If one of our files cannot be deleted, the marker stays, too, for a later try.
     """
     for file in _our_files(path):
         with suppress(OSError):

@@ -95,8 +95,8 @@ class LoopTally:
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk that ended inside the window.
 
-        `kinds` may be longer than `stamps`: the last operations were not run. `sizes` has the number of rows
-        of each operation, or is None if the kind determines this number.
+        `kinds` may be longer than `stamps`. `sizes` has each operation's rows; None if the kind determines
+        them.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -197,8 +197,7 @@ def timed_loop(
 ) -> Totals:
     """Run operations until the window closes, `limit` are done, the source is empty, or stop[0] is set.
 
-    Return the worker's totals. After every chunk `progress[0]` grows by the number of successful operations.
-    `run` runs one chunk.
+    Return the totals. `run` runs one chunk, after which `progress[0]` grows by its successful operations.
     """
     tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit

@@ -49,8 +49,7 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 class DueSleeper:
     """Sleeper that wakes up shortly before a given time, then polls the clock until this time.
 
-    The margin adapts to the system's delay of wake-ups. It is short, because polling takes a processor from
-    other processes.
+    The margin adapts to the system's delay, and is short: polling takes a processor from other processes.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:

@@ -78,8 +78,7 @@ class OrderedStep(NamedTuple):
 class OrderedSource:
     """Source of steps in a fixed order. Subclasses set `kinds`.
 
-    Only the call of a step is timed. Up to CHUNK steps are prepared ahead, outside the measured time. An
-    error ends the worker, so each call retries by itself.
+    Only calls are timed: up to CHUNK steps are prepared ahead. An error ends the worker, so calls retry.
     """
 
     kinds: Sequence[str]

@@ -323,8 +323,8 @@ COMMON_MODULES = (
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the fork server, the parent of the workers, imports in advance.
 
-    Some may not be installed. Empty if no case has a common start: a published benchmark script measures the
-    start of its processes, so they are spawned.
+    Some may not be installed. Without a common start, processes are spawned: a published script times the
+    start.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -339,8 +339,7 @@ def modules(cases: Iterable[Case]) -> list[str]:
 
 
 def ours(case: Case) -> Family | None:
-    """Return this process and all processes that it starts for a case; None if their processor time is
-    unknown.
+    """Return all processes that work for a case; None if their processor time is unknown.
 
     With the user's server on this machine it is unknown, because the server also works for us.
     """
@@ -364,8 +363,7 @@ _WORD = 8
 class IdleWorkers:
     """Idle workers, by number. They sleep until a trial takes them; leaving the `with` block ends them.
 
-    They keep their shared arrays, and settings that hold for a whole process. So they serve only trials with
-    equal settings.
+    They keep shared arrays and process-wide settings, so they serve only trials with equal settings.
     """
 
     def __init__(self) -> None:

@@ -51,8 +51,8 @@ class MeasuringSession:
     def opened(self, observer: Observer) -> Iterator[Bench]:
         """Yield a bench, whose runner raises Interrupted after a stop signal.
 
-        Raises UsageError if files of a server should be kept, and another SqlstressError if `directory` is
-        unusable.
+        Raises UsageError if a server's files should be kept, another SqlstressError for an unusable
+        `directory`.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")

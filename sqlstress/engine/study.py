@@ -79,8 +79,8 @@ class Study(Protocol[B_contra]):
     def steps(self, bench: B_contra) -> Steps:
         """Measure, yield after each measurement, and report progress to the bench's observer.
 
-        Raises Interrupted on a stop signal. Another problem is raised as SqlstressError if there are no
-        results yet; otherwise the report contains it.
+        Raises Interrupted on a stop signal. Raises another problem, as SqlstressError, only before any
+        result.
         """
 
     def report(self, blank: Report) -> Report:
@@ -142,8 +142,7 @@ def as_failure(problem: Exception, driver: str) -> SqlstressError:
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
     """Return the text for the report on a problem that ends a measurement.
 
-    Raises Interrupted unchanged. Raises the problem as SqlstressError if there are no results
-    (`nothing_yet`).
+    Raises Interrupted unchanged, and the problem as SqlstressError if there are no results (`nothing_yet`).
     """
     if isinstance(problem, Interrupted):
         raise problem

@@ -129,8 +129,7 @@ class StallDetector:
     def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
         """Return the longest stall, in seconds; 0 if there was none, or if a busy machine can explain it.
 
-        `went_on(begin_s, end_s)` returns whether workers made progress. If so, only this process got no
-        processor.
+        `went_on(begin_s, end_s)` returns whether workers made progress, so that only this process waited.
         """
         begin, end = self._longest
         late_s = end - begin
@@ -165,8 +164,7 @@ LEAD_ANSWERS = 2.0
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return a window that begins late enough for every worker to receive it in time.
 
-    All processes answered a call in `answer_s`. `extra_s` lengthens the warm-up, or delays a start without
-    one.
+    Processes need `answer_s` to answer a call. `extra_s` lengthens the warm-up, or delays a start without it.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -374,11 +372,8 @@ class TrialRunner:
         )
 
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
-        """Prepare the data while the processes start; return the snapshot of the data.
-
-        A published benchmark script starts its processes after the preparation: its time includes their
-        start.
-        """
+        """Prepare the data while the processes start (or before, without a common start); return its
+        snapshot."""
         common_start = experiment_of(case).common_start
         if common_start:
             pool.start(self._wait)

@@ -20,15 +20,13 @@ COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 class Family:
     """A process and all its descendants, whose processor time is added up.
 
-    When a process has ended, Linux adds its time to its parent's. On macOS and Windows its last reading
-    counts.
+    When a process has ended, Linux adds its time to its parent's; elsewhere its last reading counts.
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` is the process; None means this process. Raises psutil.NoSuchProcess.
+        """`pid` of None means this process. Raises psutil.NoSuchProcess.
 
-        `changing` lists the descendants at each reading, not only at the first: short-lived processes start
-        often.
+        `changing` lists the descendants at each reading, because short-lived processes start often.
         """
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
@@ -213,8 +211,7 @@ class DiskSample(NamedTuple):
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Requests may overlap, and busy time is counted in ticks: each counter may be too large, so the smaller
-    counts.
+    Each counter may be too large, because of overlaps or clock ticks, so the smaller counts.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))

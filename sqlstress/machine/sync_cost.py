@@ -68,8 +68,7 @@ def measure(
 ) -> SyncCost:
     """Measure "write 4096 bytes and sync" in a new file, appending and overwriting; remove the file.
 
-    The first of the calls `names` that works is used. Raises EnvironmentFailure if the file cannot be
-    written.
+    The first working call of `names` is used. Raises EnvironmentFailure if the file cannot be written.
     """
     # The clean-up of a killed measurement's folder recognises our file by this name.
     path = folder / f"sync-{secrets.token_hex(8)}.tmp"

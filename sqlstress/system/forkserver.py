@@ -42,8 +42,7 @@ END_S = 2.0
 AHEAD = 16
 """Number of processes that may be requested before the first of them has started.
 
-Waiting for each process would cost turns on a busy processor. Requests hold descriptors in transit, of which
-a system allows some hundreds.
+Waiting for each is slow on a busy machine. Systems allow some hundreds of descriptors in transit.
 """
 LOST_EXIT_CODE = 255
 """Exit code of a process that ended with the fork server, as in multiprocessing."""

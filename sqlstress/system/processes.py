@@ -195,8 +195,8 @@ class ChildCaller:
     def result(self, pulse: Pulse) -> Any:
         """Return the result of the call that `begin` started. Calls `pulse` often.
 
-        Raises the function's exception, or Died if the process has ended. If `pulse` raises, the process is
-        ended.
+        Raises the function's exception, or Died if the process has ended. An error of `pulse` ends the
+        process.
         """
         try:
             pulse()

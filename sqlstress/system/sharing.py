@@ -23,8 +23,7 @@ _KINDS: dict[str, type[Any]] = {"H": ctypes.c_uint16, "I": ctypes.c_uint32, "q":
 def shared_array(code: str, length: int) -> Any:
     """Return a shared array of `length` zeros, to pass to processes when they start.
 
-    `code` is a type code of the module `array`. Raises EnvironmentFailure if neither /dev/shm nor the
-    temporary folder has space.
+    `code` is a type code of `array`. Raises EnvironmentFailure if no folder for shared memory has space.
     """
     kind = _KINDS[code] * length
     size = ctypes.sizeof(kind)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from sqlstress.analysis import sentences as shared
@@ -206,11 +205,10 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 
 
 def longer_window_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each case that was also measured in a longer window, to find waits above the usual
-    timeout.
+    """Yield a finding for each case that was also measured in a longer window, to find long waits.
 
-    Such a wait would still last when the longer window closes: however long a process has waited, its next
-    attempt finds the lock taken as often as before.
+    A wait above the usual timeout would still last when the longer window closes: however long a process has
+    waited, its next attempt finds the lock taken as often as before.
     """
     for run in group.runs:
         trial = run.longer
@@ -234,16 +232,12 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 def _count_longer_waits(run: Run) -> int:
     """Return the number of a run's operations, also failed ones, that waited over USUAL_BUSY_TIMEOUT_S."""
     least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
+    # In WAL mode readers wait for no lock.
+    unlocked = ("get",) if run.case.settings.journal_mode == "wal" else ()
     for trial in run.valid:
-        if trial.failures:
-            times = chain.from_iterable(failure.latency.buckets for failure in trial.failures)
-            number += sum(count for bucket, count in times if bucket > least)
-        else:  # Reports of older versions have no `failures`.
-            number += trial.failed or 0
-        for kind, latency in trial.latency.items():
-            # In WAL mode readers wait for no lock.
-            if kind != "get" or run.case.settings.journal_mode != "wal":
-                number += sum(count for bucket, count in latency.buckets if bucket > least)
+        latencies = [failure.latency for failure in trial.failures]
+        latencies += [latency for kind, latency in trial.latency.items() if kind not in unlocked]
+        number += sum(count for latency in latencies for bucket, count in latency.buckets if bucket > least)
     return number or int(longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S)
 
 

@@ -40,8 +40,7 @@ _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys sorted by bucket) as shared arrays, which `carry` keeps for later
-    trials.
+    """Return (bucket of each key, keys sorted by bucket) as shared arrays, which `carry` keeps.
 
     Return (None, None) for one bucket, and for the published script, whose buckets are remainders. It calls
     `pulse` often, because millions of keys take seconds.

@@ -348,11 +348,8 @@ class TransactionSource(KeyValueSource):
         return position // 2 if position < 2 * pairs else position % pairs
 
     def _batch(self, bucket: int, number: int) -> list[int]:
-        """Return the distinct keys of a transaction: whole pairs, and a key without a partner if its rows are
-        odd.
-
-        The drawn key `number` determines the first pair.
-        """
+        """Return distinct keys: whole pairs, the first that of key `number`, and a lone key if rows are
+        odd."""
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
         further = (drawn % pairs for drawn in self.draw(batch // 2 - 1))

@@ -140,8 +140,7 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return the image of an integer under a pseudorandom permutation of 0 to `size` - 1.
 
-    The permutation is a Feistel network, repeated until the result is below `size`. `default` replaces a
-    `seed` of None.
+    A Feistel network is applied until the result is below `size`. `default` replaces a `seed` of None.
     """
     count = _to_integer(size)
     if count < 1:

@@ -326,10 +326,9 @@ def statement_label(sql: Sql) -> str:
 
 
 class ScriptFailures:
-    """Counter of failed statements in the scripts of a process.
+    """Counter of failed statements in the scripts of a process, with the time of their transactions.
 
-    The state of the transaction follows from the script, which has no open cursors and ends its transactions.
-    The recorded time is that of the transaction.
+    A script has no open cursors and ends its transactions, so it shows the state of a transaction.
     """
 
     def __init__(self, case: Case) -> None:
