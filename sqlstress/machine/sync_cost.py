@@ -25,7 +25,7 @@ MOST = 200
 BUDGET_NS = 150_000_000
 """Time limit for the samples of one kind after the first MIN_SAMPLES, in ns."""
 
-Sync = Callable[[int], None]
+Sync = Callable[[int], object]
 
 
 def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
@@ -41,22 +41,16 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a file descriptor; it raises OSError if the system lacks the call."""
-
-    def full_fsync(descriptor: int) -> None:
-        if sys.platform != "darwin":
-            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    """Return the function that syncs a file descriptor. Raises OSError if the system lacks the call."""
+    if primitive == "F_FULLFSYNC" and sys.platform == "darwin":
         import fcntl
 
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-
-    def fdatasync(descriptor: int) -> None:
-        if sys.platform == "win32" or sys.platform == "darwin":
-            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-        os.fdatasync(descriptor)
-
-    # On Windows os.fsync is FlushFileBuffers.
-    return {"F_FULLFSYNC": full_fsync, "fdatasync": fdatasync}.get(primitive, os.fsync)
+        return lambda descriptor: fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    if primitive == "fdatasync" and sys.platform != "win32" and sys.platform != "darwin":
+        return os.fdatasync
+    if primitive in ("fsync", "FlushFileBuffers"):  # On Windows os.fsync is FlushFileBuffers.
+        return os.fsync
+    raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
 
 def measure(
@@ -139,8 +133,8 @@ def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str
     """Return the first call that works on the file, with its name, as SQLite falls back."""
     *preferred, last = names
     for name in preferred:
-        sync = call_of(name)
         with suppress(OSError):
+            sync = call_of(name)
             sync(descriptor)
             return name, sync
     return last, call_of(last)
