@@ -42,10 +42,7 @@ STOP_S = GRACE_S + 3 * POLL_S
 
 
 def security_of(address: str) -> distributed.Security:
-    """Return the security settings of a connection, from Dask's configuration.
-
-    Raises UsageError for a malformed address, or if others on the network could use the connection.
-    """
+    """Return Dask's security settings. Raises UsageError for a malformed or an unprotected address."""
     if not _ADDRESS.fullmatch(address):
         raise UsageError(
             f"--scheduler {address!r:.100}: write tls://HOST:PORT, or tcp://127.0.0.1:PORT on this machine. "
@@ -56,8 +53,7 @@ def security_of(address: str) -> distributed.Security:
 
 @contextmanager
 def connected(address: str) -> Iterator[distributed.Client]:
-    """Yield a client of Dask. Raises UsageError like `security_of`, EnvironmentFailure without a
-    scheduler."""
+    """Yield a client of Dask. Raises UsageError like `security_of`, EnvironmentFailure without an answer."""
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.
     try:

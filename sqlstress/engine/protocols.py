@@ -48,8 +48,7 @@ class Source(Protocol):
     acknowledges: bool
     """Whether completed operations must be known even if the worker is killed."""
     stamps: Any
-    """Stamps that the loop fills if `acknowledges`; their ends, shared 64-bit words, acknowledge
-    operations."""
+    """Stamps that the loop fills if `acknowledges`; shared 64-bit ends acknowledge operations."""
     row_weights: Sequence[int]
     """Number of rows that one operation reads or writes, per kind."""
     largest_chunk: int
@@ -77,10 +76,7 @@ class SelfDriven:
     """A worker's part with its own timed loop, which must count as `engine.loop` does."""
 
     def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
-        """Run operations until the window closes, `limit` are done, or stop[0] is set; return the totals.
-
-        `progress[0]` is the number of operations done so far, for the parent.
-        """
+        """Run operations as `engine.loop.timed_loop` does; return the totals."""
         raise NotImplementedError
 
     def findings(self) -> Findings:

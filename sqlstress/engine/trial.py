@@ -372,8 +372,7 @@ class TrialRunner:
         )
 
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
-        """Prepare the data while the processes start (or before, without a common start); return its
-        snapshot."""
+        """Prepare the data, while the processes start if they have a common start; return its snapshot."""
         common_start = experiment_of(case).common_start
         if common_start:
             pool.start(self._wait)

@@ -24,10 +24,7 @@ class Family:
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` of None means this process. Raises psutil.NoSuchProcess.
-
-        `changing` lists the descendants at each reading, because short-lived processes start often.
-        """
+        """`pid` of None is this process; `changing` lists descendants every time. Raises NoSuchProcess."""
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
@@ -119,10 +116,7 @@ def shares(first: CpuSample, last: CpuSample, processors: int) -> Shares:
 
 
 def throttled(folder: Path = _PROCESSORS) -> int | None:
-    """Return the number of slow-downs because of heat since the system's start; None if unknown.
-
-    Source: the Linux kernel's thermal_throttle of x86.
-    """
+    """Return the number of slow-downs because of heat (thermal_throttle of Linux on x86), or None."""
     try:
         counts = [int(path.read_text()) for path in folder.glob("cpu*/thermal_throttle/*_throttle_count")]
     except (OSError, ValueError):

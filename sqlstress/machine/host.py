@@ -130,10 +130,7 @@ def file_system_of(
 
 
 def find_file_system(place: PurePath, mounts: Iterable[Any]) -> FileSystem:
-    """Return the file system whose mount point is the longest prefix of a resolved path, or UNKNOWN.
-
-    The mounts have the fields of psutil.disk_partitions(), in the order of mounting.
-    """
+    """Return the file system of the mount point (as psutil lists them) nearest above a path, or UNKNOWN."""
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
         # A network share without a drive letter is in no list; for a share with a letter psutil returns
         # "remote".

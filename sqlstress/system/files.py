@@ -67,10 +67,7 @@ def lock(stream: IO[Any]) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the reason why a file or folder cannot be created or found.
-
-    For a path that is too long, Windows itself reports only that the file does not exist.
-    """
+    """Return the reason why a path cannot be created or found, also if it is too long for Windows."""
     text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
     if isinstance(error, FileNotFoundError) and names:

@@ -62,10 +62,7 @@ def _is_in_hook() -> bool:
 
 
 def ignore_stop_signals() -> None:
-    """Ignore the stop signals that `install_stop_handlers` handles, at the program's end.
-
-    Otherwise a signal during Python's own clean-up would print a traceback.
-    """
+    """Ignore handled stop signals: during Python's own clean-up they would print a traceback."""
     for number in _stop_signals():
         if signal.getsignal(number) == _raise:
             signal.signal(number, signal.SIG_IGN)

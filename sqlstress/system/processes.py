@@ -158,10 +158,7 @@ def exit_clause(exitcode: int | None) -> str:
 
 
 class ChildCaller:
-    """A child process that calls functions of modules for this process, one after the other.
-
-    The first call starts it, also again after its death. Leaving the `with` block ends it.
-    """
+    """A child process that calls functions of modules, one after the other. The first call starts it."""
 
     def __init__(self, name: str = "a process of sqlstress") -> None:
         """`name` is the name of the child process in error messages."""
@@ -241,10 +238,7 @@ class ChildCaller:
 
 
 def call_in_subprocess(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function of a module in a separate process; return its result. Calls `pulse` often.
-
-    Raises the function's exception, or EnvironmentFailure if the process cannot start or dies.
-    """
+    """Call a function in a separate process; return its result. Raises like `ChildCaller.call`."""
     with ChildCaller() as apart:
         return apart.call(pulse, function, *args, **kwargs)
 

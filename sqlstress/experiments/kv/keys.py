@@ -164,10 +164,7 @@ def key_bytes(key: Key) -> bytes:
 
 
 def scatter(number: int) -> int:
-    """Return the image of a number under a permutation of 32-bit numbers without regularity.
-
-    Source: fmix32 of MurmurHash3, Austin Appleby, public domain.
-    """
+    """Return the image of a number under fmix32 of MurmurHash3 (Austin Appleby, public domain)."""
     number = (number ^ number >> 16) * 0x85EBCA6B & _MASK_32
     number = (number ^ number >> 13) * 0xC2B2AE35 & _MASK_32
     return number ^ number >> 16

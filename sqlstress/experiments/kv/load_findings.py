@@ -501,10 +501,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy for each cause with a large share of the slowest operations' time in every pass.
-
-    The effect of each remedy has been measured; see docs/where.md.
-    """
+    """Yield a remedy (see docs/where.md) for each cause with a large share of the time in every pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

@@ -259,7 +259,7 @@ class KeyValueWork(ProvenWork):
 class PresetWork(KeyValueWork):
     """The parent's part of the published script, whose trials add rows to the same files.
 
-    `carry` keeps the rows of earlier trials, which later trials must not change.
+    `carry` keeps the rows of earlier trials, to find changes that no write of a later trial explains.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -302,10 +302,7 @@ class PresetWork(KeyValueWork):
         return check
 
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
-        """Return the keys of this trial, and the history with keys instead of slots.
-
-        A key that was never set has no entry, which counts as sequence number 0: no write.
-        """
+        """Return this trial's keys, and the history by key instead of slot; unset keys have no entry."""
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
         latest, unknown = Counter[int](), dict(history.unknown)

@@ -348,8 +348,7 @@ class TransactionSource(KeyValueSource):
         return position // 2 if position < 2 * pairs else position % pairs
 
     def _batch(self, bucket: int, number: int) -> list[int]:
-        """Return distinct keys: whole pairs, the first that of key `number`, and a lone key if rows are
-        odd."""
+        """Return distinct keys: whole pairs, the first that of `number`, and a lone key if rows are odd."""
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
         further = (drawn % pairs for drawn in self.draw(batch // 2 - 1))

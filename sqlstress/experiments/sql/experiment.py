@@ -111,10 +111,7 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Raise UsageError if a transaction never ends, or does not suit --ledger.
-
-    Statements in conditional branches are checked when they run.
-    """
+    """Raise UsageError if no statement ends a transaction, or if it does not suit --ledger."""
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
     if begins and not any(command.statement.ends for command in sql):

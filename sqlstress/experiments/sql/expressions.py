@@ -189,10 +189,7 @@ def _exponential(stream: Random, low: float, high: float, decay: float) -> int:
 
 
 def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
-    """Return an integer with a Zipf distribution, drawn by rejection.
-
-    Source: L. Devroye, Non-Uniform Random Variate Generation, p. 550-551.
-    """
+    """Return a Zipf-distributed integer (Devroye, Non-Uniform Random Variate Generation, p. 550-551)."""
     first, count = _range(low, high)
     if not _LEAST_ZIPFIAN <= skew <= _MOST_ZIPFIAN:
         raise NoValue(
