@@ -58,8 +58,7 @@ class OperationLedger:
             position = self._position[0]
             first, operations = divmod(position, 1 << _LENGTH_BITS)
             done = first + sum(map(bool, self.ends[:operations]))
-            # A live worker may have begun its next chunk during the count, and cleared ends that were not
-            # counted yet.
+            # A live worker may have begun its next chunk meanwhile, and cleared ends.
             if self._position[0] == position:
                 return done
 

@@ -421,8 +421,7 @@ def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -
     """Wait up to `timeout_s` until all processes have ended; return whether all have."""
     until = time.monotonic() + timeout_s
     for process in processes:
-        # Use is_alive(): after a reading of `exitcode`, multiprocessing keeps the ended process and its
-        # descriptors until the next start.
+        # Reading `exitcode` would keep the ended process and its descriptors until the next start.
         while process.is_alive() and (left := until - time.monotonic()) > 0:
             process.join(min(left, TICK_S))
             pulse()

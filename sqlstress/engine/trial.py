@@ -332,8 +332,7 @@ class TrialRunner:
             extra_s += 2 * flaw.late_s
 
     def _attempts(self, case: Case) -> int:
-        # Without a common start the experiment imitates a published benchmark script. The script uses the
-        # same files for a whole sweep of cases, so a trial cannot be repeated.
+        # A published script uses the same files for a whole sweep, so a trial cannot be repeated.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
@@ -441,7 +440,7 @@ class TrialRunner:
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
-            # The imitated script has no common start: each process begins as soon as it has started.
+            # A published script has no common start: each process begins as soon as it has started.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
             pool.go(window)
@@ -488,7 +487,6 @@ class TrialRunner:
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return a window that begins late enough for all workers to receive it in time."""
-        # Measure how long it takes until all processes have received and answered a message.
         start_ns = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)

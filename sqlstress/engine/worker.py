@@ -93,8 +93,7 @@ class FailedWork(NamedTuple):
 
 def main(job: Job, pipe: Pipe) -> None:
     """Do one job of a worker, and further jobs if the worker stays for later trials."""
-    # Garbage collection stays off: a worker creates few reference cycles, and pauses of the collector must
-    # not be measured.
+    # No garbage collection: a worker creates few cycles, and pauses must not be measured.
     gc.disable()
     gc.freeze()
     with report_failures(pipe, job.case.driver):

@@ -175,8 +175,7 @@ def disk_of(folder: Path) -> str | None:
     if sys.platform != "linux":
         disks = [*_counters()]
         return disks[0] if len(disks) == 1 else None
-    # The device number of some file systems, such as btrfs, belongs to no disk. If so, use the mounted
-    # device.
+    # On btrfs, for example, the folder's device is no disk, but the mounted device is.
     for path, number in ((folder, "st_dev"), (Path(file_system_of(folder).device), "st_rdev")):
         with suppress(OSError):
             device = getattr(path.stat(), number)

@@ -20,8 +20,7 @@ from sqlstress.report import FileSystem, Host
 
 SLEEPS = 9
 _CPUINFO = Path("/proc/cpuinfo")
-# Keys of the processor's model: x86 has the first, MIPS the second, POWER the third; small ARM boards name
-# only the board.
+# Keys of the processor's model on x86, MIPS and POWER; small ARM boards name only the board.
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "model", "hardware")
 _SYSCTL = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
 _SYSCTL_TIMEOUT_S = 2.0
@@ -132,8 +131,7 @@ def file_system_of(
 def find_file_system(place: PurePath, mounts: Iterable[Any]) -> FileSystem:
     """Return the file system of the mount point (as psutil lists them) nearest above a path, or UNKNOWN."""
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
-        # A network share without a drive letter is in no list; for a share with a letter psutil returns
-        # "remote".
+        # A share without a drive letter is in no list; psutil calls the others "remote".
         return FileSystem("", place.drive, "remote")
     above = [
         (len(point.parts), number, mount)

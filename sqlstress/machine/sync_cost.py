@@ -99,8 +99,7 @@ def nearest_rank(values: Sequence[int], percent: int) -> int:
 
 def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
     """Return a function that writes the block of a given number and syncs the file."""
-    # The content is random and different each time: some file systems write other blocks faster, or not at
-    # all.
+    # Some file systems write repeated or compressible blocks faster, or not at all.
     padding, serial = secrets.token_bytes(BLOCK - 8), count(1)
 
     def write(block: int) -> None:

@@ -66,8 +66,7 @@ def on_parent_end(act: Callable[[], None]) -> None:
 
 def end_with_parent() -> None:
     """Wait until the parent process has ended, then end this process with exit code 1."""
-    # If the parent is killed by SIGKILL, daemon=True does not end this process; the parent's sentinel shows
-    # the kill.
+    # daemon=True does not end this process if the parent is killed.
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel, *LIFELINES])

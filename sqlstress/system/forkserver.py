@@ -160,8 +160,7 @@ class _Forked(popen_forkserver.Popen):
             set_spawning_popen(None)
         task, task_writer = os.pipe()
         self.sentinel, status = os.pipe()
-        # End of file on `task` shows the forked process that this process has ended, so the writer stays open
-        # until then.
+        # The writer stays open: end of file shows the forked process that this process has ended.
         self.finalizer = util.Finalize(self, _close, (task_writer, self.sentinel))
         try:
             _SERVER.get().fork([task, status, *self._fds])

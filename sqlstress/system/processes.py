@@ -114,9 +114,7 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 def start(process: BaseProcess) -> None:
     """Start a process that Ctrl-C does not reach, even during its imports. Raises OSError."""
     if sys.platform != "win32":
-        # Otherwise the first start of a process would start multiprocessing's resource tracker, which
-        # unblocks SIGINT for a moment. A SIGHUP of a closed terminal would end the tracker before this
-        # process, and multiprocessing would complain.
+        # multiprocessing's tracker unblocks SIGINT when it starts, and a SIGHUP must not end it.
         with blocked_signal("SIGHUP"):
             resource_tracker.ensure_running()
     # Hide the main module, which may be the user's script: each process would run the script again.

@@ -99,8 +99,7 @@ class AckArea:
         for length in shape.parts:
             parts.append(words[start : start + length])
             start += length
-        # The three words of a slot are adjacent, so that storing a write costs one cache miss instead of
-        # three.
+        # A slot's three words are adjacent: storing a write costs one cache miss instead of three.
         self.meta, stamps, self.rows, written, self.last, self.counts = parts
         self.stamps = Stamps(stamps[: shape.operations], stamps[shape.ends_from :])
         self.written = written.cast("B")
@@ -131,8 +130,7 @@ class AckArea:
             by_row = (chain.from_iterable(map(repeat, stamp, repeat(width))) for stamp in stamps)
         done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
-            # The sequence number is stored last. So a process that reads first the sequence number and then
-            # the end never gets the end of an earlier write.
+            # The sequence number is stored last: a reader that has it never gets an earlier write's end.
             begins[slot] = begin
             ends[slot] = end
             sequences[slot] = sequence

@@ -191,8 +191,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A transaction that is retried waits several times, and each wait is shorter than the sum of its
-            # waits.
+            # A retried transaction waits several times, each time shorter than in all.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:

@@ -108,8 +108,7 @@ class NativeSource(SelfDriven):
             "stop": stop,
         }
         done = self.store.run(plan)
-        # A further window continues the random state and the sequence numbers, so that no value is written
-        # twice.
+        # A further window continues these, so that no value is written twice.
         self.plan |= {name: done[name] for name in ("random", "sequence", "position")}
         self._learn(done)
         return _totals(done)

@@ -172,8 +172,7 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # If there are too few operations for this percentile, mark the cell as missing, because other cells of
-    # the column may have a value.
+    # Other cells of the column may have a value, so a missing percentile is marked.
     return ms_cell(latency.p999_ns) or MISSING
 
 

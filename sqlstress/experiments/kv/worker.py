@@ -53,8 +53,7 @@ class ReadCheck:
                     findings.bad_read_examples.append(foreign_read_text(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
-        # Check the whole chunk at once, in C functions. Only if this fails, a slow check looks for the wrong
-        # value.
+        # C functions check the whole chunk; only if this fails, a slow check finds the wrong value.
         if not values:
             return True
         try:
@@ -158,8 +157,7 @@ class KeyValueSource:
         gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
             return Chunk(bytearray(size), self._select_by_bucket(gets, numbers), zip(keys), keys)
-        # There is one random byte per operation. If the read ratio is not a multiple of 1/256, the threshold
-        # is drawn again for each chunk, so that its mean is exact.
+        # One random byte per operation: a threshold that is drawn for each chunk has an exact mean.
         below = int(256 * self.case.spec.read_ratio + self.random.random())
         kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
         first = self.sequence

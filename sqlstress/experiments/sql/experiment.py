@@ -217,8 +217,7 @@ class SqlExperiment(UserExperiment):
         try:
             scripts = read_scripts(case.spec, case.driver)
         except UsageError:
-            # A report is also shown if a text in it cannot be parsed. Such a text counts as a script that may
-            # write.
+            # A report may contain a text that cannot be parsed; such a script may write.
             return True
         return any(_may_write(sql) for script in scripts for sql in statements(script.commands))
 

@@ -131,8 +131,7 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            # The names of the variables that \gset sets are unknown here. Uses of variables after a \gset are
-            # checked when the script runs.
+            # The names that \gset sets are unknown here: later uses are checked when the script runs.
             break
         defined |= {command.name} if isinstance(command, Set) else set()
     return script

@@ -42,8 +42,7 @@ class SqlWork(UserWork):
         return open_calls
 
     def as_rehearsed(self) -> Case:
-        # The rehearsal (a run on a copy of the data before the load) always uses Python's sqlite3. It has no
-        # ledger.
+        # The rehearsal, a run on a copy of the data, uses Python's sqlite3 and no ledger.
         spec = replace(self.case.spec, ledger=False, per_statement=False)
         return replace(self.case, driver="sqlite3", spec=spec) if not self.case.server else self.case
 

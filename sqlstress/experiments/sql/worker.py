@@ -80,11 +80,9 @@ class SqlSource(UserSource):
         }
         names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
         scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
-        # Variables pass from a script to the next script, unless all scripts set their variables only at the
-        # start.
+        # Variables pass to the next script, unless all scripts set variables only at the start.
         self._sets_late = any(map(_changes_late, scripts))
-        # Without a database, only the cost of the harness (our code around each operation) is measured, and
-        # sleeps are no part of it.
+        # Without a database only our own code is measured, without sleeps.
         sleep = self.sleep if self._client else _do_nothing
         self._evaluator = Evaluator(self.random)
         self._failures = None if case.server else ScriptFailures(case)
@@ -179,8 +177,7 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            # Without a database no row exists, so a script may lack the value of a column. Its operation then
-            # counts as failed.
+            # Without rows a script may lack a column's value, so that its operation fails.
             return True
         if self._client.was_busy(error):
             return True
@@ -191,8 +188,7 @@ class SqlSource(UserSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def error_name(self, error: Exception) -> str:
-        # Only exceptions of the standard library's binding have the name of the result code. Other drivers
-        # have no such attribute.
+        # Only the standard library's exceptions have this attribute.
         return str(getattr(error, "sqlite_errorname", ""))
 
     def hear(self, window: Window) -> None:
