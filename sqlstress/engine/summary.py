@@ -34,26 +34,20 @@ def summarise(
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
     workers = tuple(_worker_result(case, worker, window, seconds) for worker in ended)
-    transactions, rows, busy, busy_snapshot, failed = (
-        sum(getattr(worker, name) for worker in workers)
-        for name in ("transactions", "rows", "busy", "busy_snapshot", "failed")
-    )
+    names = ("transactions", "rows", "busy", "busy_snapshot", "failed")
+    sums: dict[str, Any] = {name: sum(getattr(worker, name) for worker in workers) for name in names}
     rates = [worker.tps for worker in workers]
     findings = [result.findings for result in done]
     settings = _effective(findings)
     return Trial(
         index=index,
         seconds=seconds,
-        transactions=transactions,
-        rows=rows,
-        tps=transactions / seconds,
-        rows_per_s=rows / seconds,
+        **sums,
+        tps=sums["transactions"] / seconds,
+        rows_per_s=sums["rows"] / seconds,
         fairness=statistics.jain(rates),
         min_max_share=statistics.min_max_share(rates),
         longest_wait_ns=max((worker.longest_wait_ns for worker in workers), default=0),
-        busy=busy,
-        busy_snapshot=busy_snapshot,
-        failed=failed,
         latency=_latency(done),
         failures=_failures(done),
         workers=workers,

@@ -209,30 +209,23 @@ class RetryReason(NamedTuple):
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
         times = f" {attempts} times" if attempts > 1 else ""
-        if self.still_s and self.quota:
-            return (
-                f"the CPU quota of {self.quota.cores:.3g} cores stopped the processes{times} (for up to "
-                f"{self.still_s:.1f} s): raise the quota, or lower --concurrency"
-            )
-        if self.still_s and self.crowd:
-            return (
-                f"nothing ran for up to {self.still_s:.1f} s{times}: {self.crowd} wait too long for a "
-                "processor. Lower --concurrency, or use a machine with more processors"
-            )
+        stopped = f"the CPU quota of {self.quota.cores:.3g} cores stopped the processes" if self.quota else ""
+        fewer = "Lower --concurrency, or use a machine with more processors"
         if self.still_s:
+            still = f"{self.still_s:.1f} s"
+            if stopped:
+                return f"{stopped}{times} (for up to {still}): raise the quota, or lower --concurrency"
+            if self.crowd:
+                late = f"{self.crowd} wait too long for a processor. {fewer}"
+                return f"nothing ran for up to {still}{times}: {late}"
             return (
-                f"the machine slept, or this program was stopped, while it measured{times} "
-                f"(for {self.still_s:.1f} s): let it run undisturbed"
+                f"the machine slept, or this program was stopped, while it measured{times} (for {still}): "
+                "let it run undisturbed"
             )
         late = f"a worker came late to the window{times}"
-        if self.quota:
-            return (
-                f"{late}: the CPU quota of {self.quota.cores:.3g} cores stopped the processes. Raise the "
-                "quota, or lower --concurrency"
-            )
-        if self.crowd:
-            return f"{late}: {self.crowd}. Lower --concurrency, or use a machine with more processors"
-        return f"{late}: give a longer --warmup"
+        if stopped:
+            return f"{late}: {stopped}. Raise the quota, or lower --concurrency"
+        return f"{late}: {self.crowd}. {fewer}" if self.crowd else f"{late}: give a longer --warmup"
 
 
 CROWDED_PROCESSES_PER_CORE = 50
