@@ -73,7 +73,7 @@ def _takes(home: object, name: str, arguments: int) -> bool:
     return code is not None and code.co_argcount - optional <= arguments <= code.co_argcount
 
 
-class ForkServer:
+class ForkServer(processes.Starter):
     """A server process that has imported `modules` and forks processes. Leaving the `with` block ends it."""
 
     def __init__(self, modules: Sequence[str]) -> None:
@@ -92,7 +92,6 @@ class ForkServer:
         self._end()
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
-        """Start a process. Raises OSError."""
         process = _ForkedProcess(target=main, args=args, daemon=True)
         token = _SERVER.set(self)
         try:

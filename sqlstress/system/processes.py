@@ -16,7 +16,7 @@ from multiprocessing import Pipe as open_pipe
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
-from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.child import LAST, Pipe, init_child, send
@@ -63,23 +63,17 @@ def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
         return []  # On Windows Ctrl-C ends the wait of the main thread, although a handler has caught it.
 
 
-class Starter(Protocol):
-    """Interface of a starter of processes."""
+class Starter:
+    """Starter of processes: each runs in a new Python interpreter, unless a subclass forks it."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         """Start a process that calls `main`, a function of a module, with `args`. Raises OSError."""
-
-
-class Spawning:
-    """Starter that runs a new Python interpreter for each process."""
-
-    def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         process = get_context("spawn").Process(target=main, args=args, daemon=True)
         start(process)
         return process
 
 
-SPAWNING = Spawning()
+SPAWNING = Starter()
 
 _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 """Starter of the processes of ChildCaller."""

@@ -237,6 +237,8 @@ def _count_longer_waits(run: Run) -> int:
         latencies = [failure.latency for failure in trial.failures]
         latencies += [latency for kind, latency in trial.latency.items() if kind not in unlocked]
         number += sum(count for latency in latencies for bucket, count in latency.buckets if bucket > least)
+        if not trial.failures:  # Reports of older versions do not have the latencies of failures.
+            number += trial.failed or 0
     return number or int(longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S)
 
 
