@@ -364,7 +364,8 @@ class TrialRunner:
         )
 
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
-        """Prepare the data, while the processes start if they have a common start; return its snapshot."""
+        """Start the processes and prepare the data; return a snapshot. Without a common start, prepare
+        first."""
         common_start = experiment_of(case).common_start
         if common_start:
             pool.start(self._wait)

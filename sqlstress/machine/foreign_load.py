@@ -24,7 +24,7 @@ class Family:
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` of None is this process; `changing` lists descendants every time. Raises NoSuchProcess."""
+        """`pid` None is this process; `changing` lists descendants at each reading. Raises NoSuchProcess."""
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}

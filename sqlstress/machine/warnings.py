@@ -22,7 +22,7 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return the settings on which durability depends. Of several equal pragmas the last counts."""
+    """Return the settings on which durability depends. If a pragma is given twice, the last value counts."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")

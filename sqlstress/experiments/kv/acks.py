@@ -11,7 +11,7 @@ Every worker has an area of 64-bit words that no other process writes. Its parts
 
 A slot is the record of the last write to one key. A chunk is the list of operations that the timed loop runs
 without other work in between. If keys times workers would take too much memory, only a part of the keys,
-selected by a hash, has slots. The published script (`--preset classic`) draws its keys during the load, so
+selected by a hash, has slots. The published script (`--preset classic`) draws its keys from 2**31 numbers, so
 there each slot records one write of the worker. When a chunk is done, its writes are copied to the last
 writes of their slots; if the worker has died, the parent copies them.
 

@@ -346,7 +346,10 @@ class TransactionSource(KeyValueSource):
         return position // 2 if position < 2 * pairs else position % pairs
 
     def _batch(self, bucket: int, number: int) -> list[int]:
-        """Return distinct keys: whole pairs, the first that of `number`, and a lone key if rows are odd."""
+        """Return the distinct keys of a transaction: whole pairs, beginning with the pair of `number`.
+
+        If the number of rows is odd, a key without a partner is added.
+        """
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
         further = (drawn % pairs for drawn in self.draw(batch // 2 - 1))
