@@ -364,8 +364,7 @@ class TrialRunner:
         )
 
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
-        """Start the processes and prepare the data; return a snapshot. Without a common start, prepare
-        first."""
+        """Start the processes and prepare the data, in this order for a common start; return a snapshot."""
         common_start = experiment_of(case).common_start
         if common_start:
             pool.start(self._wait)

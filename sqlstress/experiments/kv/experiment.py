@@ -70,7 +70,7 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case that `--preset classic` measures. The published script does not set a setting of None."""
+"""Case that `--preset classic` measures. The script leaves a setting of None as it is."""
 MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes: every key gets a value before the load."""
 MAX_TRANSACTION_BYTES = 1 << 30

@@ -75,7 +75,7 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with equal probability, all keys of a call in one long integer.
+    """Return a function that draws keys with equal probability; it computes all keys in one long integer.
 
     A key is a 64-bit product of the key space and a random fraction, which has the bits that the key space
     does not need. With 100,000 keys probabilities differ by at most 1 in 10**9, with 10**8 keys by 1 in
