@@ -137,16 +137,9 @@ class NativeSource(SelfDriven):
 
 def _totals(done: dict[str, Any]) -> Totals:
     """Return the results of the C loop as Totals, without kinds of operations that never occurred."""
-    totals = {name: done[name] for name in ("first_ns", "last_ns", "rows", "failed", "busy", "busy_snapshot")}
+    names = ("first_ns", "last_ns", "rows", "busy", "busy_snapshot", "bins", "harness_ns", "proof_ns")
+    totals = {name: done[name] for name in (*names, "failed", "failed_buckets", "largest_failed_ns")}
     for name in ("operations", "buckets", "largest_ns"):
         counts = zip(KINDS, done[name], done["operations"], strict=True)
         totals[name] = {kind: figure for kind, figure, operations in counts if operations}
-    return Totals(
-        **totals,
-        failed_buckets=done["failed_buckets"],
-        largest_failed_ns=done["largest_failed_ns"],
-        harness_ns=done["harness_ns"],
-        proof_ns=done["proof_ns"],
-        bins=done["bins"],
-        longest_wait_ns=max(done["longest_wait_ns"], *done["largest_ns"]),
-    )
+    return Totals(**totals, longest_wait_ns=max(done["longest_wait_ns"], *done["largest_ns"]))
